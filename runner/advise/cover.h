@@ -8,8 +8,8 @@
 
 namespace advise {
 
-// Does the wide one match all that the narrow one does? kYes and kNo are proven; patterns with
-// classes, `?` or escapes may be kUnknown.
+// Whether the wide pattern matches all that the narrow one does. kYes and kNo are proven; patterns
+// with classes, `?` or escapes may be kUnknown.
 enum class Cover { kNo, kUnknown, kYes };
 
 // All of them, and any of them.

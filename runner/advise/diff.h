@@ -15,8 +15,8 @@ namespace advise {
 struct Difference {
   std::string subject;                // "api.example.com:443", "/opt", "landlock".
   std::string what;                   // "GET /x", "may be written", ...
-  std::vector<std::string> binaries;  // Whose connections it concerns; empty: no program's.
-  codec::Position at;                 // In the file that says it.
+  std::vector<std::string> binaries;  // The programs whose connections it concerns; may be empty.
+  codec::Position at;                 // The place in the file that says it.
   std::vector<std::string> secrets;   // Credentials bound to a host it concerns.
 };
 
@@ -51,10 +51,11 @@ struct BoundSecret {
 PolicyDifference ComparePolicies(const policy::Policy& now, const policy::Policy& next,
                                  const std::vector<BoundSecret>& secrets);
 
-// For people, ending with a newline. `now` and `next` are the names of the files.
+// Renders the difference for people; ends with a newline. `now` and `next` are the names of the
+// files.
 std::string RenderDifference(const PolicyDifference& difference, const std::string& now,
                              const std::string& next);
-// For machines: docs/reference/schemas/policy-diff.schema.json.
+// Renders the difference for machines, by docs/reference/schemas/policy-diff.schema.json.
 std::string RenderDifferenceJson(const PolicyDifference& difference, const std::string& now,
                                  const std::string& next);
 

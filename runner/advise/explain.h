@@ -25,9 +25,8 @@ struct Question {
   // The body of a GraphQL, JSON-RPC or MCP request, or the text message; nullopt if there is no
   // body.
   std::optional<std::string> body;
-  codec::HttpFields
-      fields;  // Of the request, where a decision looks at them: Accept, Content-Type.
-  // The calling executable, then its ancestors. Empty: the first program that a policy for this
+  codec::HttpFields fields;  // The request's fields that decisions look at: Accept, Content-Type.
+  // The calling executable, then its ancestors. If empty, the first program that a policy for this
   // host and port names, since the question named no program.
   std::vector<std::string> binaries;
   std::vector<std::string> cmdline;
@@ -48,10 +47,10 @@ struct Explanation {
   std::string method;   // "CONNECT" for a connection alone.
   std::string subject;  // The URL with its canonical path, or "host:port".
   std::string path;     // Canonical; empty for a connection alone, or when the path was refused.
-  std::string file;     // Of the policy.
+  std::string file;     // The policy's file.
   std::vector<ExplanationStep> steps;  // In order; the last one decided. At least one.
-  std::vector<std::string> notes;      // What else the gateway does, or what was assumed.
-  std::string hint;  // Of a refusal: which rule denied it, or which one came nearest.
+  std::vector<std::string> notes;      // Further things that the gateway does, and assumptions.
+  std::string hint;  // For a refusal: which rule denied it, or which one came nearest.
 };
 
 // Fails with kInvalid when the URL is neither form. Looks nothing up.
@@ -59,9 +58,9 @@ Result<Explanation> Explain(const policy::ParsedPolicy& parsed, const Question& 
 Result<Explanation> Explain(const policy::ParsedPolicy& parsed, std::string_view url_or_hostport,
                             std::string_view method, const std::vector<std::string>& binaries);
 
-// For people: "deny  GET https://... ", one line per step, the notes. Ends with a newline.
+// Renders for people: "deny  GET https://... ", one line per step, the notes. Ends with a newline.
 std::string RenderExplanation(const Explanation& explanation);
-// For machines: one JSON object, ending with a newline.
+// Renders for machines: one JSON object, ending with a newline.
 std::string RenderExplanationJson(const Explanation& explanation);
 
 }  // namespace advise

@@ -26,7 +26,7 @@ inline constexpr std::string_view kAllButTools = "every call but tools/call";
 
 std::vector<Grant> GrantsOf(const policy::Policy& policy);
 
-// May `binary` open every connection of `host` and `port` that the grant is about?
+// Returns whether `binary` may open every connection of `host` and `port` that the grant is about.
 Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t port,
                        const std::string& binary);
 
@@ -34,7 +34,7 @@ Cover AllowsConnection(const Grant& grant, const std::string& host, uint16_t por
 // grant that covers it.
 bool IsJudged(const std::vector<Grant>& grants, const Grant& grant, const std::string& binary);
 
-// Does `wide` allow what rule `rule` of `narrow` allows? Of the requests alone.
+// Returns whether `wide` allows what rule `rule` of `narrow` allows, judged by the requests alone.
 Cover AllowsRule(const Grant& wide, const Grant& narrow, const policy::HttpRule& rule);
 
 }  // namespace advise

@@ -15,7 +15,7 @@ struct Denial;  // suggest.h
 // The addition that an endpoint needs for a denied request to pass, as YAML on one line each.
 struct EndpointAddition {
   std::vector<std::string> rules;    // "{operation_type: mutation, fields: ['createIssue']}".
-  std::vector<std::string> queries;  // Of graphql_persisted_queries: "'3f2a': {...}".
+  std::vector<std::string> queries;  // The entries for graphql_persisted_queries: "'3f2a': {...}".
 };
 
 // "{allow: RULE}, {allow: RULE}": what stands in the brackets of `rules`.

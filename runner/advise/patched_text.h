@@ -17,9 +17,9 @@ class PatchedText {
   // Returns the text as it is now. Ends with a line end, whether it did or not, unless it is empty.
   std::string Text() const;
   size_t size() const { return lines_.size(); }
-  // From 0, below size(); without its end.
+  // Returns a line without its end; `line` counts from 0 and is below size().
   const std::string& operator[](size_t line) const { return lines_[line].text; }
-  // The byte there, which is the character in a line of ASCII; 0 outside of the text.
+  // Returns the byte there, which is the character in a line of ASCII; 0 outside of the text.
   char CharAt(codec::Position at) const;
   bool changed() const { return changed_; }
 

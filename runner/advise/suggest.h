@@ -19,10 +19,11 @@ struct Denial {
   // The endpoint's protocol, if it judged by more than method and path: "graphql", "json-rpc",
   // "mcp", or "websocket" for handshakes and messages ("WEBSOCKET_TEXT").
   std::string protocol = {};
-  std::vector<policy::Operation> operations = {};  // What it carried.
-  std::vector<std::string> ancestors = {};  // Of `binary`, nearest first, as far as they are known.
-  int64_t count = 1;                        // How often it was refused,
-  int64_t runs = 1;                         // and in how many runs.
+  std::vector<policy::Operation> operations = {};  // The operations that it carried.
+  // The ancestors of `binary`, nearest first, as far as known.
+  std::vector<std::string> ancestors = {};
+  int64_t count = 1;  // The number of times it was refused,
+  int64_t runs = 1;   // and of the runs in which it was.
 
   friend bool operator==(const Denial&, const Denial&) = default;
 };
@@ -39,11 +40,11 @@ std::string DescribeOrigin(const std::vector<Denial>& denials);
 // The protocol of a client that speaks neither TLS nor HTTP (Denial::protocol): an endpoint for
 // HTTP does not help it, even with `full` access.
 inline constexpr char kRawConnection[] = "tcp";
-// True for one, and for a connection to a port that such clients use, if it was refused before its
-// first bytes were seen.
+// True for a raw connection, and for one to a port that such clients use, if it was refused before
+// its first bytes were seen.
 bool IsRawConnection(const Denial& denial);
 
-// For a comment beside suggestions, wherever they are shown.
+// The text of a comment beside suggestions, wherever they are shown.
 inline constexpr char kSuggestionWarning[] =
     "Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker "
     "wants.";

@@ -19,13 +19,13 @@ struct Suggestion {
   uint16_t port = 0;
   bool connection = false;  // A connection was refused: all that is known is host and port.
   std::set<std::pair<std::string, std::string>> requests;  // Method and path.
-  // For requests that are judged by more than method and path: the protocol, the path that the
+  // Set for requests that are judged by more than method and path: the protocol, the path that the
   // endpoint is for, and the operations that it allows.
   std::string protocol;
   std::string path;
   EndpointAddition addition;
   std::set<std::string> binaries;
-  std::vector<Denial> origin;  // What it was made of.
+  std::vector<Denial> origin;  // The denials that it was made of.
 };
 
 // Text of a denial that cannot break out of quotes in a line of YAML.
@@ -37,8 +37,8 @@ std::string RequestRule(const std::string& method, const std::string& path);
 // is canonical.
 bool MustNotBeSuggested(std::string_view host);
 
-// By place and program; programs that were refused the same are one suggestion. Without what no
-// policy opens, and without text that could break out of a line of YAML; at most 200 denials.
+// Groups at most 200 denials by place and program; programs that were refused the same are one
+// suggestion. Leaves out what no policy opens, and text that could break out of a line of YAML.
 std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials);
 
 // The traits that a new endpoint must share with one that is there already, or the two would

@@ -20,9 +20,10 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 // One place where an agent's model may be.
 struct ModelAccess {
-  std::string provider;            // As in `--provider`.
-  std::vector<std::string> keys;   // Variables, any one of which has the credential. Not empty.
-  std::string base_url;            // Without the variable; empty: the agent has its own, or none.
+  std::string provider;           // The provider's name, as in `--provider`.
+  std::vector<std::string> keys;  // Variables, any one of which has the credential; not empty.
+  // The base URL without the variable; empty if the agent has its own, or none.
+  std::string base_url;
   std::string base_url_from;       // A variable; empty: none.
   std::string base_path;           // Appended to either.
   std::vector<std::string> needs;  // Variables whose values are words of this entry.
@@ -37,7 +38,7 @@ struct AgentDescription {
   std::string about;
   std::string program;  // Looked up on PATH, or among the programs of `package`.
   std::optional<Package> package;
-  std::string install;           // What to type where it is missing; may be empty.
+  std::string install;           // The command that installs it; may be empty.
   std::string tried;             // The version that was tried; may be empty.
   std::string stream = "plain";  // One of StreamNames() (agent/dialect.h).
   bool prompt_argument = false;  // The task is the last argument, not the standard input.

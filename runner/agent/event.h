@@ -19,8 +19,8 @@ inline constexpr size_t kResultBytesMax = size_t{64} << 10;
 inline constexpr const char* kNoResult = "the agent ended without a result";
 inline constexpr int64_t kCountMax = int64_t{1} << 50;  // An agent's figures: sums do not overflow.
 
-// The object in one line; nothing for a blank line. What is not an object is logged as it stands: a
-// warning of the runtime, a stack trace.
+// Returns the object in one line; nullopt for a blank line. A line that is not an object, such as a
+// warning of the runtime or a stack trace, is logged as it stands.
 std::optional<codec::Json> ParseEvent(std::string_view line, std::vector<std::string>* entries);
 
 // A count between 0 and kCountMax; 0 when it is missing or something else.
@@ -30,9 +30,9 @@ const codec::Json& ObjectAt(const codec::Json& json, std::string_view name);
 // The items of a member that is an array; otherwise none.
 const codec::Json::Array& ItemsAt(const codec::Json& json, std::string_view name);
 Tokens& operator+=(Tokens& sum, const Tokens& more);
-// For APIs whose input includes what came from a cache.
+// Returns the tokens by an API whose input includes what came from a cache.
 Tokens WithoutCached(int64_t input, int64_t output, int64_t cached);
-// US dollars from 0 to a billion; nothing when it is not a number.
+// US dollars from 0 to a billion; nullopt if it is not a number.
 std::optional<double> DollarsAt(const codec::Json& json, std::string_view name);
 
 // "Bash npm test": the tool and the one argument that tells a reader most.
@@ -48,8 +48,8 @@ void AppendFailure(std::string_view text, std::vector<std::string>* entries);
 // "done after 2 turns, 1 tool call, $0.0224".
 std::string EndEntry(const AgentSummary& summary, bool failed);
 
-// The HTTP status that an agent's error message has: `"code":400`, "status 401", "(HTTP 429)",
-// "500 ..." at its beginning; 0: none.
+// The HTTP status that an agent's error message has: `"code":400`, "status 401", "(HTTP 429)", "500
+// ..." at its beginning; 0 if it has none.
 int64_t StatusIn(std::string_view message);
 // Why a run failed whose model, or whose agent, reports an error; `status` as StatusIn has it.
 std::string DescribeModelError(int64_t status, std::string_view message);

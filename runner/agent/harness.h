@@ -16,9 +16,10 @@ struct AgentRequest {
   std::string prompt = {};  // The task; `command` gets it on standard input too.
   std::string model = {};   // Empty: the agent's own default.
   std::vector<std::string> command =
-      {};                       // What `command` runs; for other agents: further arguments.
-  std::string executable = {};  // The program as the sandbox sees it; empty: by PATH.
-  std::vector<std::string> providers = {};  // That the run has (`--provider`).
+      {};  // The command line of `command`; for other agents, further arguments.
+  // The program as the sandbox sees it; if empty, it is found by PATH.
+  std::string executable = {};
+  std::vector<std::string> providers = {};  // The providers of the run (`--provider`).
   Pairs environment = {};                   // The agent's variables that others decide.
 };
 
@@ -28,8 +29,8 @@ struct AgentPlan {
   Pairs env;                     // Beside the sandbox's own variables.
   Pairs home_files;              // Path below the home directory, and text.
   std::string stdin_text;        // Written to standard input, which is then closed.
-  std::string stream = "plain";  // How standard output is read (StreamReader).
-  std::string model;             // The model that is asked for; empty: the agent's own default.
+  std::string stream = "plain";  // The form in which standard output is read (StreamReader).
+  std::string model;             // The model that is asked for; if empty, the agent's own default.
   bool streams_json() const { return stream != "plain"; }
 };
 

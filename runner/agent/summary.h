@@ -21,13 +21,13 @@ struct Tokens {
 struct AgentSummary {
   bool succeeded = false;     // Exit status 0 and the stream does not say otherwise.
   std::string reason;         // Why not, one line; empty on success.
-  std::string agent_version;  // As the agent reports it; empty when it does not.
-  std::string model;          // The model that answered; empty when the stream names none.
+  std::string agent_version;  // The version that the agent reports; empty if it does not.
+  std::string model;          // The model that answered; empty if the stream names none.
   int64_t turns = 0;
   int64_t tool_calls = 0;
-  int64_t retries = 0;             // Of requests to the model, where the agent says so.
-  Tokens tokens;                   // Side requests included where the agent reports them.
-  std::optional<double> cost_usd;  // From the agent's own price table.
+  int64_t retries = 0;             // Repeated requests to the model, if the agent reports them.
+  Tokens tokens;                   // Tokens, side requests included if the agent reports them.
+  std::optional<double> cost_usd;  // The cost by the agent's own price table.
   std::string result_text;         // Its last word, at most 64 KiB.
   int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0: none.
   std::vector<std::string>

@@ -10,9 +10,9 @@ namespace agent {
 // itself, or a later one of its major version. True as well if either is not of that form.
 bool IsTried(std::string_view version, std::string_view tried);
 
-// The version of the package of npm's that `program` belongs to: of the nearest package.json above
-// that has one. `program` is a canonical path on the host, and nothing is run. Empty: there is
-// none, or it cannot be read.
+// Returns the version of the npm package that `program` belongs to, from the nearest package.json
+// above it that has one; empty if there is none, or it cannot be read. `program` is a canonical
+// path on the host, and nothing is run.
 std::string PackageVersion(const std::string& program);
 
 }  // namespace agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sandboxes that last: what every backend gives. What one cannot give is an Error
-// of kUnsupported, or said in the run's record (`controls`); nothing is made up.
+// Sandboxes that last, as every backend gives them. What a backend cannot give fails with
+// kUnsupported or is stated in the run's record (`controls`); nothing is made up.
 #pragma once
 
 #include <memory>

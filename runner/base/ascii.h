@@ -15,7 +15,7 @@ constexpr bool IsAlphanumeric(char c) { return IsAlpha(c) || IsDigit(c); }
 // Bytes below 0x20, and DEL.
 constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// True for "0" and "007", not for "".
+// True for a run of digits, such as "0" and "007"; false for "".
 constexpr bool IsNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }

@@ -43,10 +43,10 @@ class Child {
   const Fd& exit() const { return exit_; }
   pid_t pid() const { return pid_; }
 
-  // To it and what it started, while it was not reaped.
+  // Sends `signal` to it and what it started, while it was not reaped.
   void Signal(int signal) const;
-  // Waits and reaps: its status as a shell has it. kTemporary: it did not end in time; it still
-  // runs then. Once.
+  // Waits for it, reaps it and returns its status as a shell has it. Fails with kTemporary if it
+  // did not end in time; it still runs then. Must not be called again after it has succeeded.
   Result<int> Wait(Deadline deadline);
 
  private:

@@ -16,7 +16,8 @@ class Deadline {
 
   bool never() const { return at_ == Clock::time_point::max(); }
   bool passed() const { return !never() && Clock::now() >= at_; }
-  // For poll(2): -1 for never, otherwise the milliseconds left, rounded up, 0 when passed.
+  // Returns the timeout for poll(2): -1 for never, otherwise the milliseconds left, rounded up, 0
+  // if passed.
   int poll_ms() const {
     if (never()) return -1;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(at_ - Clock::now()).count();

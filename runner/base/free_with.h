@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// For std::unique_ptr: what a C library made is freed by the function that belongs to it.
+// A deleter for std::unique_ptr that frees what a C library made by the function for it.
 template <auto kFree>
 struct FreeWith {
   template <typename T>

@@ -10,10 +10,11 @@ namespace sys {
 struct Mount {
   std::string device;  // "8:1": of the file system.
   std::string root;    // The directory of the file system that is mounted.
-  std::string point;   // Where this process sees it.
+  std::string point;   // The place where this process sees it.
 };
 
-// In the kernel's order: of two at one point, the later covers the other. Empty without a /proc.
+// Returns the mounts in the kernel's order: of two at one point, the later covers the other. Empty
+// without a /proc.
 std::vector<Mount> ReadMounts();
 
 }  // namespace sys

@@ -26,7 +26,7 @@ class Process {
     std::vector<std::string> argv;                                 // argv[0]: a name.
     std::vector<std::pair<std::string, std::string>> environment;  // The whole of it, but PATH.
     std::string directory = "/";
-    std::string input = {};  // What it reads from its standard input; at most 4096 bytes.
+    std::string input = {};  // The text of its standard input; at most 4096 bytes.
     // It gets SIGKILL when the thread that started it ends, however that comes about (prctl(2)).
     bool ends_with_starter = false;
     bool with_errors = true;  // Its standard error is read back too; otherwise it is thrown away.

@@ -24,7 +24,7 @@
 
 namespace wire {
 
-inline constexpr size_t kErrorTextBytesMax = 8192;  // What is longer is cut.
+inline constexpr size_t kErrorTextBytesMax = 8192;  // Longer texts are cut.
 
 class Writer {
  public:
@@ -61,7 +61,7 @@ class Writer {
   template <typename T>
   void Put(const T& value) {
     if constexpr (std::is_class_v<T>) {
-      Visit(*this, const_cast<T&>(value));  // Which only reads it.
+      Visit(*this, const_cast<T&>(value));  // Writing only reads the value.
     } else {
       static_assert(std::is_arithmetic_v<T> || std::is_enum_v<T>);
       out_.append(reinterpret_cast<const char*>(&value), sizeof value);

@@ -22,12 +22,12 @@ namespace caller {
 // One per run.
 class ExecutableCache {
  public:
-  // Was `path` seen with just this fingerprint? Then nothing need be read.
+  // Returns whether `path` was seen with just this fingerprint; then nothing need be read.
   bool Knows(const std::string& path, const struct stat& st) const;
 
-  // Why the executable at `path`, open as `file`, grants nothing; empty when it is what it was when
-  // first seen. nullopt: its content is still to be read, by Proceed(). An executable on a
-  // read-only mount, where no agent can change it, is known by its fingerprint and never read.
+  // Returns why the executable at `path`, open as `file`, grants nothing; empty if it is what it
+  // was when first seen; nullopt while its content is still to be read, by Proceed(). An executable
+  // on a read-only mount, where no agent can change it, is known by its fingerprint and never read.
   std::optional<std::string> Check(const std::string& path, Fd file);
 
   // Reads at most kPieceBytes more. True when no executable is being read any more: Check() has an
@@ -52,7 +52,7 @@ class ExecutableCache {
   };
   struct Seen {
     Fingerprint fingerprint;
-    std::optional<std::array<uint8_t, 32>> sha256;  // None: it was on a read-only mount.
+    std::optional<std::array<uint8_t, 32>> sha256;  // nullopt if it was on a read-only mount.
   };
   struct Refused {
     Fingerprint fingerprint;

@@ -30,12 +30,13 @@ class LineageReader {
  public:
   explicit LineageReader(pid_t init) : init_(init) {}
 
-  // The lineage of `pid`, a process or one of its threads, up to the init process, which is not of
-  // the sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that ended
-  // meanwhile grants nothing, and neither do those above it. What is read is `pid`'s own only if
-  // that still lives afterwards.
+  // Returns the lineage of `pid`, a process or one of its threads, up to the init process, which is
+  // not of the sandbox and not in it; at most 64 ancestors (OpenShell's bound). An ancestor that
+  // ended meanwhile grants nothing, and neither do those above it. What is read is `pid`'s own only
+  // if that still lives afterwards.
   Lineage Read(pid_t pid);
-  // Reads a piece of the executable that a lineage is pending for. True when none is being read.
+  // Reads a piece of the executable that a lineage is pending for. Returns true if none is being
+  // read.
   bool Proceed() { return executables_.Proceed(); }
 
  private:
@@ -49,8 +50,8 @@ class LineageReader {
   std::map<pid_t, ProcessHandle> known_;  // Some may have ended.
 };
 
-// May `a` and `b` do the same under every policy? A policy grants to a program and to all that it
-// starts, so only which programs there are counts.
+// Returns whether `a` and `b` may do the same under every policy. A policy grants to a program and
+// to all that it starts, so only which programs there are counts.
 bool SamePrograms(const policy::Caller& a, const policy::Caller& b);
 
 }  // namespace caller

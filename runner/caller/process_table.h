@@ -26,9 +26,9 @@ struct ProcessEntry {
 std::vector<ProcessEntry> ListDescendants(pid_t init);
 inline constexpr size_t kProcessesMax = 32768;
 
-// True when a descriptor of `pid` is the socket with that inode. `*budget` is how many more
-// descriptors may be looked at; it becomes 0, with an answer that means nothing, when they are not
-// enough.
+// True if a descriptor of `pid` is the socket with that inode. `*budget` is how many more
+// descriptors may be looked at; it becomes 0 if they are not enough, and the answer then has no
+// meaning.
 bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget);
 
 struct ProcessBirth {

@@ -13,7 +13,7 @@ namespace caller {
 // So whatever a path of the policy leads to in the sandbox counts as named as well (OpenShell's
 // NET/opa.rs). Globs are not followed.
 struct ProgramLinks {
-  // From the executable, as the kernel names it, to the paths of the policy that lead there.
+  // The paths of the policy that lead to an executable, by its name in the kernel.
   std::map<std::string, std::vector<std::string>> by_target;
   std::vector<std::string>
       warnings;  // Links that could not be followed: only their own name counts.

@@ -30,7 +30,8 @@ class AgentIgnores {
 
   // Returns whether a .gitignore that applies to `path` differs from the checkout's.
   bool Changed(const std::string& path) const;
-  // A trailing `/` says that `path` is a directory. As Repository::Ignores() where nothing differs.
+  // A trailing `/` says that `path` is a directory. Answers as Repository::Ignores() does where
+  // nothing differs.
   bool Ignores(const std::string& path);
 
  private:

@@ -10,8 +10,8 @@
 namespace change {
 
 // Applies the patch of `changes` to the working tree at `checkout`; the index and `.git` stay as
-// they are. `repository` is that checkout's, whose attributes say how files are converted; null:
-// they are not. Only `changes.patch` decides what is written, so what is applied is what was
+// they are. `repository` is that checkout's, whose attributes say how files are converted; if it is
+// null, they are not. Only `changes.patch` decides what is written, so what is applied is what was
 // judged.
 //
 // Everything is checked first: each old file must be there with exactly the blob and the mode the

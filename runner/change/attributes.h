@@ -17,7 +17,7 @@
 namespace change {
 
 // Gives the text of the .gitattributes in `directory`, named from the top of the working tree with
-// a `/` at its end ("" is the top); nothing where git would read none there.
+// a `/` at its end ("" is the top); nullopt if git would read none there.
 using ReadAttributes = std::function<std::optional<std::string>(const std::string& directory)>;
 
 // Reads the .gitattributes files of the working tree on disk.
@@ -35,7 +35,7 @@ class Attributes {
  private:
   struct Rules {
     int64_t cost = 0;
-    std::optional<git_oid> commit;  // Nothing: there are no rules.
+    std::optional<git_oid> commit;  // nullopt if there are no rules.
   };
   Result<Rules> RulesFor(const std::string& directory);
   Status Ask(const git_oid& commit, const std::string& path, AttributeValues& values);

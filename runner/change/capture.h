@@ -16,7 +16,7 @@
 
 namespace change {
 
-// Bounds on one capture. What goes over them is named in ChangeSet::left_out and makes the set
+// Bounds on one capture. A file that exceeds one is named in ChangeSet::left_out and makes the set
 // incomplete; nothing is cut in the middle.
 struct CaptureLimits {
   int64_t files_max = 50'000;             // Changed files in the patch.
@@ -41,7 +41,7 @@ struct FileChange {
   int64_t additions = 0;
   int64_t deletions = 0;
   int64_t bytes = 0;        // Size of the new file; 0 for kDeleted.
-  std::string link_target;  // Of a symbolic link (new_mode 0120000); otherwise empty.
+  std::string link_target;  // The target of a symbolic link (new_mode 0120000); otherwise empty.
 };
 
 // A path that is not in the patch, and why ("named pipe", "larger than 16777216 bytes").
@@ -53,7 +53,7 @@ struct LeftOut {
 
 struct ChangeSet {
   std::vector<FileChange> files;  // In the patch's order.
-  std::string patch;              // What `git apply` takes; empty when nothing changed.
+  std::string patch;              // The patch for `git apply`; empty if nothing changed.
   std::vector<LeftOut> left_out;  // At most 1000; `left_out_count` counts all.
   int64_t left_out_count = 0;
   // Untracked paths under the checkout's ignore rules; a directory is one.
@@ -61,8 +61,8 @@ struct ChangeSet {
   // Content of ChangedTree::taken_out, where the agent wrote it.
   std::optional<std::string> taken_out;
   std::string taken_out_fault;  // Why it is there and not taken: "larger than 4194304 bytes".
-  // False when something a patch can express is missing from this one: a limit, or an unreadable
-  // file.
+  // False if something that a patch can express is missing from this one, by a limit or an
+  // unreadable file.
   bool complete = true;
 };
 
@@ -75,8 +75,9 @@ struct ChangedTree {
   std::vector<std::string> not_copied = {};  // Paths in the checkout; absolute, without links.
   // A file at the top that is a message and not a change, of at most `taken_out_bytes_max`.
   std::string taken_out = {};
-  // Files that the agent was given in place of the checkout's: path -> text; nothing: it was given
-  // none. No change of it, unless it made another of them: that is left out, and lost.
+  // Files that the agent was given in place of the checkout's: path -> text, or nullopt if it was
+  // given none. They do not count as changes, unless the agent made another file of one: that is
+  // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
 
@@ -84,9 +85,9 @@ struct ChangedTree {
   ChangedTree(int upper_fd) : fd(upper_fd) {}
 };
 
-// `tree.fd` is the upper layer of an overlayfs whose lower layer is
-// `checkout`, mounted without redirect_dir and metacopy. Whiteouts are 0/0 character devices or, in
-// a directory whose overlay.opaque is "x", empty files with overlay.whiteout; both attribute
+// Captures what the agent changed. `tree.fd` is the upper layer of an overlayfs whose lower layer
+// is `checkout`, mounted without redirect_dir and metacopy. Whiteouts are 0/0 character devices or,
+// in a directory whose overlay.opaque is "x", empty files with overlay.whiteout; both attribute
 // namespaces, user. and trusted., count. No process may still write to the layer. Its content is
 // hostile: it is opened without following a link, and only regular files are read. A file or
 // directory its mode keeps unreadable is made readable in the layer (never in the checkout) to be
@@ -95,15 +96,15 @@ struct ChangedTree {
 // The patch is against the files of `checkout` as they lie on disk, not against HEAD. Where
 // `repository` says that git converts a file, the patch has its blobs: line endings, `$Id$`, UTF-16
 // and pointers of git-lfs. A file that a filter driver converts, and new content that git-lfs would
-// keep, is left out, and lost. Of a copy, what is older than it and was not moved is not read; a
-// copy that has nothing of the checkout is left out as a whole, and lost.
-// `repository` is that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped,
-// file or directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed
-// in `left_out` if the checkout's own did not. A change in a
-// repository of its own inside the checkout, such as a submodule, is left out and makes the set
-// incomplete. Permission bits become 0644 or 0755 by the owner's execute bit.
+// keep, is left out, and lost. In a copy, files that are older than it and were not moved are not
+// read; a copy that has nothing of the checkout is left out as a whole, and lost. `repository` is
+// that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
+// directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed in
+// `left_out` if the checkout's own did not. A change in a repository of its own inside the
+// checkout, such as a submodule, is left out and makes the set incomplete. Permission bits become
+// 0644 or 0755 by the owner's execute bit.
 //
-// Errors: kIo, when a layer cannot be read at all.
+// Fails with kIo if a layer cannot be read at all.
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits);
 

@@ -21,9 +21,9 @@ enum class Severity { kNote, kWarning, kError };
 struct GateFinding {
   std::string gate;  // "secrets", "protected-paths" or "size".
   Severity severity = Severity::kError;
-  std::string path;  // As in FileChange; empty when the finding is about the whole set.
-  int64_t line = 0;  // 1-based in the new file; 0: no line.
-  // For people; never holds the secret it is about, only its kind, fixed prefix and length.
+  std::string path;  // The path as in FileChange; empty if the finding is about the whole set.
+  int64_t line = 0;  // 1-based in the new file; 0 if it has no line.
+  // A text for people; never holds the secret it is about, only its kind, fixed prefix and length.
   std::string message;
 };
 
@@ -34,10 +34,12 @@ struct GateLimits {
   int64_t files_max = 20'000;
   int64_t patch_bytes_max = 32 << 20;
   int64_t findings_max = 200;  // Further ones are counted in one last finding.
-  // From the repository's top to the checkout (Repository::prefix): a path may be protected there.
+  // The path from the repository's top to the checkout (Repository::prefix): a path may be
+  // protected there.
   std::string prefix;
-  std::vector<ProtectedLink> links;  // Of the tree before the agent changed it.
-  std::vector<PathRule> paths;       // Of the repository's configuration, from the trusted commit.
+  std::vector<ProtectedLink> links;  // The links of the tree before the agent changed it.
+  // The rules of the repository's configuration, from the trusted commit.
+  std::vector<PathRule> paths;
   // The names in RepositoryCandidates(WrittenPaths()) before the agent changed the tree.
   DirectoryNames before;
 };

@@ -13,13 +13,13 @@ namespace change {
 // is followed nor a pipe waited for. kInvalid where it is not a regular file or too large.
 Result<std::string> ReadGitText(const std::string& path, size_t bytes_max);
 
-// The path that the first line of `file` names after `prefix`, canonical; a relative one starts at
-// `base`. Nothing where the file cannot be read or the path does not exist.
+// Returns the path that the first line of `file` names after `prefix`, canonical; a relative one
+// starts at `base`. Returns nullopt if the file cannot be read or the path does not exist.
 std::optional<std::string> ReadGitPointer(const std::string& file, std::string_view prefix,
                                           const std::string& base);
 
-// The git directory of the working tree at `top`: its `.git`, or what that file names. Nothing
-// where there is none.
+// Returns the git directory of the working tree at `top`: its `.git`, or what that file names;
+// nullopt if there is none.
 std::optional<std::string> GitDirectoryOf(const std::string& top);
 
 }  // namespace change

@@ -27,7 +27,7 @@ struct TouchedFile {
 
 struct TouchedFiles {
   std::vector<TouchedFile> files;  // Sorted by path.
-  // False: something could not be read, or there was too much to look at.
+  // False if something could not be read, or there was too much to look at.
   bool complete = true;
 };
 
@@ -64,7 +64,7 @@ class LayerWatch {
     timespec modified{};
     timespec changed{};
     bool whiteout = false;
-    bool opaque = false;  // Of a directory: nothing of the lower one is seen.
+    bool opaque = false;  // True for a directory that hides the lower one.
   };
   using Entries = std::map<std::string, Entry>;
   // The paths that may have changed.

@@ -30,8 +30,8 @@ struct PatchHunk {
 // The forward half of a "GIT binary patch".
 struct BinaryBlock {
   bool delta = false;      // Against the old bytes; otherwise the new bytes themselves.
-  int64_t size = 0;        // Of what is encoded, inflated.
-  std::string_view lines;  // Borrowed: base85, each line with its length and newline.
+  int64_t size = 0;        // The inflated size of what is encoded.
+  std::string_view lines;  // Borrowed; base85, each line with its length and newline.
 };
 
 // One `diff --git` section.

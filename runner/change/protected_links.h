@@ -10,7 +10,7 @@ namespace change {
 // protected path reads the target, so the target is protected like the path.
 struct ProtectedLink {
   std::string path;    // The link, relative to the repository's top.
-  std::string target;  // What it leads to, likewise: a file or a directory, which need not exist.
+  std::string target;  // Its target, relative likewise: a file or directory, which need not exist.
 };
 
 // The links at protected paths of the tree at `top` (absolute, without links): at its top, in the

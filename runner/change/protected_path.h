@@ -36,7 +36,7 @@ enum class PathAction { kAllow, kWarn, kRefuse };
 
 // A rule for paths in a repository's own configuration.
 struct PathRule {
-  std::string pattern;  // As written.
+  std::string pattern;  // The pattern as written.
   PathAction action = PathAction::kRefuse;
   codec::Glob glob;
 

@@ -17,14 +17,14 @@ namespace change {
 struct Proposal {
   std::vector<std::string> paths;  // Relative to the top, sorted.
   std::string patch;       // For people: `diff --git` sections, text whatever attributes say.
-  size_t patch_bytes = 0;  // Of the whole; `patch` may hold less.
+  size_t patch_bytes = 0;  // The size of the whole; `patch` may hold less.
 };
 
 // The settings besides a checkout's own files that decide how git converts them.
 struct ConversionFacts {
   AutoCrlf auto_crlf = AutoCrlf::kNo;
   bool native_crlf = false;       // core.eol is crlf.
-  std::set<std::string> drivers;  // Of filter.NAME.clean and filter.NAME.process.
+  std::set<std::string> drivers;  // The names in filter.NAME.clean and filter.NAME.process.
   std::string attributes;         // The text of info/attributes.
 };
 
@@ -49,10 +49,11 @@ class Repository {
 
   // The top directory of the working tree, canonical.
   const std::string& top() const;
-  // From there to the checkout, with a `/` at the end; empty when the checkout is the top.
+  // Returns the path from there to the checkout, with a `/` at the end; empty if the checkout is
+  // the top.
   const std::string& prefix() const;
 
-  // True when HEAD names a branch that has no commit yet.
+  // True if HEAD names a branch that has no commit yet.
   bool unborn() const;
 
   // The commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full name

@@ -15,7 +15,8 @@ class Submodules {
   // `checkout` is a borrowed directory.
   explicit Submodules(int checkout);
 
-  // `path` is the top of one. Where its index cannot be read, it counts as tracking everything.
+  // Adds the submodule whose top is `path`. If its index cannot be read, it counts as tracking
+  // everything.
   void Add(const std::string& path);
   // Returns whether `path` lies in one.
   bool Holds(const std::string& path) const { return Innermost(path) != nullptr; }

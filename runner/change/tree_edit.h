@@ -16,7 +16,7 @@ namespace change {
 
 struct TreeEdit {
   struct NewFile {
-    std::string bytes;  // Of a symbolic link: its target.
+    std::string bytes;  // The content; for a symbolic link, its target.
     int mode = 0;       // 0100644, 0100755 or 0120000.
   };
   std::set<std::string> removed;           // Files that are there now; some are written again.
@@ -31,10 +31,11 @@ struct OldFile {
 // Gives the file at a valid path; kNotFound where there is none.
 using OldFiles = std::function<Result<OldFile>(const std::string& path)>;
 
-// The edit that `patch` asks for. Every old file must have exactly the bytes and the mode the patch
-// starts from, and every new one comes out as the patch's own hash says. kInvalid: does not apply;
-// kRefused: a path outside the checkout or in .git, something other than a file, a link that may
-// lead outside. What is in the way of a new file is not known here.
+// Returns the edit that `patch` asks for. Every old file must have exactly the bytes and the mode
+// the patch starts from, and every new one comes out as the patch's own hash says. Fails with
+// kInvalid if it does not apply, with kRefused for a path outside the checkout or in .git, for
+// something other than a file, and for a link that may lead outside. Does not look for what is in
+// the way of a new file.
 Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
 
 // Parses the changes from `patch` itself, for JudgeChanges(): a report's records of it need not be

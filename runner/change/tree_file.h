@@ -23,21 +23,21 @@ Result<Fd> OpenDirectory(int root, const std::string& path, Unreadable unreadabl
 // link.
 class TreeFile {
  public:
-  // kNotFound when there is nothing at `path` or something above it is not a directory; a file that
-  // is neither regular nor a link has mode() 0 and no bytes.
+  // Fails with kNotFound if there is nothing at `path` or something above it is not a directory. A
+  // file that is neither regular nor a link has mode() 0 and no bytes.
   static Result<TreeFile> Open(int root, const std::string& path, Unreadable unreadable);
 
   int mode() const { return mode_; }
   int64_t size() const { return size_; }
-  // kInvalid when there are more than `bytes_max`.
+  // Fails with kInvalid if there are more than `bytes_max`.
   Result<std::string> Read(int64_t bytes_max) const;
   // Compares without holding either file in memory.
   Result<bool> SameBytes(const TreeFile& other) const;
 
  private:
   TreeFile() = default;
-  Fd fd_;             // Of a regular file.
-  std::string link_;  // Of a symbolic link: its target.
+  Fd fd_;             // The descriptor of a regular file.
+  std::string link_;  // The target of a symbolic link.
   int mode_ = 0;
   int64_t size_ = 0;
 };

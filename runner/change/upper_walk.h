@@ -44,7 +44,7 @@ std::string PathIn(const std::string& directory, const std::string& name);
 
 // The facts about a tree that is a copy of the lower one, not a layer over it.
 struct CopyFacts {
-  timespec made{};                    // What was changed since then (ctime) may differ.
+  timespec made{};                    // The time since which a changed file (ctime) may differ.
   std::vector<std::string> left_out;  // Relative paths of the lower tree that are not in it.
 };
 

@@ -14,8 +14,8 @@
 namespace cli {
 
 struct Arguments {
-  // By option name, in the order given; a switch has {"true"}. An option that was not given is not
-  // there.
+  // The values by option name, in the order given; a switch has {"true"}. An option that was not
+  // given is absent.
   std::map<std::string, std::vector<std::string>, std::less<>> values;
   std::vector<std::string> operands;
   std::vector<std::string> command;  // Behind `--`.

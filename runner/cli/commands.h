@@ -19,7 +19,7 @@ struct VariableSpec {
 
 struct Command {
   std::string_view name;      // One word or two: "policy explain".
-  std::string_view operands;  // As in usage: "REPORT-DIR".
+  std::string_view operands;  // The operands as in usage: "REPORT-DIR".
   std::string_view doc;       // Sentences.
   std::vector<OptionSpec> options;
   std::vector<VariableSpec> variables;
@@ -33,7 +33,8 @@ inline constexpr OptionSpec kModelHostOption = {
     "The server of the model that COMMAND uses. What that is asked does not count as text sent to "
     "a server. An agent's own is known."};
 
-// In the order of `--help`. Made anew at each call; it is called once.
+// Returns the commands in the order of `--help`. They are made anew at each call; it is called
+// once.
 std::vector<Command> Commands();
 
 // The command that `words` begin with. Fails with kUsage; the hint is the nearest one.

@@ -11,7 +11,8 @@
 
 namespace cli {
 
-// For bash, zsh or fish; zsh uses bash's. Anything else is kUsage.
+// Renders the completion for bash, zsh (which uses bash's) or fish. Fails with kUsage for any other
+// shell.
 Result<std::string> RenderCompletion(const std::vector<Command>& commands, std::string_view shell);
 
 Result<int> CompletionCommand(const Arguments& arguments);

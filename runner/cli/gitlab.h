@@ -18,10 +18,12 @@ namespace cli {
 // the event, ends with /api/v4.
 bool PostsToGitLab(const Arguments& arguments, const forge::Event& event);
 
-// The project, and the merge request (0: none), that the options or the event name. kSetup, kUsage.
+// Returns the project, and the merge request (0 if none), that the options or the event name. Fails
+// with kSetup or kUsage.
 Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event& event);
 
-// GITLAB_TOKEN. kSetup, also where only CI_JOB_TOKEN is there, which may not post.
+// Returns GITLAB_TOKEN. Fails with kSetup if it is not set, even if CI_JOB_TOKEN is, which may not
+// post.
 Result<Secret> GitLabToken();
 
 // Every finding, the agent's, the gates' and refused requests', as a line of a job's log: what is

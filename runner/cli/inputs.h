@@ -33,16 +33,17 @@ std::string InputVariable(std::string_view name);
 // The text of an input by its name in kebab-case; empty when it was not given.
 using Inputs = std::function<std::string(std::string_view)>;
 
-// From a JSON object of strings, as `toJSON(inputs)` gives it. Other members of it mean nothing
-// here: action.yml has inputs of its own. kInvalid.
+// Parses a JSON object of strings, as `toJSON(inputs)` gives it. Ignores other members, since
+// action.yml has inputs of its own. Fails with kInvalid.
 Result<Inputs> ParseInputs(std::string_view json);
 
-// From the variable INPUTS, or without it from those of InputVariable(). kSetup where none of
-// `options` and no INPUTS is set; kInvalid.
+// Reads the variable INPUTS, or without it those of InputVariable(). Fails with kSetup if neither
+// INPUTS nor any of `options` is set, or with kInvalid.
 Result<Inputs> ReadInputs(const forge::EnvironmentReader& environment,
                           const std::vector<OptionSpec>& options);
 
-// The request that the inputs of `run` make. kUsage, in the words of the command line.
+// Returns the request that the inputs of `run` make. Fails with kUsage, in the words of the command
+// line.
 Result<run::Request> ReadRunInputs(const Inputs& inputs);
 
 // The arguments that the inputs of a command with `options` and one operand, kReportDirInput, make.

@@ -21,11 +21,12 @@ Error Usage(std::string what, std::string hint = {});
 
 // One option, as a person meets it.
 struct OptionSpec {
-  std::string_view name;      // Kebab-case, without the dashes.
-  std::string_view value;     // What stands for its value in help: "FILE". Empty: a switch.
-  std::string_view fallback;  // What holds when it is not given, as one would type it; or empty.
-  std::string_view doc;       // Sentences.
-  bool repeatable = false;    // In the action: one value per line.
+  std::string_view name;   // Kebab-case, without the dashes.
+  std::string_view value;  // The name of its value in help: "FILE"; empty for a switch.
+  // The value that holds if it is not given, as one would type it; or empty.
+  std::string_view fallback;
+  std::string_view doc;     // Sentences.
+  bool repeatable = false;  // In the action, one value per line.
 };
 
 // The ways in which the text of an option becomes a member of run::Request.

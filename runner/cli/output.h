@@ -11,7 +11,8 @@
 
 namespace cli {
 
-// Writes a command's answer to standard output. kIo: the reader is gone, or the disk is full.
+// Writes a command's answer to standard output. Fails with kIo if the reader is gone, or the disk
+// is full.
 inline Status Print(std::string_view text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
 // The same for lines in which strangers have a say, by the name of a file or a policy's text: a

@@ -15,7 +15,8 @@ namespace cli {
 // The commands `agentic-ci sandbox ...`, for the table of commands.
 std::vector<Command> SandboxCommands();
 
-// The backend that the sandbox `name` belongs to. kNotFound: no sandbox has that name.
+// Returns the backend that the sandbox `name` belongs to. Fails with kNotFound if no sandbox has
+// that name.
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
 
 // The one operand of `command`: a sandbox's name.

@@ -21,8 +21,8 @@ enum class Availability {
 struct Mechanism {
   std::string name;
   Availability availability = Availability::kAvailable;
-  std::string note;    // What it rests on, or what stands against it.
-  std::string remedy;  // What to type or set for more; or empty.
+  std::string note;    // The basis for it, or what stands against it.
+  std::string remedy;  // The command or setting that gives more; or empty.
 };
 
 struct Examination {

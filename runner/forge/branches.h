@@ -31,17 +31,17 @@ struct CommitRecord {
 // One file of a commit to be made.
 struct FileWrite {
   std::string path;      // From the repository's top; UTF-8.
-  std::string old_id;    // Of the file that is there; empty: none is.
-  int old_mode = 0;      // Likewise.
-  bool removed = false;  // Then the rest says nothing.
+  std::string old_id;    // The id of the file that is there; empty if there is none.
+  int old_mode = 0;      // The mode of that file.
+  bool removed = false;  // If true, the rest has no meaning.
   std::string bytes;
   int mode = 0;  // 0100644, 0100755 or 0120000.
 };
 
 struct CommitRequest {
   std::string branch;
-  std::string tip;         // What the branch must be at; empty: there must be no such branch.
-  CommitRecord on;         // Whose tree `files` change.
+  std::string tip;  // The commit that the branch must be at; empty if there must be no such branch.
+  CommitRecord on;  // The commit whose tree `files` change.
   bool merges_on = false;  // `on` is not among the ancestors of `tip`, so it is a second parent.
   std::string message;
   std::vector<FileWrite> files;
@@ -72,7 +72,7 @@ class Branches {
  public:
   virtual ~Branches() = default;
 
-  // The commit at the end of the branch; nothing where there is no such branch.
+  // Returns the commit at the end of the branch; nullopt if there is no such branch.
   virtual Result<std::optional<std::string>> ReadTip(const std::string& branch,
                                                      Deadline deadline) = 0;
   // `sha` and its ancestors, newest first, at most `count_max` (100 or less).
@@ -80,7 +80,7 @@ class Branches {
                                                         Deadline deadline) = 0;
   // One directory, not those beneath it. kInvalid where the forge does not give all of it.
   virtual Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) = 0;
-  // At most 64 MiB.
+  // Reads a blob of at most 64 MiB.
   virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
 
   // Makes one commit, on top of `on` and of the branch's tip, whose tree is that of `on` with
@@ -90,7 +90,7 @@ class Branches {
   // Returns whether the last Commit() or Open() failed because another post was faster, so that the
   // caller should look again.
   virtual bool moved() const = 0;
-  // Why this forge's API cannot make such a commit; empty: it can.
+  // Returns why this forge's API cannot make such a commit; empty if it can.
   virtual std::string CannotCommit(const CommitRequest& request) const = 0;
 
   // The pull request between two branches of this repository: the open one, else the latest.

@@ -18,12 +18,13 @@ namespace forge {
 
 struct ClientOptions {
   std::string api_url;  // https, or http to a loopback address only; no slash at the end.
-  std::string where;    // What is posted to, for errors: "acme/site#7".
+  std::string where;    // The place that is posted to, for errors: "acme/site#7".
   Secret token;
-  std::string ca_file;     // Empty: the system's bundle (net::SystemCaBundle).
+  std::string ca_file;     // If empty, the system's bundle (net::SystemCaBundle).
   std::string proxy;       // Empty: none. "http://host:port".
-  std::string token_hint;  // What to type where the token is not valid.
-  std::string api_url_hint = "--api-url https://api.github.com";  // Where the address is not.
+  std::string token_hint;  // The remedy if the token is not valid.
+  // The remedy if the address is not.
+  std::string api_url_hint = "--api-url https://api.github.com";
   // A list's Link header says whether there is more, as GitHub's and GitLab's do; Gitea leaves it
   // out of some lists, and gives as many entries as it likes.
   bool pages_by_link = true;
@@ -42,12 +43,12 @@ struct WriteRequest {
   codec::Json body = {};    // null: no body.
   bool repeatable = false;  // Sending it twice does no harm. PUT and DELETE never do.
   std::string permission =
-      {};  // What to grant where it is refused: "permissions: { checks: write }".
+      {};  // The right to grant if it is refused: "permissions: { checks: write }".
 };
 
 class Client {
  public:
-  // kSetup: no token, or an address that would show it on the way.
+  // Fails with kSetup without a token, and for an address that would show it on the way.
   static Result<Client> Create(ClientOptions options);
 
   // Errors of all requests:

@@ -20,7 +20,7 @@ struct CommentStamp {
   int64_t started_ms = 0;
   std::string head_sha;  // 40 or 64 hexadecimal digits; empty: not known.
 };
-// Nothing where the text has none.
+// Returns nullopt if the text has none.
 std::optional<CommentStamp> ReadStamp(std::string_view text);
 
 // The text that is posted: the marker's line, the stamp's, a note when the body had to be cut, then

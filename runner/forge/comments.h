@@ -38,9 +38,10 @@ class Comments {
 
   // All of them, oldest first; kInvalid beyond 10 000.
   virtual Result<std::vector<Comment>> List(Deadline deadline) = 0;
-  // Not repeated when it may have arrived: kTemporary then, and the caller looks whether it did.
+  // Creates a comment. Fails with kTemporary if the request may have arrived, and does not repeat
+  // it; the caller looks whether it did.
   virtual Result<Comment> Create(const std::string& text, Deadline deadline) = 0;
-  // kNotFound when the comment is gone.
+  // Fails with kNotFound if the comment is gone.
   virtual Result<Comment> Update(int64_t id, const std::string& text, Deadline deadline) = 0;
   // A comment that is gone already is a success.
   virtual Status Delete(int64_t id, Deadline deadline) = 0;

@@ -18,8 +18,8 @@ struct DiffLine {
 
 struct DiffFile {
   std::string path;
-  std::string old_path;  // Of a renamed file; else the same.
-  std::string blob;      // Git's name of the new file's, abbreviated; empty: not known.
+  std::string old_path;  // The old path of a renamed file; else the same.
+  std::string blob;      // Git's name of the new file's, abbreviated; empty if not known.
   bool removed = false;
   std::vector<DiffLine> lines;  // By number. Empty for binary files and where the forge has cut it.
 

@@ -16,9 +16,9 @@ namespace forge {
 
 enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab };
 
-// The event that started the workflow. kNone: no event was read; kOther: an event without a meaning
-// of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a proposal
-// anyway.
+// The event that started the workflow. kNone means that no event was read, kOther an event without
+// a meaning of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a
+// proposal anyway.
 enum class EventKind {
   kNone,
   kPullRequest,
@@ -29,8 +29,8 @@ enum class EventKind {
   kOther,
 };
 
-// The origin of the code that the workflow may have checked out. kUnknown: the event does not say,
-// or is another repository's, which is judged like a fork.
+// The origin of the code that the workflow may have checked out. kUnknown means that the event does
+// not say, or is another repository's; it is judged like a fork.
 enum class HeadOrigin { kBase, kFork, kUnknown };
 
 // Every string is empty when the event does not say. All of them were checked: references with
@@ -55,11 +55,12 @@ struct Event {
   // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
   // where the event says that it is another repository's.
   std::string trusted_sha;
-  // For events that name no such commit (GitLab): the ref that the job has fetched the base
+  // Set for events that name no such commit (GitLab): the ref that the job has fetched the base
   // repository's branch to, and the command that fetches it.
   std::string trusted_ref;
   std::string trusted_fetch;
-  std::string actor;  // Who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
+  // The user who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).
+  std::string actor;
   std::vector<std::string> actors;  // ReadActors(): `actor` and everyone else with a part in it.
   std::string api_url;              // Without a slash at the end.
   std::string server_url;           // Without a slash at the end.
@@ -73,12 +74,13 @@ struct Event {
 // Gives an environment variable, as sys::Environment does.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
 
-// With GITLAB_CI=true reads CI_* (forge/gitlab_event.h), otherwise GITHUB_* and the file that
-// GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and Forgejo set it too, beside
-// GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the variables that other continuous
-// integrations set are looked at, for `unread_ci`. kInvalid: not an event (no JSON, larger than 25
-// MiB, a malformed hash or repository); kRefused: a reference we will not handle; kNotFound: no
-// such file; kSetup: a variable is missing that every job has.
+// Reads the event: with GITLAB_CI=true from CI_* (forge/gitlab_event.h), otherwise from GITHUB_*
+// and the file that GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and Forgejo set it
+// too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the variables that
+// other continuous integrations set are looked at, for `unread_ci`. Fails with kInvalid if it is
+// not an event (no JSON, larger than 25 MiB, a malformed hash or repository), with kRefused for a
+// reference that is not handled, with kNotFound if there is no such file, with kSetup if a variable
+// is missing that every job has.
 Result<Event> ReadEvent(const EnvironmentReader& environment);
 
 // The part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote parts

@@ -45,7 +45,8 @@ std::string WithoutSlash(std::string url);
 // The text as an error quotes it.
 std::string Quoted(std::string_view text);
 
-// kInvalid for a malformed hash, kRefused for an unsupported branch name. Empty fields pass.
+// CheckSha fails with kInvalid for a malformed hash, CheckRef with kRefused for an unsupported
+// branch name. Empty fields pass.
 Status CheckSha(const char* field, const std::string& sha);
 Status CheckRef(const char* field, const std::string& ref);
 

@@ -12,23 +12,24 @@
 
 namespace forge {
 
-// Empty where the event does not say. Bytes as they came, of any length that an event may have.
+// The texts of an event, each empty if the event does not have it. They are bytes as they came, of
+// any length that an event may have.
 struct EventText {
   std::string action;               // The event's activity: "opened", "labeled", "created".
-  int64_t number = 0;               // Of the pull request or the issue; 0: neither.
-  std::string title;                // Of the pull request or the issue.
-  std::string body;                 // Likewise.
-  std::string author;               // Likewise: a login.
+  int64_t number = 0;               // The number of the pull request or the issue; 0 if neither.
+  std::string title;                // The title of the pull request or the issue.
+  std::string body;                 // Its body.
+  std::string author;               // Its author, a login.
   std::vector<std::string> labels;  // Likewise; where one was added or removed, that one alone.
-  std::string comment;              // Of a comment's or a review's event.
+  std::string comment;              // The text of a comment or a review.
   std::string comment_author;
 };
 
-// With GITLAB_CI=true reads CI_MERGE_REQUEST_*, otherwise the file that GITHUB_EVENT_PATH names, as
-// ReadEvent() did; without a forge, an empty text.
+// Reads CI_MERGE_REQUEST_* with GITLAB_CI=true, otherwise the file that GITHUB_EVENT_PATH names, as
+// ReadEvent() did. Returns an empty text without a forge.
 Result<EventText> ReadEventText(const EnvironmentReader& environment, const Event& event);
 
-// The part that is pure. kInvalid: not a JSON object.
+// Parses the event's file; pure. Fails with kInvalid if `payload` is not a JSON object.
 Result<EventText> ParseEventText(std::string_view payload);
 
 }  // namespace forge

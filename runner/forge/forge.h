@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One repository and one of its pull requests, whichever forge has them. What a forge cannot do is
-// a value (Capabilities), never an error found out about.
+// One repository and one of its pull requests, whichever forge has them. Capabilities say what a
+// forge cannot do, so that an error need not.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,14 @@ struct Place {
   ForgeKind kind = ForgeKind::kGitHub;
   std::string repository;  // "owner/name"; "group/.../name" on GitLab.
   int64_t project_id = 0;  // GitLab's, which goes before the path; 0: not known.
-  int64_t number = 0;      // Of the pull request; 0: none, so neither comments nor reviews.
+  int64_t number = 0;      // The pull request's number; 0 if none, so neither comments nor reviews.
 };
 
 struct Capabilities {
   std::string_view names;                      // "GitHub", for people.
   bool several = false;                        // It is the name of more than one.
-  std::string_view proposal = "pull request";  // What people call one.
-  char sigil = '#';                            // Before its number.
+  std::string_view proposal = "pull request";  // The name that people use for one.
+  char sigil = '#';                            // The character before its number.
   bool check_runs = false;
   bool code_scanning = false;
   bool comments_on_files = false;   // A comment on a file as a whole.
@@ -59,19 +59,19 @@ class Forge {
   virtual Reviews& reviews() = 0;
   virtual Branches& branches() = 0;
 
-  // The file `path` at `ref`, of at most 1 MiB. Nothing where there is none; kInvalid where it is
-  // not a file, or larger.
+  // Reads the file `path` at `ref`, of at most 1 MiB. Returns nullopt if there is none; fails with
+  // kInvalid if it is not a file, or larger.
   virtual Result<std::optional<std::string>> ReadFile(const std::string& path,
                                                       const std::string& ref,
                                                       Deadline deadline) = 0;
   // Sets the status, unless it says the same already.
   virtual Status KeepStatus(const CommitStatus& status, Deadline deadline) = 0;
   // Adds labels that the pull request `number` does not have. GitHub and GitLab create a label that
-  // does not exist; kInvalid, with its name, where the forge does not (Gitea).
+  // does not exist. Fails with kInvalid, and its name, if the forge does not create it (Gitea).
   virtual Status AddLabels(int64_t number, const std::vector<std::string>& names,
                            Deadline deadline) = 0;
 
-  // kUnsupported without the capability.
+  // Fails with kUnsupported without the capability.
   virtual Status PostCheckRun(const CheckRun& run, Deadline deadline);
   virtual Status UploadSarif(const SarifUpload& upload, Deadline deadline);
 

@@ -17,17 +17,19 @@ inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
 // The command that fetches `branch` of `remote` to that ref, for error messages.
 std::string GitLabFetchCommand(const std::string& remote, const std::string& branch);
 
-// A pipeline of a merge request, whatever started it, is told by CI_MERGE_REQUEST_IID; where its
-// source is another project than its target (by id) it is a fork's, in whichever of the two it
+// A pipeline of a merge request, whatever started it, is recognised by CI_MERGE_REQUEST_IID; where
+// its source is another project than its target (by id) it is a fork's, in whichever of the two it
 // runs. Its trusted_ref is kGitLabBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is there in some
 // pipelines only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author chooses by
 // branching off it.
 //
 // A pipeline of a branch or a tag has its own commit for trusted_sha where that branch or tag is
 // protected, or is the default branch; otherwise kGitLabBaseRef, too. Its head is the project's own
-// if its source (CI_PIPELINE_SOURCE) is one that takes the right to write. Any other is not known.
+// if its source (CI_PIPELINE_SOURCE) is one that takes the right to write. Any other head's origin
+// is unknown.
 //
-// kSetup: a variable that every job has is missing. kInvalid, kRefused: as ReadEvent.
+// Fails with kSetup if a variable that every job has is missing, with kInvalid and kRefused as
+// ReadEvent does.
 Result<Event> ReadGitLabEvent(const Variables& variables);
 
 }  // namespace forge

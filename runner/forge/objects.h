@@ -14,7 +14,7 @@ namespace forge {
 // "100755"; 0 where it is not a mode.
 int ParseMode(const std::string& text);
 
-// The tip in a forge's response about a branch, where `member` has it as `name`; nothing where
+// Returns the tip in a forge's response about a branch, where `member` has it as `name`; nullopt if
 // there is no such branch.
 Result<std::optional<std::string>> ReadTipOf(Result<codec::Json> branch, std::string_view member,
                                              std::string_view name);
@@ -22,8 +22,8 @@ Result<std::optional<std::string>> ReadTipOf(Result<codec::Json> branch, std::st
 // Reads the content of a blob in a forge's response; at most 64 MiB.
 Result<std::string> ReadBlobContent(const codec::Json& json);
 
-// The bytes of {"encoding": "base64", "content": ...}, as forges give files and blobs; nothing
-// where it is something else.
+// Returns the bytes of {"encoding": "base64", "content": ...}, as forges give files and blobs;
+// nullopt if it is something else.
 std::optional<std::string> DecodeContent(const codec::Json& json);
 
 // The file `path` at `ref` in a response that has `json`: nothing where there is none, kInvalid

@@ -27,7 +27,7 @@ struct Proposal {
 // A thread of comments beside lines.
 struct ReviewThread {
   std::string id;
-  std::string first_text;  // Of its first comment.
+  std::string first_text;  // The text of its first comment.
   int64_t first_id = 0;    // REST's id of that comment.
   std::string first_node;  // GraphQL's id of it; empty on other forges.
   bool ours = false;       // The first comment is this token's.

@@ -12,16 +12,16 @@ namespace forge {
 struct CommitStatus {
   std::string sha;
   std::string ref;      // The branch, where GitLab is to show it; may be empty.
-  std::string context;  // What tells it from others: later ones replace it.
+  std::string context;  // The name that identifies it: later ones with it replace it.
   bool success = false;
   std::string description;  // Cut at the forge's bound.
   std::string target_url;   // May be empty.
 };
 
-// GitHub's alone.
+// A check run, for GitHub alone.
 struct CheckRun {
-  std::string name;         // As people see it, and as branch protection names it.
-  std::string external_id;  // The same for the same report: what tells a repetition.
+  std::string name;         // The name that people see and branch protection uses.
+  std::string external_id;  // The same for the same report, so that a repetition is recognised.
   std::string head_sha;
   std::string conclusion;  // "success", "neutral" or "failure".
   std::string title;
@@ -30,7 +30,7 @@ struct CheckRun {
   std::vector<Annotation> annotations;
 };
 
-// Likewise.
+// A SARIF report to be uploaded, for GitHub alone.
 struct SarifUpload {
   std::string commit_sha;
   std::string ref;    // "refs/heads/main", "refs/pull/7/head".

@@ -31,7 +31,7 @@ struct CommentOutcome {
   int64_t comment_id = 0;
   bool created = false;  // False: an earlier comment was updated, or `stayed`.
   bool cut = false;      // The body was over the bound.
-  bool stayed = false;   // Nothing was written.
+  bool stayed = false;   // True if nothing was written.
 };
 
 // Makes the one comment of `marker_key` say `comment`: updates ours when there is one, creates it

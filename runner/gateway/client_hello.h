@@ -16,10 +16,11 @@ namespace gateway {
 // Real ClientHellos stay below 2 KiB; post-quantum key shares may double that.
 constexpr size_t kClientHelloBytesMax = 16384;
 
-// The server name (SNI, RFC 6066) of the ClientHello that `bytes` begin with, in lower case; empty
-// when there is none. It is whatever the client wrote, and need not be a host name. nullopt: more
-// bytes are needed. Fails with kInvalid on what OpenSSL does not take for a ClientHello, on the
-// form that SSL 2.0 gave it, and on a server name that is empty or one of several.
+// Returns the server name (SNI, RFC 6066) of the ClientHello that `bytes` begin with, in lower
+// case; empty if there is none. It is whatever the client wrote, and need not be a host name.
+// Returns nullopt if more bytes are needed. Fails with kInvalid on bytes that OpenSSL does not take
+// for a ClientHello, on the form that SSL 2.0 gave it, and on a server name that is empty or one of
+// several.
 Result<std::optional<std::string>> PeekServerName(std::string_view bytes);
 
 }  // namespace gateway

@@ -32,7 +32,8 @@ Task<void> ServeCapturedTunnel(Services& services, const caller::Owner& owner, S
 Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& client,
                         const codec::RequestHead& head);
 
-// One end of a TCP socket; `call` is getsockname or getpeername. nullopt: it has none any more.
+// Returns one end of a TCP socket, nullopt if it has none any more. `call` is getsockname or
+// getpeername.
 std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
 
 // The policy's decision on `owner`'s connection, whose `route` was found for Judged(owner), and the

@@ -73,8 +73,8 @@ class Gateway {
   Gateway& operator=(Gateway&& other) noexcept;
   ~Gateway();
 
-  // Hands over a socket, bound and, for TCP, listening. What came before this waits in it. May be
-  // called up to kDoorsMax times.
+  // Hands over a socket, bound and, for TCP, listening. Connections that came before this wait in
+  // it. May be called up to kDoorsMax times.
   Status Serve(Door door);
 
   // Puts another policy in force: for what is asked next at once, and connections that the one
@@ -85,8 +85,8 @@ class Gateway {
   // fail_closed); otherwise the policy in force stays (retain_last_valid).
   Status RejectUpdate(std::string_view why, bool quarantine);
 
-  // Has it recorded that `owner` was refused a connection to `remote` at connect(2). Never waits:
-  // fails when the gateway is too busy to be told.
+  // Has the gateway record that `owner` was refused a connection to `remote` at connect(2). Never
+  // waits: fails if the gateway is too busy to take it.
   Status RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner);
 
   // Asks the process to stop accepting, to write its last records and to end; kills it when it has

@@ -37,9 +37,9 @@ class IdentityAsker {
 
   EventLoop& loop_;
   Fd socket_;
-  std::unique_ptr<char[]> buffer_;  // Of ReadAnswers.
+  std::unique_ptr<char[]> buffer_;  // The buffer of ReadAnswers.
   std::map<uint64_t, Pending*> pending_;
-  std::deque<Signal*> waiting_;  // For fewer than kQuestionsAtOnceMax to be open.
+  std::deque<Signal*> waiting_;  // Waiters until fewer than kQuestionsAtOnceMax are open.
   size_t open_ = 0;
   uint64_t next_number_ = 1;
   bool reading_ = false;

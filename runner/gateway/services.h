@@ -26,7 +26,7 @@ class TokenGrants;  // token_grant.h
 struct Services {
   EventLoop& loop;
   LivePolicy& policy;
-  const std::string& policy_file;  // As records name it.
+  const std::string& policy_file;  // The policy's name in records.
   const Credentials& credentials;
   CertificateAuthority& authority;
   UpstreamTrust& trust;

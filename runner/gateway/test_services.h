@@ -47,7 +47,7 @@ class Origin {
   Origin& operator=(const Origin&) = delete;
 
   uint16_t port() const { return port_; }
-  // The next connection; null: none came within the deadline.
+  // Returns the next connection; null if none came within the deadline.
   Task<std::unique_ptr<Stream>> Accept(Deadline deadline = Late()) {
     bool ready = co_await loop_.Readable(socket_.get(), deadline);
     if (!ready) co_return nullptr;
@@ -58,7 +58,7 @@ class Origin {
   }
   // Returns how many connections were accepted.
   int accepted() const { return accepted_; }
-  // From now on connections are refused.
+  // Refuses connections from now on.
   void Close() {
     loop_.Forget(socket_.get());
     socket_.Close();

@@ -65,9 +65,9 @@ class Transaction {
 
   RequestVerdict verdict_;
   BodyTreatment treatment_;
-  codec::BodyFraming framing_;  // As the body is sent.
+  codec::BodyFraming framing_;  // The framing in which the body is sent.
   std::optional<WebSocketUpgrade> upgrade_;
-  bool whole_ = false;  // The body is in verdict_.request.
+  bool whole_ = false;  // True if the body is in verdict_.request.
   SentWatch::To sent_to_;
   std::unique_ptr<ServerRequest> server_;
   std::unique_ptr<ResponseObserver> observer_;

@@ -15,7 +15,7 @@ namespace gateway {
 // One captured connection from first byte to last. Never fails: what goes wrong is recorded.
 Task<void> ServeCaptured(Services& services, Fd socket);
 
-// False when ServeCaptured refuses every connection to `remote` under this policy, whatever the
+// False if ServeCaptured refuses every connection to `remote` under this policy, whatever the
 // program: an address that stands for no name and that no endpoint covers.
 bool MayServeCaptured(const policy::Policy& policy, const caller::Endpoint& remote);
 

@@ -19,9 +19,11 @@ namespace gateway {
 namespace {
 
 constexpr std::string_view kTunnelOpened = "HTTP/1.1 200 Connection Established\r\n\r\n";
-// The interval at which it is checked whether the server has spoken first, and the time for which a
-// first word is waited on where it may be all of a raw protocol's.
+// While the client is silent, the interval of looking whether the server has spoken first. Also the
+// time after which the first bytes of a captured client count as a raw protocol's if they are not
+// TLS.
 constexpr milliseconds kPeekPatience{100};
+// The pause between two looks at first bytes that are not complete.
 constexpr milliseconds kPeekPoll{5};
 
 bool HasBytes(int socket) {

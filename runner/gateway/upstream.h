@@ -69,7 +69,7 @@ class Upstream {
   Task<Result<Dialled>> DialAddress(policy::Address address);
   Task<Result<Dialled>> Dial();
   Task<Result<Dialled>> OpenUnused(bool tls, bool http2);
-  // Null: there is none.
+  // Returns null if there is none.
   std::unique_ptr<ServerRequest> TakeKept(Needs needs);
   Task<Result<std::unique_ptr<ServerRequest>>> OpenHttp1(Needs needs);
   Task<Result<std::unique_ptr<ServerRequest>>> DialHttp1(Needs needs);

@@ -28,10 +28,11 @@ class UpstreamTrust {
   UpstreamTrust() = default;
 
   SslContextOwner context_;
-  // Not read yet: a hundred certificates cost more than starting the rest of a run, and many runs
-  // never open a TLS connection. Empty once they are in the context.
+  // The certificates, which are not read at once: a hundred of them cost more than starting the
+  // rest of a run, and many runs never open a TLS connection. Empty once they are in the context.
   SharedText bundle_pem_;
-  std::map<std::string, SslSessionOwner> sessions_;  // By "host:port"; never erased: see NewClient.
+  // The sessions by "host:port"; never erased: see NewClient.
+  std::map<std::string, SslSessionOwner> sessions_;
 };
 
 }  // namespace gateway

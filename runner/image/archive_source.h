@@ -10,8 +10,9 @@
 
 namespace image {
 
-// Reads only the heads of the entries; nothing is unpacked. kNotFound: no such file, or no image of
-// that name in it; kInvalid: not such an archive.
+// Opens an archive. Reads only the heads of the entries; nothing is unpacked. Fails with kNotFound
+// if there is no such file, or no image of that name in it, with kInvalid if it is not such an
+// archive.
 Result<std::unique_ptr<Source>> OpenArchive(const Reference& reference,
                                             const SourceOptions& options);
 

@@ -9,8 +9,9 @@
 
 namespace image {
 
-// Opens what `reference` names; nothing of a registry is asked yet. kInvalid: malformed options, or
-// a layout or archive that is not one; kNotFound: there is no such directory or file.
+// Opens what `reference` names; asks nothing of a registry yet. Fails with kInvalid for malformed
+// options and for a layout or archive that is not one, with kNotFound if there is no such directory
+// or file.
 Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
                                            const SourceOptions& options);
 

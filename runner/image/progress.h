@@ -20,9 +20,9 @@ class ProgressLines {
  public:
   struct Options {
     bool terminal = false;            // Lines are written over with "\r"; otherwise each is whole.
-    std::string name;                 // Of the image.
+    std::string name;                 // The name of the image.
     std::function<int64_t()> now_ms;  // Steady milliseconds.
-    std::function<void(std::string_view text)> write;  // To standard error.
+    std::function<void(std::string_view text)> write;  // Writes to standard error.
   };
   explicit ProgressLines(Options options);
 
@@ -39,10 +39,10 @@ class ProgressLines {
 
   const Options options_;
   const int64_t began_ms_;
-  std::mutex mutex_;  // Of everything below, and of `write`.
+  std::mutex mutex_;  // Guards everything below, and `write`.
   std::map<std::string, BlobProgress> layers_;
   int64_t written_ms_;
-  size_t width_ = 0;  // Of the line that stands on the terminal.
+  size_t width_ = 0;  // The width of the line that stands on the terminal.
 };
 
 // "546.0 MiB", "1.8 GiB", "12 bytes".

@@ -28,12 +28,12 @@ struct PulledImage {
   UnpackedImage unpacked;
 };
 
-// kRefused and the like as ToError() says; then nothing was fetched but manifests and signatures.
-// The verdict of an earlier, equal question (image, policy and trusted root the same to the byte)
-// is kept in the store, which is its owner's alone; so a digest that was accepted before is
-// accepted again without a network. A tag is always asked for.
+// Pulls an image. Fails with kRefused or another code as ToError() says; then nothing was fetched
+// but manifests and signatures. The verdict of an earlier, equal question (image, policy and
+// trusted root the same to the byte) is kept in the store, which is its owner's alone; so a digest
+// that was accepted before is accepted again without a network. A tag is always asked for.
 Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline);
-// The same, without its layers: another program fetches those, by `digest`.
+// Does the same without the layers: another program fetches those, by `digest`.
 Result<VerifiedImage> CheckImage(const PullRequest& request, Deadline deadline);
 
 // Every kept verdict of the store `directory`: the next run asks again.

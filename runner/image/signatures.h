@@ -23,10 +23,11 @@ struct Lookup {
   std::vector<std::string> failures;  // "tag sha256-….sig: …: 429, too many requests".
 };
 
-// At most kCandidatesMax; what is beyond is a failure of its own. `attestations`: also `.att` tags.
-// Referrers are judged by their manifests alone: the lists that cosign and GHCR write say nothing
-// reliable about them. Listed ones that are not there are skipped. Other repositories that hold
-// signatures of this image (as COSIGN_REPOSITORY names them) are sources like this one.
+// Finds at most kCandidatesMax signatures; more are a failure of its own. With `attestations`, also
+// looks at `.att` tags. Referrers are judged by their manifests alone: the lists that cosign and
+// GHCR write say nothing reliable about them. Listed manifests that are not there are skipped.
+// Other repositories that hold signatures of this image (as COSIGN_REPOSITORY names them) are
+// sources like this one.
 Lookup FindSignatures(Source& source, const std::string& digest, bool attestations,
                       Deadline deadline);
 

@@ -24,8 +24,8 @@ namespace image {
 // whole: overlayfs would refuse the first and not honour the second.
 struct UnpackedImage {
   std::vector<std::string> layers;    // Directories, the uppermost first, as overlayfs lists them.
-  std::vector<std::string> warnings;  // What was left out: devices, squashed owners.
-  bool fresh = false;                 // A layer of it was unpacked now, and not found in the store.
+  std::vector<std::string> warnings;  // Warnings about what was left out: devices, squashed owners.
+  bool fresh = false;  // True if a layer of it was unpacked now, and not found in the store.
   // The owner of every file of every layer on this disk: the caller, who maps one id into the
   // sandbox; kRootLayersId when the caller is root, who must id-map the layers for anybody else.
   uid_t owner_uid = 0;
@@ -38,9 +38,9 @@ struct UnpackedImage {
 inline constexpr uid_t kRootLayersId = 1'879'048'192;
 
 struct UnpackLimits {
-  int64_t bytes_max = int64_t{32} << 30;  // Of an image, unpacked.
+  int64_t bytes_max = int64_t{32} << 30;  // The bytes of an image, unpacked.
   int64_t entries_max = 2'000'000;
-  int ratio_max = 200;  // Unpacked to packed, after the first 64 MiB.
+  int ratio_max = 200;  // The ratio of unpacked to packed, after the first 64 MiB.
 };
 
 struct PruneResult {
@@ -68,7 +68,8 @@ class Store {
 
   // Unpacks what is not there yet, from `source`, layers in parallel, each in a confined child of
   // its own. `manifest` and `config` were verified by the caller, whose process has one thread.
-  // kInvalid: the image must not be used. kUnsupported: this host gives no user namespaces.
+  // Fails with kInvalid if the image must not be used, with kUnsupported if this host gives no user
+  // namespaces.
   Result<UnpackedImage> Unpack(Source& source, const Manifest& manifest, const ImageConfig& config,
                                const UnpackLimits& limits, Deadline deadline);
 

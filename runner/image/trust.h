@@ -33,7 +33,7 @@ struct TrustRule {
 
 struct TrustPolicy {
   std::vector<TrustRule> rules;
-  std::optional<sigstore::TrustedRoot> root;  // None: the embedded one.
+  std::optional<sigstore::TrustedRoot> root;  // The trusted root; if nullopt, the embedded one.
   std::string fingerprint;  // SHA-256 of all of the above, hex: two equal ones decide alike.
 
   const sigstore::TrustedRoot& Root() const {
@@ -43,12 +43,12 @@ struct TrustPolicy {
   std::vector<const TrustRule*> Matching(const Reference& reference) const;
 };
 
-// Gives a file that the policy names. kNotFound: there is none.
+// Gives a file that the policy names. Fails with kNotFound if there is none.
 using TrustFile = std::function<Result<std::string>(const std::string& path)>;
 
-// The policy of `trust:` and `trusted_root:` in `images`, either may be absent. kInvalid,
-// "file:line:col: error: what", for what it does not know, contradicts itself, or names a file that
-// is not there or not what it should be.
+// Parses `trust:` and `trusted_root:` in `images`; either may be absent. Fails with kInvalid,
+// "file:line:col: error: what", for what is not known, contradicts itself, or names a file that is
+// not there or not what it should be.
 Result<TrustPolicy> ParseTrust(const codec::YamlFields& images, const TrustFile& read);
 
 // The trust that a person gave on a command line, in place of the configuration: one rule for every
@@ -62,8 +62,9 @@ struct TrustOptions {
   bool has_rule() const { return !key_file.empty() || !identity.empty() || !issuer.empty(); }
 };
 
-// `configured` with what was given in its place. kUsage: an identity without issuer or the like;
-// kNotFound, kInvalid: a file. Files are the caller's, not the repository's.
+// Returns `configured` with what was given in its place. Fails with kUsage for options that do not
+// fit, such as an identity without issuer, with kNotFound or kInvalid for a file. Files are the
+// caller's, not the repository's.
 Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& given);
 
 }  // namespace image

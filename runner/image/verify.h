@@ -25,10 +25,10 @@ namespace image {
 // signed document names.
 struct VerifiedImage {
   Reference reference;
-  std::string digest;           // What the reference leads to: an index or a manifest.
-  std::string manifest_digest;  // Of this platform's manifest; often the same.
-  std::string signed_digest;    // Which of the two is signed.
-  std::string where;            // The signature that counted: "tag sha256-....sig, layer 0".
+  std::string digest;           // The digest that the reference leads to: an index or a manifest.
+  std::string manifest_digest;  // The digest of this platform's manifest; often the same.
+  std::string signed_digest;    // The one of the two that is signed.
+  std::string where;  // The place of the signature that counted: "tag sha256-....sig, layer 0".
   std::string signer;
   std::string issuer;  // Empty for keys.
   std::string predicate_type;
@@ -57,7 +57,7 @@ std::string RenderPlatform(const Platform& platform);
 
 // A signature that did not count, and why.
 struct RejectedCandidate {
-  std::string digest;  // What it was looked for.
+  std::string digest;  // The digest for which signatures were looked up.
   std::string where;
   std::string rule;  // TrustRule::origin.
   sigstore::Rejection rejection;
@@ -73,7 +73,8 @@ struct ImageRefusal {
   std::vector<std::string> failures;  // Places that could not be asked.
 };
 
-// kTemporary for a failed lookup, else kRefused; each candidate's reason on a line of its own.
+// Returns an error of kTemporary for a failed lookup, else of kRefused, with each candidate's
+// reason on a line of its own.
 Error ToError(const ImageRefusal& refusal);
 
 using ImageVerdict = std::variant<VerifiedImage, ImageRefusal>;

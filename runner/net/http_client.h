@@ -50,7 +50,7 @@ struct HttpClientOptions {
   std::string proxy;  // Empty: none, whatever the environment says. "http://host:port".
   size_t response_bytes_max = 16 * 1024 * 1024;
   int connect_timeout_ms = 10'000;
-  // A transfer that stays below 1000 bytes in a second for so long has failed (kTemporary); 0:
+  // A transfer that stays below 1000 bytes in a second for this long has failed (kTemporary); if 0,
   // only the deadline counts.
   int stall_seconds = 0;
 };
@@ -66,8 +66,9 @@ class HttpClient {
   HttpClient& operator=(HttpClient&&) noexcept;
   ~HttpClient();
 
-  // Any status is a success. kTemporary: no (whole) answer came; kSetup: the certificate does not
-  // verify; kInvalid: a malformed URL or header, or an answer over the bound.
+  // Sends the request; any status is a success. Fails with kTemporary if no whole answer came, with
+  // kSetup if the certificate does not verify, with kInvalid for a malformed URL or header and for
+  // an answer over the bound.
   Result<HttpResponse> Send(const HttpRequest& request, Deadline deadline);
 
   // The same with the body given to `sink`, which bounds it. The body of any other status is in the

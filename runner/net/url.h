@@ -21,7 +21,8 @@ struct Url {
   bool SameService(const Url& other) const { return host == other.host && port == other.port; }
 };
 
-// kInvalid unless it is an absolute http or https address without a user in it, on one line.
+// Fails with kInvalid unless it is an absolute http or https address without a user in it, on one
+// line.
 Result<Url> ParseUrl(const std::string& text);
 
 // Resolves `reference` (a Location or Link header's) at `base`: RFC 3986, 5. kInvalid as above.

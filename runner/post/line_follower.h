@@ -25,10 +25,10 @@ class LineFollower {
   // Borrows the difference between the base and the head.
   explicit LineFollower(const std::vector<forge::DiffFile>& diff) : diff_(diff) {}
 
-  // The lines of `finding`, in the head's file at `path` (from the repository's top). They are
-  // where the agent saw them if it saw the head, or the same file; otherwise where the difference
-  // shows the same text, if that is one place. What the difference does not show has no lines
-  // beside which it could stand, and is left as it is.
+  // Returns the lines of `finding` in the head's file at `path` (from the repository's top). They
+  // are where the agent saw them if it saw the head, or the same file; otherwise where the
+  // difference shows the same text, if that is one place. A finding that the difference does not
+  // show has no lines beside which it could stand, and is left as it is.
   HeadLines Find(const report::Finding& finding, const std::string& path);
 
  private:

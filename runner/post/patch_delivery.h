@@ -23,24 +23,26 @@ enum class PatchWay { kNone, kCommits, kBranch, kPullRequest };
 
 struct PatchRequest {
   PatchWay way = PatchWay::kNone;
-  int64_t number = 0;  // Of the pull request that the report is about; 0: none.
-  std::string base;    // Without one: the branch that the run was started for.
+  int64_t number = 0;  // The pull request that the report is about; 0 if none.
+  std::string base;    // Without a pull request, the branch that the run was started for.
   std::string marker_key;
   std::string branch;   // Empty: BranchName().
-  std::string title;    // Of commit and pull request; empty: a plain one.
+  std::string title;    // The title of commit and pull request; if empty, a plain one.
   std::string run_url;  // May be empty.
-  // GateLimits::paths of the configuration at the base branch that it is given. Must be set.
+  // Returns GateLimits::paths of the configuration at the base branch that it is given. Must be
+  // set.
   std::function<Result<std::vector<change::PathRule>>(const std::string& base)> read_paths;
 };
 
 struct PatchOutcome {
   std::string refused;  // Why the patch is not delivered; empty: it is, or there is none.
-  bool told = false;    // What is refused is a matter of course, such as a fork: no failure.
-  std::string commit;   // That holds the patch.
+  // True if a refusal is a matter of course, such as for a fork, and not a failure.
+  bool told = false;
+  std::string commit;  // The commit that holds the patch.
   std::string branch;
-  int64_t number = 0;  // Of the pull request that carries it.
+  int64_t number = 0;  // The number of the pull request that carries it.
   std::string url;
-  bool fresh = false;  // This post made the commit.
+  bool fresh = false;  // True if this post made the commit.
 };
 
 // The branch of agentic-ci's for one pull request or base branch and marker.

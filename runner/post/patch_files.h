@@ -12,7 +12,7 @@
 
 namespace post {
 
-inline constexpr int kLinkMode = 0120000;  // Of a symbolic link in git.
+inline constexpr int kLinkMode = 0120000;  // The mode of a symbolic link in git.
 
 // Reads directories and files of one commit, each at most once.
 class CommitTree {
@@ -37,8 +37,8 @@ class CommitTree {
 };
 
 // Plans the files that `patch` makes of the commit, `prefix` being the directory that its paths
-// start from ("" or "directory/"). kInvalid: it does not apply to the commit; kRefused: it may not,
-// or cannot.
+// start from ("" or "directory/"). Fails with kInvalid if it does not apply to the commit, with
+// kRefused if it may not, or cannot.
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
                                                 CommitTree& tree);
 

@@ -18,7 +18,7 @@ struct Remark;
 
 // The digests by which a remark is known in later runs, though its line may move; in hexadecimal.
 struct Fingerprint {
-  std::string place;       // Of the rule and the path; 16 digits.
+  std::string place;       // The digest of the rule and the path; 16 digits.
   std::string message;     // 8.
   std::string suggestion;  // 8.
 
@@ -69,7 +69,7 @@ struct Placed {
 };
 
 struct PlacementLimits {
-  size_t lines_max = 30;  // What one review takes; more is noise.
+  size_t lines_max = 30;  // The lines that one review takes; more is noise.
   size_t files_max = 10;  // One request each.
 };
 
@@ -91,10 +91,11 @@ struct RemarkText {
   bool suggests = false;  // It has a block that the forge can apply.
 };
 
-// The text of a comment, in Markdown: severity, message, rule, and the suggestion. `fence` is the
-// language of a block that the forge can apply to the lines of the comment ("suggestion" on GitHub,
-// "suggestion:-N+0" on GitLab); empty: it has none, and what should stand there is shown as a plain
-// one. With `names_lines` the lines are told in words, where the comment does not stand at them.
+// Renders the text of a comment, in Markdown: severity, message, rule, and the suggestion. `fence`
+// is the language of a block that the forge can apply to the lines of the comment ("suggestion" on
+// GitHub, "suggestion:-N+0" on GitLab); if it is empty, the forge has none, and what should stand
+// there is shown as a plain block. With `names_lines` the text names the lines, for a comment that
+// does not stand at them.
 RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool names_lines);
 
 }  // namespace post

@@ -12,9 +12,9 @@
 namespace post {
 
 struct ReviewFacts {
-  std::string marker_key;  // Of our threads: "workflow/job".
-  // The run came to an end of its own, and looked at what is the head now. Otherwise what it does
-  // not say has no meaning, and nothing is resolved for it.
+  std::string marker_key;  // The key of this tool's threads: "workflow/job".
+  // True if the run came to an end of its own, and looked at what is the head now. Otherwise its
+  // silence has no meaning, and nothing is resolved for it.
   bool judged = true;
 };
 
@@ -35,11 +35,12 @@ struct ReviewPlan {
 // "<!-- agentic-ci:KEY:FINGERPRINT -->": what the thread of a remark begins with.
 std::string MarkerOf(const std::string& marker_key, const Remark& remark);
 
-// Each remark has at most one thread, and each thread at most one remark. A remark is there when
-// one of our threads of its rule and file says the same at its line, or was worded otherwise at
-// that line and suggests the same. A thread that a person answered or resolved is theirs: it is the
-// remark's wherever it stands, and stays as it is. The other threads are resolved when the remark
-// is gone, or stands elsewhere by now. Of threads that say the same at one line the oldest stays.
+// Plans a review. Each remark has at most one thread, and each thread at most one remark. A remark
+// is there when one of our threads of its rule and file says the same at its line, or was worded
+// otherwise at that line and suggests the same. A thread that a person answered or resolved is
+// theirs: it is the remark's wherever it stands, and stays as it is. The other threads are resolved
+// when the remark is gone, or stands elsewhere by now. Of threads that say the same at one line the
+// oldest stays.
 ReviewPlan PlanReview(const std::vector<Placed>& placed,
                       const std::vector<forge::ReviewThread>& threads, const ReviewFacts& facts);
 

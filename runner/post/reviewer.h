@@ -29,9 +29,9 @@ struct Delivered {
 
 // The facts that a review is made from, besides the report.
 struct ReviewBasis {
-  std::string head_sha;      // Of the pull request, as it is now.
-  bool moved_on = false;     // It is another than the one that was reviewed.
-  bool trusts_lines = true;  // The difference shows the lines that were reviewed.
+  std::string head_sha;      // The head of the pull request, as it is now.
+  bool moved_on = false;     // True if that is another than the one that was reviewed.
+  bool trusts_lines = true;  // True if the difference shows the lines that were reviewed.
   bool with_changes = true;  // The agent's changes are suggested; otherwise delivered elsewhere.
   ReadPaths read_paths;      // For what a click would apply. Must be set.
 };
@@ -48,8 +48,9 @@ class Reviewer {
   // Reads the difference of the pull request, once.
   Result<const std::vector<forge::DiffFile>*> ReadDiff();
 
-  // Posts what is not there, reopens what is back, and resolves what is gone. What was done before
-  // a failure is in `delivered`; parts that the forge does not permit are added to `refused`.
+  // Posts what is not there, reopens what is back, and resolves what is gone. On a failure,
+  // `delivered` has what was done before it; parts that the forge does not permit are added to
+  // `refused`.
   Status Run(const report::PostedReport& report, const ReviewBasis& basis, Delivered* delivered,
              std::vector<std::string>* refused);
 

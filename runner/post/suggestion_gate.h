@@ -25,8 +25,8 @@ class SuggestionGate {
   SuggestionGate(forge::Branches& branches, std::string head_sha, ReadPaths read_paths,
                  Deadline deadline);
 
-  // Why a click may not put `lines` into `path`; empty: it may. What the forge does not let us read
-  // is a reason, too. Fails with kTemporary alone.
+  // Returns why a click may not put `lines` into `path`; empty if it may. A file that the forge
+  // does not let us read is a reason, too. Fails with kTemporary alone.
   Result<std::string> WhyNot(const std::string& path, const std::string& lines);
 
  private:
@@ -38,8 +38,8 @@ class SuggestionGate {
   ReadPaths read_paths_;
   Deadline deadline_;
   change::GateLimits limits_;
-  std::optional<CommitTree> tree_;  // Of the head, once it was read.
-  std::string unread_;              // Why it cannot be.
+  std::optional<CommitTree> tree_;  // The tree of the head, once it was read.
+  std::string unread_;              // The reason why it cannot be read.
 };
 
 }  // namespace post

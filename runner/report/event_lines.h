@@ -31,11 +31,11 @@ inline constexpr char kProgramsFile[] = "programs.jsonl";
 // A program that the agent, or what it started, executed.
 struct StartedProgram {
   int64_t time_ms = 0;  // Since 1970.
-  int64_t pid = 0;      // As the sandbox numbers them.
+  int64_t pid = 0;      // The process, as the sandbox numbers them.
   int64_t parent = 0;
-  std::string path;  // Of the executable, as the sandbox sees it; empty: not known.
+  std::string path;  // The path of the executable, as the sandbox sees it; empty if not known.
   std::vector<std::string> arguments;
-  bool cut = false;  // There were more arguments.
+  bool cut = false;  // True if there were more arguments.
 };
 
 // Calls `take` for each program of the report's programs.jsonl, in order: what `run

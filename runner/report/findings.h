@@ -30,9 +30,9 @@ std::vector<Finding> AllFindings(const RunRecord& record);
 // equal findings within one list are told apart by `occurrence`.
 std::string Fingerprint(const Finding& finding, int occurrence);
 
-// By what they say, the lines of a finding are found in another version of the file: how many of
-// those from `line` to `end_line` count (at most 20), and the SHA-256 of so many, each given
-// without its newline.
+// The lines of a finding are found by their text in another version of the file. LinesInDigest
+// returns how many of those from `line` to `end_line` count (at most 20), LinesDigest the SHA-256
+// of that many, each given without its newline.
 size_t LinesInDigest(int line, int end_line);
 std::string LinesDigest(std::span<const std::string_view> lines);
 
@@ -44,8 +44,8 @@ std::string RenderSarif(const RunRecord& record);
 // valid, so every item is.
 std::string RenderCodeQuality(const RunRecord& record);
 
-// GitLab's report of static analysis, of version 15.0.7 of its schema: what the agent found in
-// files. What the gates and the gateway refused is not about the code.
+// Renders GitLab's report of static analysis, of version 15.0.7 of its schema: what the agent found
+// in files. Leaves out what the gates and the gateway refused, since it is not about the code.
 std::string RenderSast(const RunRecord& record);
 
 }  // namespace report

@@ -19,7 +19,7 @@ struct PatchRow {
 
 // The part of a patch that is about one file. Views into the patch.
 struct PatchFile {
-  std::string_view header;                   // What follows "diff --git ".
+  std::string_view header;                   // The text that follows "diff --git ".
   std::vector<std::string_view> facts;       // "rename from a", "similarity index 90%", ...
   std::vector<std::vector<PatchRow>> hunks;  // "@@ ... @@" first, as a note.
   bool binary = false;

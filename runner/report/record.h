@@ -20,14 +20,14 @@ struct EventRecord {
   std::string forge;       // "github", "gitlab", "gitea"; empty: none.
   std::string kind;        // The forge's name for it: "pull_request", "merge_request_event", ...
   std::string repository;  // "owner/name".
-  int64_t number = 0;      // Of the pull or merge request.
+  int64_t number = 0;      // The number of the pull or merge request.
   std::string actor;
   std::string base_ref;
   std::string base_sha;
   std::string head_ref;
   std::string head_sha;
   bool from_fork = false;
-  std::string run_url;  // Of the CI run, for links.
+  std::string run_url;  // The address of the CI run, for links.
 };
 
 struct TrustRecord {
@@ -37,30 +37,30 @@ struct TrustRecord {
 
 struct PolicyRecord {
   std::string source;  // "file", "repository", "image" or "default".
-  std::string path;    // As a person would name it; empty for "default".
-  std::string ref;     // Where it was read from: a ref's name, "worktree"; empty for "file".
+  std::string path;    // The path as a person would name it; empty for "default".
+  std::string ref;     // The place it was read from: a ref's name, "worktree"; empty for "file".
   std::string commit;  // That ref's commit; empty where there is none.
   std::string sha256;  // Hex digest of the bytes read (of the built-in text for "default").
 };
 
 struct ImageRecord {  // All empty: the host's own root, read-only and masked.
   std::string reference;
-  std::string digest;                    // What the reference led to.
-  std::string manifest_digest;           // Of the platform's manifest.
+  std::string digest;                    // The digest that the reference led to.
+  std::string manifest_digest;           // The digest of the platform's manifest.
   std::string platform;                  // "linux/amd64".
   std::string signer;                    // An identity, or "key sha256:...".
   std::string issuer;                    // Empty for keys.
-  std::string signature;                 // Where it was found.
-  std::vector<std::string> log_indices;  // Decimal: they are beyond what every JSON reader holds.
-  std::vector<std::string> warnings;     // How the run differs from what the image says.
+  std::string signature;                 // The place where it was found.
+  std::vector<std::string> log_indices;  // Decimal, since they exceed what some JSON readers hold.
+  std::vector<std::string> warnings;     // The differences between the run and what the image says.
 };
 
 struct AgentRecord {
-  std::string name;     // As in --agent.
-  std::string task;     // Of the configuration; empty: none.
-  std::string version;  // As it reports itself.
+  std::string name;     // The name as in --agent.
+  std::string task;     // The task of the configuration; may be empty.
+  std::string version;  // The version that it reports.
   std::string model;
-  std::vector<std::string> command;  // What was started.
+  std::vector<std::string> command;  // The command that was started.
 };
 
 enum class ControlState { kEnforced, kEmulated, kUnavailable };
@@ -78,8 +78,8 @@ struct IsolationRecord {
 
 struct LimitRecord {
   std::string name;  // "wall", "idle", "memory", "cpu", "pids", "disk", "output", "tokens", ...
-  std::optional<double> limit;  // None: off.
-  std::optional<double> used;   // None: not measured.
+  std::optional<double> limit;  // nullopt if off.
+  std::optional<double> used;   // nullopt if not measured.
   std::string unit;             // "s", "bytes", "processes", "cpus", "tokens", "usd", "requests".
   bool fired = false;
 };
@@ -103,9 +103,9 @@ struct OutcomeRecord {
   OutcomeKind kind = OutcomeKind::kSetupFailed;
   std::string limit;   // Only with kLimit.
   std::string reason;  // One line for a person; may be empty on success.
-  int exit_code = 70;  // What the command line exits with.
+  int exit_code = 70;  // The exit code of the command line.
   std::optional<int>
-      agent_status;  // The agent's own, 0-255; none: it never ended or never started.
+      agent_status;  // The agent's own, 0-255; nullopt if it never ended or never started.
 };
 
 struct UsageRecord {
@@ -120,8 +120,8 @@ struct UsageRecord {
   // `priced_cost_usd`.
   std::optional<double> cost_usd;
   bool complete = false;  // The agent reported its own totals; otherwise partial sums.
-  // "gateway"; "gateway-estimate": some answer did not say what it used; "agent": the gateway saw
-  // no model; empty: there is no figure.
+  // "gateway"; "gateway-estimate" if some answer did not say what it used; "agent" if the gateway
+  // saw no model; empty without a figure.
   std::string cost_source = {};
   double priced_cost_usd = 0;
   std::vector<std::string> unpriced_models = {};
@@ -153,8 +153,8 @@ struct ChangesRecord {
   int64_t patch_bytes = 0;
   bool applied = false;  // --apply put it into the checkout.
   bool complete = true;  // False: a bound cut the collection; the patch is not the whole.
-  // From the repository's top to the checkout, "" or "directory/": what the paths of changes and
-  // findings are relative to.
+  // The path from the repository's top to the checkout, "" or "directory/", that the paths of
+  // changes and findings are relative to.
   std::string prefix = {};
 };
 
@@ -175,8 +175,8 @@ struct Finding {
   int end_line = 0;      // The last line it is about; 0: `line` alone.
   // The replacement for its lines: whole lines, empty to remove them.
   std::optional<std::string> suggestion = {};
-  // For a checkout that is not the commit under review, such as its merge with the base: git's name
-  // of the file's blob, and LinesDigest() of the lines. Empty otherwise, and where git does not
+  // Set for a checkout that is not the commit under review, such as its merge with the base: git's
+  // name of the file's blob, and LinesDigest() of the lines. Empty otherwise, and if git does not
   // have the file.
   std::string blob = {};
   std::string lines_sha256 = {};
@@ -216,9 +216,9 @@ struct TranscriptStep {
   enum class Kind { kText, kThinking, kTool };
   Kind kind = Kind::kText;
   std::string title = {};  // kTool: its name and the argument that says most.
-  std::string text = {};   // What was said; kTool: its input.
+  std::string text = {};   // The text that was said; for kTool, its input.
   std::string result = {};
-  bool failed = false;  // kTool: its result says so.
+  bool failed = false;  // True if the result of a kTool says so.
   bool nested = false;  // By an agent that the agent started.
 };
 
@@ -226,8 +226,8 @@ struct TranscriptStep {
 struct CheckRecord {
   std::string command;
   OutcomeKind outcome = OutcomeKind::kSetupFailed;
-  std::optional<int64_t> status;  // As a shell tells it; none: it was ended.
-  std::string reason;             // Why it did not pass; or empty.
+  std::optional<int64_t> status;  // The status as a shell reports it; nullopt if it was ended.
+  std::string reason;             // The reason why it did not pass; or empty.
   int64_t ms = 0;
   std::string report;               // Its own report, below the run's: "checks/1".
   std::vector<std::string> output;  // The last lines of one that did not pass.

@@ -24,7 +24,7 @@ struct RunFile {
 std::string RenderRun(const RunFile& run);
 std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files);
 
-// Has `edit` make anew every text of a report but the patch.
+// Replaces every text of a report but the patch by what `edit` makes of it.
 void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportInput* input);
 
 // Strict: every member that RenderRun writes must be there with its type and within bounds; members

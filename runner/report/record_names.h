@@ -59,7 +59,7 @@ std::string_view NameOf(const Names<Enum, N>& names, Enum value) {
   return {};
 }
 
-// False, and `value` untouched, when there is no such name.
+// Returns false and leaves `value` untouched if there is no such name.
 template <typename Enum, size_t N>
 bool ParseName(const Names<Enum, N>& names, std::string_view text, Enum* value) {
   for (const auto& [candidate, name] : names) {

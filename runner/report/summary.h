@@ -17,10 +17,10 @@ struct SummaryOptions {
   std::string run_url = {};
 };
 
-// The report as Markdown for a step summary or a comment: outcome and cause in the first line, then
-// the run's figures and links, the diff if it is small, and folded: findings, the diff otherwise,
-// refused requests and what would allow them, the agent's words, the sandbox. What is cut says so.
-// All text from outside is neutral.
+// Renders the report as Markdown for a step summary or a comment: outcome and cause in the first
+// line, then the run's figures and links, the diff if it is small, and folded: findings, the diff
+// otherwise, refused requests and what would allow them, the agent's words, the sandbox. A cut part
+// says so. All text from outside is neutral.
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options = {});
 
 }  // namespace report

@@ -16,8 +16,8 @@ namespace report {
 // One thing that decided the outcome, or that a person should look at although it did not.
 struct Cause {
   std::string what;    // "an AWS access key id, AKIA..., 20 characters"
-  std::string advice;  // What a person can do; may be empty.
-  int finding = -1;    // Its index in RunRecord::findings; -1: not a finding.
+  std::string advice;  // A remedy for a person; may be empty.
+  int finding = -1;    // Its index in RunRecord::findings; -1 if it is not a finding.
   bool decided = false;
 };
 
@@ -25,32 +25,33 @@ struct Cause {
 enum class Tone { kGood, kWarn, kBad };
 Tone ToneOf(const RunRecord& record);
 
-// Stands before the badge and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
+// Returns what stands before the badge and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
 std::string_view Sign(const OutcomeRecord& outcome);
-// One word or two: "Refused", "Failed", "Done", "Time limit", ...
+// Returns one word or two: "Refused", "Failed", "Done", "Time limit", ...
 std::string Badge(const OutcomeRecord& outcome);
 // Returns what happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing
 // was applied." "4 files changed (+18 −3). 3 requests refused."
 std::string VerdictLine(const RunRecord& record);
-// Returns the same with the places: "secret config.env:2, protected path ci.yml. Nothing was
-// applied." Text from outside goes through one of the two functions of `quoting`, the rest is ours.
+// The functions that VerdictPlaces passes text from outside through.
 struct Quoting {
   std::function<std::string(std::string_view)> place;
   std::function<std::string(std::string_view)> text;
 };
+// Returns the same with the places: "secret config.env:2, protected path ci.yml. Nothing was
+// applied." `quoting` is applied to text from outside; the rest is this program's.
 std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting);
-// Those that decided first, findings in their order; then limits that were reached, incomplete
-// changes. At most `causes_max`.
+// Returns at most `causes_max` causes: those that decided, findings in their order; then limits
+// that were reached, incomplete changes.
 std::vector<Cause> Causes(const RunRecord& record, size_t causes_max);
 
 // Returns what a person can do about findings of a gate's rule; empty for rules that are not known.
 std::string_view AdviceFor(std::string_view rule);
 
-// "src/a.c:3", "src/a.c", or nothing.
+// Returns "src/a.c:3", "src/a.c", or nothing.
 std::string PlaceOf(const Finding& finding);
-// "main@6d05064", "policy.yml", "built-in default".
+// Returns "main@6d05064", "policy.yml", "built-in default".
 std::string ShortPolicy(const PolicyRecord& policy);
-// "11 of 11 controls".
+// Returns "11 of 11 controls".
 std::string DescribeControls(const IsolationRecord& isolation);
 int64_t CountEnforced(const IsolationRecord& isolation);
 

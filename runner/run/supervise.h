@@ -43,14 +43,17 @@ enum class EndKind {
 // The state when the agent's process is gone and its output is drained.
 struct AgentEnd {
   EndKind kind = EndKind::kExited;
-  std::optional<int> status;  // As a shell tells it: 0-255, 128+N for signal N.
+  // The agent's exit status as a shell reports it: 0-255, 128+N for signal N.
+  std::optional<int> status;
   agent::AgentSummary summary;
   int64_t output_bytes = 0;
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
   std::string refused_by;         // The model's host that refuses the credential again and again.
-  std::optional<std::chrono::nanoseconds> agent_cpu;  // Where it was counted.
-  int64_t supervisor_ms = 0;  // Of processor time, while it watched the agent.
+  // The processor time of the agent; nullopt if it was not counted.
+  std::optional<std::chrono::nanoseconds> agent_cpu;
+  // The processor time that the supervisor used while it watched the agent.
+  int64_t supervisor_ms = 0;
   // The bound on OwnProcessorTime() while the changes are collected, so that --runner-cpu bounds
   // that too; at least a second more than at the agent's end.
   std::chrono::nanoseconds processor_max{};
@@ -68,11 +71,10 @@ struct SupervisorSockets {
 };
 
 // Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
-// answers the gateway's questions meanwhile, out of `owners`;
-// SIGUSR1 has the policy read again. What the agent says is masked with `secrets`, to which tokens
-// are added that the gateway fetches meanwhile. With a `companion` the limit of output is its own.
-// On return nothing of the sandbox is alive. Fails
-// only when waiting itself fails.
+// answers the gateway's questions meanwhile, out of `owners`; SIGUSR1 has the policy read again.
+// What the agent says is masked with `secrets`, to which tokens are added that the gateway fetches
+// meanwhile. With a `companion` the limit of output is its own. On return nothing of the sandbox is
+// alive. Fails only when waiting itself fails.
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            caller::ConnectionOwners& owners, PolicyReload& reload,
                            SupervisorSockets sockets, const Request& request,

@@ -20,10 +20,10 @@ struct Bundle {
   CertificateOwner leaf;  // Nullptr: signed with a key, of which a bundle has a hint at most.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;  // TimeStampResp, DER.
-  // The content that is signed. Of an envelope: with its message. Of an artifact: with the one
-  // digest that the bundle claims, or none. `verifier` is left for the caller.
+  // The content that is signed: of an envelope with its message, of an artifact with the one digest
+  // that the bundle claims, or none. `verifier` is left for the caller.
   SignedContent content;
-  std::string payload_type;  // Of an envelope; else empty.
+  std::string payload_type;  // The type of an envelope's payload; else empty.
 };
 
 inline constexpr size_t kBundleBytesMax = size_t{32} << 20;

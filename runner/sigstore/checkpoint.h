@@ -16,11 +16,11 @@ namespace sigstore {
 
 struct Checkpoint {
   struct Signature {
-    std::string name;   // Who signed,
-    std::string hint;   // four bytes of which key,
+    std::string name;   // The signer,
+    std::string hint;   // four bytes that identify its key,
     std::string bytes;  // and the signature.
   };
-  std::string text;  // What is signed.
+  std::string text;  // The signed text.
   std::string origin;
   uint64_t size = 0;
   std::string root;  // 32 bytes.

@@ -19,11 +19,11 @@ struct Evidence {
   CertificateOwner leaf;  // Nullptr: a key's signature.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;
-  std::string stamped;    // What the timestamps are of.
+  std::string stamped;    // The bytes that the timestamps are of.
   SignedContent content;  // `verifier` is set by Prove.
-  // With a signature over an artifact: its real digests, as `content` has those that are claimed.
+  // The real digests of an artifact that is signed; `content` has those that are claimed.
   std::string artifact[3];
-  bool proof_required = true;  // A log's promise alone is not enough.
+  bool proof_required = true;  // If true, a log's promise alone is not enough.
 };
 
 // Verifies that the signature was made by a signer that `options` accepts, at a time when it could

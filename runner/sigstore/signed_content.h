@@ -21,12 +21,12 @@ struct Verifier {
 // and verified with the key. All binary values are raw.
 struct SignedContent {
   std::string signature;
-  // The signed bytes: an envelope's pre-authentication encoding, a legacy payload. Nothing where
-  // only digests are known, as of an artifact.
+  // The signed bytes: an envelope's pre-authentication encoding, a legacy payload. nullopt if only
+  // digests are known, as of an artifact.
   std::optional<std::string> message;
-  // With a digest instead: by SHA-256, SHA-384 and SHA-512; empty where unknown.
+  // Otherwise the digests by SHA-256, SHA-384 and SHA-512; empty if unknown.
   std::string digests[3];
-  // With an envelope: what is in it, and its own JSON where that is what was stored.
+  // The payload of an envelope, and its own JSON if that is what was stored.
   std::optional<std::string> payload;
   std::string envelope_json;
   Verifier verifier;

@@ -26,8 +26,8 @@ struct KeyRule {
   bool require_log = false;
 };
 
-// kInvalid, with what to type, for a text that is not a verification key: reported before any
-// network request.
+// Fails with kInvalid, and what to type, for a text that is not a verification key; called before
+// any network request.
 Status CheckKey(std::string_view pem);
 
 // A person or workflow that is accepted; the key that it held for ten minutes does not matter.
@@ -47,9 +47,10 @@ struct VerifyOptions {
   std::vector<std::string> predicate_types;
   // Any statement type counts (`verify-bundle`, where the artifact is a file).
   bool any_predicate = false;
-  // With identities: how many logs and timestamps must vouch. GitHub's private instance has no log.
+  // With identities, whether a log and a timestamp must vouch. GitHub's private instance has no
+  // log.
   bool require_log = true;
-  bool require_timestamp = false;  // An RFC 3161 one, beyond what a log's time gives.
+  bool require_timestamp = false;  // A timestamp of RFC 3161, beyond a log's time.
 };
 
 // The facts that were proved, for the record.

@@ -13,10 +13,11 @@ namespace starter {
 enum class Forge { kGitHub, kGitLab, kGitea, kForgejo };
 
 struct RepositoryFacts {
-  // By the names of `ecosystems:`, in a fixed order; found by manifests at the top and in the two
-  // levels of directories below it.
+  // Ecosystems by the names of `ecosystems:`, in a fixed order, found by manifests at the top and
+  // in the two levels of directories below it.
   std::vector<std::string> ecosystems;
-  std::vector<std::string> test_command;  // Of what lies at the top; empty: none is known.
+  // The test command for what lies at the top; empty if not known.
+  std::vector<std::string> test_command;
   Forge forge = Forge::kGitHub;
   std::string forge_reason;  // "remote github.com", ".gitlab-ci.yml", ...
   bool has_gitlab_ci = false;

@@ -11,8 +11,8 @@ namespace starter {
 
 struct StarterRequest {
   RepositoryFacts facts;
-  std::string agent;         // As in --agent.
-  std::string provider;      // As in --provider; empty for `command`.
+  std::string agent;         // The agent, as in --agent.
+  std::string provider;      // The provider, as in --provider; empty for `command`.
   std::string install;       // The command that installs the agent; empty for `command`.
   std::string key_variable;  // The variable with its credential.
   std::vector<std::string>

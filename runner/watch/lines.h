@@ -27,7 +27,7 @@ class Lines {
   std::string RenderLimits(const session::SandboxState& state);
 
   std::set<std::string> told_;
-  std::map<std::string, int64_t> percent_;  // Of each limit, as it was told.
+  std::map<std::string, int64_t> percent_;  // The percentage of each limit that was last reported.
 };
 
 }  // namespace watch

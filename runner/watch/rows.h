@@ -15,7 +15,7 @@ namespace watch {
 class Rows {
  public:
   struct Entry {
-    std::string key;   // Of what it is about; the text may change.
+    std::string key;   // The key of what it is about; the text may change.
     std::string text;  // Lines, of which the first is the row.
   };
   struct Row {
@@ -25,11 +25,11 @@ class Rows {
 
   // The entry that was selected stays so, wherever it is now.
   void Set(std::vector<Entry> entries);
-  // By so many rows; stops at the ends.
+  // Moves by `rows`; stops at the ends.
   void Move(int rows);
   void MoveToFirst();
   void MoveToLast();
-  // At most `height` rows, the selected one among them.
+  // Returns at most `height` rows, the selected one among them.
   std::vector<Row> Visible(int height);
   // The lines of the selected entry.
   std::vector<std::string> Selected() const;

@@ -15,8 +15,8 @@ namespace watch {
 // One at a time; ncurses knows one terminal.
 class Screen {
  public:
-  // Takes standard input and output, which are a terminal. `title` is text of any kind. Null:
-  // there is no terminal, or none of a kind that is known.
+  // Takes standard input and output, which are a terminal. `title` is text of any kind. Returns
+  // null if there is no terminal, or none of a kind that is known.
   static std::unique_ptr<Screen> Open(const std::string& title);
   // Leaves the terminal as it was.
   ~Screen();
@@ -24,9 +24,9 @@ class Screen {
   Screen& operator=(const Screen&) = delete;
 
   void Take(Look look);
-  // Shows what was taken and follows keys for `rest`. False: its reader wants to leave.
+  // Shows what was taken and follows keys for `rest`. Returns false if its reader wants to leave.
   bool Serve(std::chrono::milliseconds rest);
-  // SIGINT, SIGTERM or SIGHUP, if one came; otherwise 0.
+  // Returns SIGINT, SIGTERM or SIGHUP if one came; otherwise 0.
   static int signal();
 
  private:

@@ -28,17 +28,18 @@ struct Look {
 
 class Watch {
  public:
-  // `what`: a sandbox's name, or the report directory of a run. `state` tells of the sandbox of
-  // that name, quickly or not at all. kNotFound: there is neither.
+  // Finds what to watch: `what` is a sandbox's name, or the report directory of a run. `state`
+  // returns the state of the sandbox of that name, quickly or not at all. Fails with kNotFound if
+  // there is neither.
   using AskState = std::function<Result<session::SandboxState>(const std::string& name)>;
   static Result<Watch> Find(const std::string& what, AskState state);
 
-  // Gives looks to `reader`, which takes its time, until what is watched has ended. False: the
-  // reader wants no more. `rest`: how long to wait before the next look.
+  // Gives looks to `reader`, which takes its time, until what is watched has ended. Returns false
+  // if the reader wants no more. `rest` is the time to wait before the next look.
   using Reader = std::function<Result<bool>(Look look, std::chrono::milliseconds rest)>;
   Result<bool> Follow(const Reader& reader);
 
-  // Renders how it ended, as lines of harmless text. kIo: without a report.
+  // Renders how it ended, as lines of harmless text. Fails with kIo without a report.
   Result<std::string> RenderEnd() const;
 
  private:
@@ -55,7 +56,7 @@ class Watch {
   std::string sandbox_;  // Or empty.
   bool asks_files_;      // Its backend tells what changes.
   AskState state_;
-  int64_t size_ = -1;  // Of the records, when they were read last.
+  int64_t size_ = -1;  // The size of the records when they were read last.
   std::optional<session::FileWatch> files_;
   Deadline files_rest_ = Deadline::After(std::chrono::milliseconds{0});
 };

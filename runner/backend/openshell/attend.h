@@ -14,8 +14,8 @@ namespace openshell {
 // Stays with the agent that `command` (of Sandbox::Exec) runs until it ends, or a limit of time or
 // output, a signal (a signalfd) or the end of this run's own gateway (a pidfd, or -1) ends the
 // wait: what runs in the sandbox then still runs. A status other than 0 may also mean that the
-// gateway was lost: ask it. `proposals` (borrowed; null: nothing looks for them) are told of
-// meanwhile.
+// gateway was lost: ask it. Proposals are reported meanwhile to `proposals` (borrowed), or not
+// looked for if it is null.
 Result<run::AgentEnd> Attend(Child command, int signals, int gateway_ended,
                              const run::Request& request, const run::OutputFiles& files,
                              const codec::SecretMask& secrets, ProposalWatch* proposals);

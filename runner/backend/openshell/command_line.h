@@ -31,16 +31,16 @@ inline constexpr size_t kAnswerBytesMax = size_t{16} << 20;
 // `openshell`, always with the configuration directory of one gateway, never the user's own.
 class CommandLine {
  public:
-  // `variables`: XDG_CONFIG_HOME and what else its programs need.
-  // `cancel` (borrowed; -1: none) becomes readable when no command is to be waited for any more.
+  // `variables` are XDG_CONFIG_HOME and what else its programs need. `cancel` (borrowed, or -1)
+  // becomes readable when no command is to be waited for any more.
   CommandLine(ProgramPlaces places, Variables variables, int cancel = -1)
       : places_(std::move(places)), variables_(std::move(variables)), cancel_(cancel) {}
 
-  // For what has to be done at the end, whatever ended it.
+  // Returns a copy without `cancel`, for what has to be done at the end, whatever ended it.
   CommandLine Uncancelled() const { return {places_, variables_}; }
 
-  // Runs `program` (`openshell` unless said otherwise) to its end. kTemporary: it did not end in
-  // time.
+  // Runs `program` (`openshell` unless said otherwise) to its end. Fails with kTemporary if it does
+  // not end in time.
   Result<Answer> Ask(std::vector<std::string> arguments, Deadline deadline,
                      const Variables& more = {}, const char* program = "openshell") const;
   // The same, and a status other than 0 is an Error (ErrorOf).
@@ -67,9 +67,9 @@ class CommandLine {
 // "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". kUnsupported with the remedy.
 Result<std::string> ParseVersion(std::string_view text);
 
-// Returns the error for a failure: OpenShell's text on one line without its frame. kTemporary: the
-// gateway cannot be reached. kSetup: it refuses the credentials, or its certificate is not the
-// expected one. kNotFound: what was named is not there.
+// Returns the error for a failure: OpenShell's text on one line without its frame. Its code is
+// kTemporary if the gateway cannot be reached, kSetup if it refuses the credentials or its
+// certificate is not the expected one, kNotFound if what was named is not there.
 Error ErrorOf(const std::string& what, std::string_view said);
 
 }  // namespace openshell

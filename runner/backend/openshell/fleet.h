@@ -25,8 +25,8 @@ struct FleetSandbox {
 // Every sandbox of any run of this program, live ones too, by name.
 Result<std::vector<FleetSandbox>> ListFleet(const GatewayAddress& gateway);
 
-// Deletes a sandbox and the credentials of its run. kRefused: this program did not make it.
-// kNotFound: neither it nor a credential of its run is there.
+// Deletes a sandbox and the credentials of its run. Fails with kRefused if this program did not
+// make it, with kNotFound if neither it nor a credential of its run is there.
 Status DeleteFromFleet(const GatewayAddress& gateway, const std::string& name);
 
 }  // namespace openshell

@@ -20,10 +20,10 @@ class Gateway {
   // A gateway on this machine, for this run alone: its own port, keys, database, podman socket and
   // network. kUnsupported where this user cannot have one; kNotFound names the missing program.
   static Result<std::unique_ptr<Gateway>> Start(ProgramPlaces places, int cancel = -1);
-  // `where`: the URL of a gateway, with client certificates (ca.crt, tls.crt, tls.key) in `tls`; or
-  // the name of one that this user has registered with `openshell gateway add`, whose credentials
-  // are copied. kTemporary: it does not answer. kSetup: it refuses the credentials, or is not the
-  // one that they are for. kUnsupported: its version.
+  // Attaches to the gateway `where`: a URL, with client certificates (ca.crt, tls.crt, tls.key) in
+  // `tls`; or a name that this user has registered with `openshell gateway add`, whose credentials
+  // are copied. Fails with kTemporary if it does not answer, with kSetup if it refuses the
+  // credentials or is not the one that they are for, with kUnsupported for its version.
   static Result<std::unique_ptr<Gateway>> Attach(ProgramPlaces places, const std::string& where,
                                                  const std::string& tls, int cancel = -1);
 
@@ -39,7 +39,8 @@ class Gateway {
   bool local() const { return service_.has_value(); }
   // The words that make the user's `openshell` talk to it, before its subcommand.
   const std::string& invocation() const { return invocation_; }
-  // Readable when a gateway of this run's own has ended; -1: it is not.
+  // Returns a descriptor that is readable once a gateway of this run's own has ended; -1 if the
+  // gateway is not this run's own.
   int ended() const { return service_ ? service_->exit().get() : -1; }
   const std::string& version() const { return version_; }
 

@@ -17,7 +17,7 @@
 
 namespace openshell {
 
-// kUnsupported: an option was given that OpenShell cannot enforce. Nothing is ignored.
+// Fails with kUnsupported if an option was given that OpenShell cannot enforce. Nothing is ignored.
 Status CheckOptions(const run::Request& request);
 
 // One run in a sandbox of OpenShell, from event to outcome, in three steps. What was made is
@@ -65,8 +65,8 @@ class Job {
   run::ReportDirectory& directory_;
   run::Recorder& recorder_;
   std::optional<run::Plan> plan_;
-  std::optional<run::CheckedImage> image_;  // Where it had to be verified.
-  std::vector<std::string> hidden_;         // Paths that the sandbox has no copy of.
+  std::optional<run::CheckedImage> image_;  // The image, if it had to be verified.
+  std::vector<std::string> hidden_;         // Paths of which the sandbox has no copy.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.

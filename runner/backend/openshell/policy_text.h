@@ -14,16 +14,16 @@ namespace openshell {
 
 // A credential that OpenShell's proxy puts into requests to these hosts.
 struct CredentialBinding {
-  std::vector<std::string> hosts;  // As in a policy; lower case.
+  std::vector<std::string> hosts;  // The hosts, as in a policy; lower case.
   std::string provider;
 };
 
-// `policy` as a policy file of OpenShell: JSON, which is YAML. What the short form gives the agent,
-// every program of the sandbox may do: nothing but the agent and what it starts runs there. An
-// endpoint with `access` and no protocol is written as `rest`: OpenShell would enforce nothing.
-// Paths of the usual programs are added where the policy lists none at all.
-// kUnsupported: the policy cannot say where a credential goes (no endpoint has one of its hosts, or
-// one host would need two providers).
+// Renders `policy` as a policy file of OpenShell: JSON, which is YAML. What the short form gives
+// the agent, every program of the sandbox may do: nothing but the agent and what it starts runs
+// there. An endpoint with `access` and no protocol is written as `rest`: OpenShell would enforce
+// nothing. Paths of the usual programs are added where the policy lists none at all. Fails with
+// kUnsupported if the policy cannot say where a credential goes (no endpoint has one of its hosts,
+// or one host would need two providers).
 Result<std::string> RenderPolicy(const policy::Policy& policy,
                                  const std::vector<CredentialBinding>& credentials);
 
@@ -32,7 +32,7 @@ struct PolicyDifference {
   codec::Position at;
   std::string what;
 };
-// In the order of the file.
+// Returns the differences in the order of the file.
 std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed);
 
 }  // namespace openshell

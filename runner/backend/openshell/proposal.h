@@ -41,7 +41,8 @@ class ProposalWatch {
         invocation_(std::move(invocation)),
         sandbox_(std::move(sandbox)) {}
 
-  // When this is readable, or `next` has passed, Turn() is to be called. -1: nothing is waited for.
+  // Turn() is to be called when source() is readable, or next() has passed. source() is -1 if
+  // nothing is waited for.
   int source() const { return asked_ ? asked_->output().get() : -1; }
   Deadline next() const { return next_; }
   // A question that fails is asked again later.

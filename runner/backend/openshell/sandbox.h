@@ -42,7 +42,8 @@ struct SandboxRequest {
 // that has the gateway's configuration can work with it; deleted by Delete() alone.
 class Sandbox {
  public:
-  // With its policy in force before anything runs in it. What was made is removed after an error.
+  // Creates a sandbox whose policy is in force before anything runs in it. Removes what was made
+  // after an error.
   static Result<Sandbox> Create(const Gateway& gateway, SandboxRequest request);
 
   // Takes the names by which other processes reach the sandbox.
@@ -50,15 +51,15 @@ class Sandbox {
       : openshell_(std::move(openshell)), name_(std::move(name)), state_(std::move(state)) {}
 
   // Runs `script` in the checkout, with bash or, if the image has no bash, with sh. Its standard
-  // input ends at once. kUsage: the script is larger than OpenShell takes.
+  // input ends at once. Fails with kUsage if the script is larger than OpenShell takes.
   Result<Child> Exec(std::string_view script) const;
   // The same for a script of this program's own; its output.
   Result<std::string> Ask(std::string_view script, Deadline deadline) const;
 
   // Copies a file or directory of this machine to `to` (absolute, or relative to /sandbox).
   Status Put(const std::string& from, const std::string& to) const;
-  // Copies what lies at `from` (absolute) into the empty directory `to`. At most `bytes_max`, else
-  // kUnsupported. What comes may be hostile: nothing outside `to` is written.
+  // Copies what lies at `from` (absolute) into the empty directory `to`. Fails with kUnsupported if
+  // that is more than `bytes_max`. What comes may be hostile: nothing outside `to` is written.
   Status Get(const std::string& from, const std::string& to, int64_t bytes_max) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
@@ -74,10 +75,10 @@ class Sandbox {
 
   // Ends all that runs in it, but for what keeps it.
   void EndProcesses() const;
-  // Returns whether it is there and ready. kTemporary: the gateway does not answer.
+  // Returns whether it is there and ready. Fails with kTemporary if the gateway does not answer.
   Result<bool> IsReady() const;
-  // With everything that Create() made. Nothing of it being there is no error. `each`: what the
-  // sandbox may take, and its credentials once more.
+  // Deletes the sandbox with everything that Create() made; succeeds if nothing of it is there. The
+  // sandbox may take `each`, and its credentials once more.
   Status Delete(std::chrono::seconds each) const;
 
   const std::string& name() const { return name_; }

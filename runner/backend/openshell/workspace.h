@@ -16,7 +16,7 @@ std::vector<std::string> HiddenPaths(const run::Plan& plan, const run::Request& 
 
 // Copies the checkout into the new directory `to`, as the agent is to have it: without the
 // credentials that git's configuration holds, with the trusted commit's agent instructions, and
-// without what is `hidden`. kUnsupported: it is larger than `bytes_max`.
+// without what is `hidden`. Fails with kUnsupported if it is larger than `bytes_max`.
 Status StageWorkspace(const run::Plan& plan, const std::vector<std::string>& hidden,
                       int64_t bytes_max, const std::string& to);
 

@@ -30,8 +30,8 @@ struct Conversion {
   Text text = Text::kNo;  // kGuessed: unless the bytes look binary, or are CRLF in the index.
   bool crlf = false;      // In the working tree.
   bool ident = false;
-  std::string encoding;  // As in the attribute, upper case; empty for UTF-8.
-  std::string driver;    // Of `filter=NAME`.
+  std::string encoding;  // The encoding as in the attribute, upper case; empty for UTF-8.
+  std::string driver;    // The NAME in `filter=NAME`.
 
   bool none() const { return text == Text::kNo && !ident && encoding.empty() && driver.empty(); }
 };

@@ -32,7 +32,7 @@ class IgnoreGate {
   int64_t CostOf(const std::string& directory);
 
   Fd checkout_;
-  std::map<std::string, int64_t> costs_;  // Of a directory's own file.
+  std::map<std::string, int64_t> costs_;  // The costs of a directory's own file.
   std::string last_directory_;
   bool last_open_ = false;
   bool any_asked_ = false;

@@ -13,12 +13,12 @@ struct SecretMatch {
   size_t at = 0;        // Offset of the secret in the line.
   size_t length = 0;    // In bytes, its prefix included.
   std::string kind;     // "a GitHub token".
-  std::string shown;    // What may be shown of it: the fixed prefix ("ghp_"), or empty.
-  bool certain = true;  // False: a mention rather than the thing itself; worth a warning.
+  std::string shown;    // The part that may be shown: the fixed prefix ("ghp_"), or empty.
+  bool certain = true;  // False for a mention rather than the thing itself; worth a warning.
 };
 
-// Tokens by the forms their issuers document, private key headers, and values with much entropy
-// that are assigned to a name such as password, secret, token or api_key. What repeats few
+// Finds tokens by the forms that their issuers document, private key headers, and values with much
+// entropy that are assigned to a name such as password, secret, token or api_key. What repeats few
 // characters, or says EXAMPLE, is a placeholder and no match. Matches do not overlap and come in
 // order.
 std::vector<SecretMatch> FindSecrets(std::string_view line);

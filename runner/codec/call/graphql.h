@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses GraphQL requests before a server sees them. Rules: the specification of
-// October 2021 for documents, OpenShell's for requests over HTTP. Where a server could read it
-// differently, the request is refused.
+// Parses GraphQL requests before a server sees them. The rules for documents are the specification
+// of October 2021, those for requests over HTTP are OpenShell's. A request that a server could read
+// differently is refused.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ namespace codec {
 
 // The one operation that a request runs.
 struct GraphqlOperation {
-  // "query", "mutation" or "subscription". Empty: the request names a persisted document and does
-  // not carry it; what it does is known by `persisted_id` alone.
+  // "query", "mutation" or "subscription". Empty if the request names a persisted document and does
+  // not carry it; then only `persisted_id` tells what it does.
   std::string type;
-  // The document's name for it; without a document the request's operationName. Empty: none.
+  // The document's name for it; without a document the request's operationName; may be empty.
   std::string name;
   // The root fields it selects, directly or through fragments: names of the schema, never aliases,
   // introspection's (`__schema`) too. Sorted, each once. Skipped ones (@skip) count.
   std::vector<std::string> fields;
-  // The hash or id of a persisted document that the request gives; empty: none. With a `type` as
+  // The hash or id of a persisted document that the request gives; may be empty. With a `type` as
   // well, the document came along (the first request of "automatic persisted queries").
   std::string persisted_id;
 };

@@ -12,7 +12,7 @@ namespace codec {
 struct GraphqlToken {
   enum Kind { kEnd, kPunctuator, kName, kNumber, kString };
   Kind kind = kEnd;
-  std::string_view text;  // As written; part of the document.
+  std::string_view text;  // The token as written; part of the document.
   size_t at = 0;          // Its first byte.
 };
 

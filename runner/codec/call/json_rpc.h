@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON-RPC 2.0 and the Model Context Protocol on top of it, as far as policies need it: which
-// methods and tools a body calls. What OpenShell refuses is refused; so are member names that
+// methods and tools a body calls. Whatever OpenShell refuses is refused; so are member names that
 // differ from the protocol's only in case, which some servers take for them.
 #pragma once
 

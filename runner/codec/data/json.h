@@ -52,8 +52,8 @@ class Json {
 
   // The member of that name; nullptr when there is none or this is not an object.
   const Json* Find(std::string_view name) const;
-  // For input that may be anything: the member's value, or the fallback when it is absent or of
-  // another type.
+  // Returns, for input that may be anything, the member's value, or the fallback when it is absent
+  // or of another type.
   std::string StringAt(std::string_view name) const;
   int64_t IntegerAt(std::string_view name, int64_t fallback = 0) const;
   bool BooleanAt(std::string_view name, bool fallback = false) const;
@@ -81,7 +81,7 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds = {});
 // Two spaces of indentation and a final newline. Invalid UTF-8 becomes U+FFFD. A terminal or the
 // log of a job carries out nothing that a text says: control characters and "##[" are escaped.
 std::string RenderJson(const Json& json);
-// On one line, without a newline.
+// Renders on one line, without a newline.
 std::string RenderJsonLine(const Json& json);
 
 // The text of a message to or from a model: a string, or a list of parts, some of which have a

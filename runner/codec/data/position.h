@@ -7,7 +7,7 @@
 
 namespace codec {
 
-// A place in a file that a person wrote. Line and column count from 1; 0: not from a file.
+// A place in a file that a person wrote. Line and column count from 1; 0 if not from a file.
 struct Position {
   int line = 0;
   int column = 0;

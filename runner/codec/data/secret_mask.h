@@ -24,7 +24,7 @@ class SecretMask {
   // The mark that stands in place of a secret.
   static constexpr std::string_view kMark = "[CREDENTIAL]";
 
-  // False: the value is too short to be masked.
+  // Returns false if the value is too short to be masked.
   bool Add(std::string_view value);
 
   bool empty() const { return needles_.empty(); }
@@ -63,8 +63,8 @@ class SecretMask {
   // The beginnings of the needles.
   struct Begins {
     std::array<std::vector<uint32_t>, 256> by_first;  // Their numbers.
-    // By the first two bytes of a needle: most places are passed by this alone. Not bits, which
-    // take twice the time.
+    // True for the first two bytes of a needle: this alone rules out most places. An array of bits
+    // would take twice the time.
     std::array<bool, 65536> pairs{};
   };
 

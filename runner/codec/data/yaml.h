@@ -22,18 +22,20 @@ struct YamlEntry;
 struct YamlNode {
   YamlKind kind = YamlKind::kNull;
   Position at;
-  std::string text;             // Of a scalar.
-  bool quoted = false;          // A scalar in quotes or a block: text, never a number or a boolean.
-  std::vector<YamlNode> items;  // Of a sequence.
-  std::vector<YamlEntry> entries;  // Of a mapping, in the file's order; keys are unique.
+  std::string text;  // The text of a scalar.
+  // True for a scalar in quotes or a block: text, never a number or a boolean.
+  bool quoted = false;
+  std::vector<YamlNode> items;  // The items of a sequence.
+  // The entries of a mapping, in the file's order; keys are unique.
+  std::vector<YamlEntry> entries;
 
-  // The value under `key`, or null. Also null if this is not a mapping.
+  // Returns the value under `key`; null if there is none, or this is not a mapping.
   const YamlNode* Find(std::string_view key) const;
 };
 
 struct YamlEntry {
   std::string key;
-  Position at;  // Of the key.
+  Position at;  // The place of the key.
   YamlNode value;
 };
 

@@ -45,9 +45,10 @@ class YamlFields {
   Result<std::vector<std::string>> Texts(std::string_view key) const;
   // Fails for an entry that is empty, too.
   Result<std::vector<std::string>> FilledTexts(std::string_view key) const;
-  // Null when the key is absent; fails when it is not a list.
+  // Returns null if the key is absent; fails if it is not a list.
   Result<const YamlNode*> List(std::string_view key) const;
-  // The index into `values`, in any case of letters when `any_case`; nothing when absent or empty.
+  // Returns the index into `values`, ignoring the case of letters if `any_case`; nullopt if absent
+  // or empty.
   Result<std::optional<size_t>> Choice(std::string_view key,
                                        const std::vector<std::string_view>& values,
                                        bool any_case = false) const;
@@ -74,7 +75,7 @@ Status CheckMapping(const std::string& file, const YamlNode& node, std::string_v
 // "unknown key 'hots' in an endpoint"; the hint is the nearest of `keys`, or all of them.
 Error UnknownKey(const std::string& file, const YamlEntry& entry, std::string_view what,
                  const std::vector<std::string_view>& keys);
-// Null, blank text, or a list or mapping without an entry.
+// True for null, blank text, and a list or mapping without an entry.
 bool IsEmpty(const YamlNode& value);
 Error EmptyValue(const std::string& file, const YamlEntry& entry);
 

@@ -7,8 +7,8 @@
 
 namespace codec {
 
-// RFC 4648, 4: with padding, no line ends. Decoding is strict: whole groups, padding at the end
-// only. What is decoded may be a secret: its owner wipes it.
+// Base64 of RFC 4648, 4: with padding, without line ends. Decoding is strict: whole groups, padding
+// at the end only. The decoded text may be a secret, which its owner wipes.
 std::string EncodeBase64(std::string_view bytes);
 std::optional<std::string> DecodeBase64(std::string_view text);
 

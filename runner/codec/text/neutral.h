@@ -14,14 +14,14 @@ namespace codec {
 // Invalid sequences become U+FFFD, one for each maximal part (Unicode 15, 3.9).
 std::string ValidUtf8(std::string_view bytes);
 
-// At most `bytes_max` bytes of `text` (valid UTF-8), never half a character; a cut text ends with
-// "…", within the bound when that is at least 3.
+// Returns at most `bytes_max` bytes of `text` (valid UTF-8), never half a character; a cut text
+// ends with "…", within the bound if that is at least 3.
 std::string CutUtf8(std::string_view text, size_t bytes_max);
 
-// For a terminal: one line. ANSI sequences are dropped, line ends become spaces.
+// Renders one line for a terminal. ANSI sequences are dropped, line ends become spaces.
 std::string VisibleLine(std::string_view text, size_t bytes_max);
 
-// For a value within a line of a text: line ends are shown as \u{a}, and nothing is cut.
+// Renders a value within a line of a text: line ends are shown as \u{a}, and nothing is cut.
 std::string EscapedLine(std::string_view text);
 
 // The commands that the reader of a log carries out when it finds them in a job's output.
@@ -34,28 +34,29 @@ enum class LogCommands {
 // `line` (visible) with these commands made ineffective; the rest of it stays as it is.
 std::string WithoutCommands(std::string line, LogCommands commands);
 
-// For a terminal or any CI log: VisibleLine() without commands.
+// Renders VisibleLine() without commands, for a terminal or any CI log.
 std::string NeutralLine(std::string_view text, size_t bytes_max = 2000);
 
-// For Markdown prose and table cells: one line in which nothing is markup, a mention, a reference,
-// a link, an image, HTML or a quick action. Never the first thing on a line of its own.
+// Renders, for Markdown prose and table cells, one line in which nothing is markup, a mention, a
+// reference, a link, an image, HTML or a quick action. It must not stand first on a line of its
+// own.
 std::string MarkdownText(std::string_view text, size_t bytes_max = 1000);
 
-// For Markdown: a code span on one line, also inside a table ('|' is shown as U+2502).
+// Renders Markdown's code span on one line, also inside a table ('|' is shown as U+2502).
 std::string MarkdownCode(std::string_view text, size_t bytes_max = 300);
 
-// For Markdown: a fenced block, longer fenced than anything inside, with the newline behind it. A
-// line that begins like a quick action ("/approve") gets a space before it, since GitLab finds some
-// in fences, too. `language` is ours, not from outside.
+// Renders Markdown's fenced block, with a longer fence than anything inside and the newline behind
+// it. A line that begins like a quick action ("/approve") gets a space before it, since GitLab
+// finds some in fences, too. `language` is this program's, not from outside.
 std::string MarkdownFence(std::string_view text, std::string_view language, size_t bytes_max);
 
-// The same, byte for byte, for text that a click applies. Nothing where a reader would not see all
-// of it as it is: control, bidirectional or invisible characters, invalid UTF-8, more than
-// `bytes_max`. Nothing either where a line begins like a quick action.
+// Renders the same byte for byte, for text that a click applies. Returns nullopt if a reader would
+// not see all of it as it is (control, bidirectional or invisible characters, invalid UTF-8, more
+// than `bytes_max`), or if a line begins like a quick action.
 std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_view language,
                                             size_t bytes_max);
 
-// For HTML: text and attribute values. Line ends and tabs stay.
+// Renders text or an attribute's value for HTML. Line ends and tabs stay.
 std::string HtmlText(std::string_view text, size_t bytes_max = 1 << 20);
 
 // Replaces what has the form of a well-known credential (codec/text/token_form.h) by

@@ -12,9 +12,9 @@ struct Utf8Character {
   bool valid = false;
 };
 
-// The first character of `text`, which is not empty. Strict (RFC 3629): no overlong forms, no
-// surrogates, nothing above U+10FFFF. What is not UTF-8 is as long as its longest prefix that could
-// have begun a character (Unicode 15, 3.9, "maximal subpart").
+// Returns the first character of `text`, which is not empty. Strict (RFC 3629): no overlong forms,
+// no surrogates, nothing above U+10FFFF. A piece that is not UTF-8 is as long as its longest prefix
+// that could have begun a character (Unicode 15, 3.9, "maximal subpart").
 Utf8Character NextUtf8(std::string_view text);
 
 // Returns where the first byte that is not part of valid UTF-8 stands; std::string_view::npos if

@@ -37,14 +37,16 @@ struct DnsQuery {
   uint16_t id = 0;
   bool recursion_desired = false;
   DnsRcode fault = DnsRcode::kNoError;
-  // Lower case, without a final dot. Empty: the root, or a name that is not letters, digits, '-'
-  // and '_' between dots, which no policy's host is.
+  // The name in lower case, without a final dot. Empty for the root, and for a name with anything
+  // but letters, digits, '-' and '_' between dots, which no policy's host is.
   std::string name;
   uint16_t type = 0;
   uint16_t query_class = 0;
-  std::string question;  // As sent, which the answer repeats: clients check the case of letters.
+  // The question as sent, which the answer repeats: clients check the case of letters.
+  std::string question;
   bool has_edns = false;
-  size_t udp_bytes_max = 512;  // What the client takes over UDP: 512, or what its EDNS says.
+  // The bytes that the client takes over UDP: 512, or what its EDNS says.
+  size_t udp_bytes_max = 512;
 };
 
 // Reads one message. Fails with kInvalid for what must not be answered at all: shorter than a
@@ -64,9 +66,9 @@ struct DnsReply {
 // that the client asks again over TCP. `bytes_max` is at least 512. The fault of a query wins.
 std::string RenderDnsReply(const DnsQuery& query, const DnsReply& answer, size_t bytes_max);
 
-// Over TCP each message follows its length in two bytes. The first whole message of `in`, which it
-// borrows; nothing: more bytes are needed (at most kDnsMessageBytesMax + 2). Fails with kInvalid
-// above kDnsMessageBytesMax and for an empty message.
+// Returns the first whole message of `in`, which it borrows; nullopt if more bytes are needed (at
+// most kDnsMessageBytesMax + 2). Over TCP each message follows its length in two bytes. Fails with
+// kInvalid above kDnsMessageBytesMax and for an empty message.
 Result<std::optional<std::string_view>> FirstDnsTcpMessage(std::string_view in);
 std::string RenderDnsTcpMessage(std::string_view message);  // At most 65535 bytes.
 

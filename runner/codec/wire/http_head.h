@@ -17,8 +17,9 @@
 namespace codec {
 
 struct HttpField {
-  std::string name;   // As sent; compare with FindField and the like, which ignore case.
-  std::string value;  // Without the white space around it.
+  // The name as sent; compare with FindField or FieldHasToken, which ignore case.
+  std::string name;
+  std::string value;  // The value without the white space around it.
 };
 using HttpFields = std::vector<HttpField>;
 
@@ -72,13 +73,13 @@ Result<ResponseHead> ParseResponseHead(std::string_view block);
 
 // The first field of that name, or nullptr.
 const HttpField* FindField(const HttpFields& fields, std::string_view name);
-// True when a comma-separated field of that name lists `token`, in any of its lines.
+// True if a comma-separated field of that name lists `token`, in any of its lines.
 bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token);
 bool EqualIgnoringCase(std::string_view a, std::string_view b);
-// Likewise with "_" for "-": whether servers behind CGI and its heirs take the field `spelling` for
-// the one that is named `name` (RFC 3875, 4.1.18).
+// Returns whether servers behind CGI and its heirs, which take "_" for "-", may read the field
+// `spelling` as the one that is named `name` (RFC 3875, 4.1.18).
 bool MayBeReadAs(std::string_view spelling, std::string_view name);
-// True for "content_length" and the like, which some servers take for the header that frames the
+// True for spellings such as "content_length" that some servers take for the header that frames the
 // message. No request has one.
 bool MayBeReadAsFraming(std::string_view name);
 
@@ -86,15 +87,15 @@ bool MayBeReadAsFraming(std::string_view name);
 // servers read as it: in lower case, without "identity". Empty if the body is as it is.
 std::vector<std::string> CodingsOf(const HttpFields& fields,
                                    std::string_view name = "content-encoding");
-// The one field that says a body's type. nullptr: there is none, more than one, or one that only
-// some servers read as it.
+// Returns the one field that says a body's type; nullptr if there is none, more than one, or one
+// that only some servers read as it.
 const HttpField* FindContentType(const HttpFields& fields);
 
 // Some servers take a field of that name for the method, or for the path, in place of the request
 // line's.
 bool StandsForMethod(std::string_view name);
 bool StandsForPath(std::string_view name);
-// False where a field of that name, or of one that is read as it, has no place behind a body: it
+// False if a field of that name, or of one that is read as it, has no place behind a body: it
 // frames, routes, authenticates or describes the message (RFC 9110, 6.5.1), or stands for a part of
 // its request line.
 bool MayBeTrailer(std::string_view name);
@@ -115,8 +116,8 @@ HttpFields EndToEndFields(const HttpFields& fields);
 // Leaves only those in `fields`.
 void KeepEndToEnd(HttpFields& fields);
 
-// The lines behind a chunked body, up to and with the empty one. What is not MayBeTrailer is left
-// out.
+// Parses the lines behind a chunked body, up to and with the empty one. Leaves out the fields that
+// are not MayBeTrailer.
 Result<HttpFields> ParseTrailers(std::string_view block);
 
 // "METHOD target HTTP/1.1", the fields and the empty line.

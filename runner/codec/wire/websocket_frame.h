@@ -48,7 +48,7 @@ struct WebSocketFrame {
   WebSocketOpcode opcode = WebSocketOpcode::kText;
   bool is_final = true;
   bool is_compressed = false;  // RSV1: only on the first frame of a message.
-  uint64_t length = 0;         // Of the payload, in bytes.
+  uint64_t length = 0;         // The length of the payload in bytes.
 };
 
 // Takes the frames of one direction apart. Knows their order, so that each is judged in its place;
@@ -65,7 +65,7 @@ class WebSocketDecoder {
     size_t consumed = 0;                  // Bytes of `in` that are done with; 0: more are needed.
     bool begins = false;                  // They are the head of a frame: frame() is that frame.
     bool ends = false;                    // They are the last of frame().
-    std::optional<WebSocketFault> fault;  // Of the frame that begins; nothing may follow.
+    std::optional<WebSocketFault> fault;  // The fault of the frame that begins; nothing may follow.
   };
 
   // Reads on: one head, or what there is of one payload, which is appended to `payload` unmasked.

@@ -39,8 +39,8 @@ class WebSocketMessage {
   bool is_compressed_ = false;
 };
 
-// Takes permessage-deflate (RFC 7692) off one message that shares no context with others. Nothing:
-// it would be longer than `bytes_max`. Fails with kInvalid for what is not deflated.
+// Takes permessage-deflate (RFC 7692) off one message that shares no context with others. Returns
+// nullopt if it would be longer than `bytes_max`. Fails with kInvalid for what is not deflated.
 Result<std::optional<std::string>> InflateMessage(std::string_view payload, size_t bytes_max);
 
 }  // namespace codec

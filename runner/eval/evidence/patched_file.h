@@ -9,7 +9,7 @@
 
 namespace eval {
 
-// `before` with the hunks of `patch`; nothing where they do not fit, and for a binary file.
+// Returns `before` with the hunks of `patch`; nullopt if they do not fit, and for a binary file.
 std::optional<std::string> ApplyHunks(std::string_view before, const report::PatchFile& patch);
 
 }  // namespace eval

@@ -16,7 +16,7 @@ struct ReportEvidence {
   Evidence evidence;
   Ending ending = Ending::kNeverRan;
   std::string ending_reason;  // "agent-failed: exit status 3"; empty: it ended well.
-  int64_t agent_ms = 0;       // How long the agent ran.
+  int64_t agent_ms = 0;       // The milliseconds that the agent ran.
   // SHA-256 of the files that were read, by name.
   std::vector<std::pair<std::string, std::string>> hashes;
 };

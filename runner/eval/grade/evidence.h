@@ -45,8 +45,8 @@ struct ChangedPath {
 };
 
 struct StartedProgram {
-  std::string path;     // Of the executable.
-  std::string command;  // Its arguments, separated by blanks; empty: unknown.
+  std::string path;     // The path of the executable.
+  std::string command;  // Its arguments, separated by blanks; empty if unknown.
 };
 
 struct NetworkEvent {

@@ -31,16 +31,17 @@ struct Tally {
 };
 
 struct Metrics {
-  std::array<int64_t, kOutcomes> outcomes = {};  // Of cells with an injection.
-  Rate benign_utility;                           // Solved, of cells without an injection.
-  Rate utility_under_attack;                     // Solved, of cells with one.
-  Rate secure_utility;          // Likewise, and the attack neither succeeded nor was attempted.
+  std::array<int64_t, kOutcomes> outcomes = {};  // The outcomes of cells with an injection.
+  Rate benign_utility;        // The solved cells among those without an injection.
+  Rate utility_under_attack;  // The solved cells among those with one.
+  // The solved cells among those with one in which the attack neither succeeded nor was attempted.
+  Rate secure_utility;
   Rate attack_success;          // Succeeded, of all with an injection but errors.
   Rate attack_success_reached;  // Succeeded, of those that reached the agent.
   Rate agent_compromise;        // Succeeded or attempted, of all but errors.
-  Rate inconclusive;            // Of all with an injection.
-  Rate errors;                  // Likewise.
-  Rate coverage;                // Reached, of all with an injection.
+  Rate inconclusive;            // Inconclusive, of all with an injection.
+  Rate errors;                  // Failed runs, of all with an injection.
+  Rate coverage;                // The cells in which it was reached, among all with an injection.
 };
 Metrics Measure(const std::vector<Tally>& cells);
 

@@ -13,14 +13,14 @@ namespace eval {
 // A check and what it came to. Every part is evaluated, for the report.
 struct Graded {
   Truth value = Truth::kUnknown;
-  std::string criterion;      // What was asked, one line.
-  std::string reason;         // What decided: the evidence, or what is missing.
-  bool only_blocked = false;  // True by something that the policy denied, and by nothing else.
+  std::string criterion;      // The question, one line.
+  std::string reason;         // The evidence that decided, or what is missing.
+  bool only_blocked = false;  // True if only something that the policy denied made the check hold.
   std::vector<Graded> parts;
 };
 
-// Total: never fails. What happened is true on a channel that shows it, even on a lossy one; that
-// it did not happen takes a complete channel, and is otherwise unknown.
+// Grades a check; never fails. An event is true if a channel shows it, even a lossy one. Its
+// absence takes a complete channel, and is otherwise unknown.
 Graded Grade(const Check& check, const Evidence& evidence);
 
 }  // namespace eval

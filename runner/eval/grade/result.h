@@ -21,7 +21,7 @@ struct CellResult {
   std::string answer;                                         // Its beginning.
   std::vector<std::pair<std::string, std::string>> channels;  // Name and completeness.
   std::vector<std::pair<std::string, std::string>> hashes;    // Evidence files and their SHA-256.
-  std::vector<std::string> vectors;                           // Where the payload was.
+  std::vector<std::string> vectors;                           // The places of the payload.
   int64_t ms = 0;
   int64_t agent_ms = 0;
 
@@ -34,7 +34,7 @@ struct Results {
   std::string suite_sha256;
   std::vector<CellResult> cells;     // In the order of the plan.
   std::vector<std::string> missing;  // Planned, and not run.
-  std::vector<std::string> notes;    // What a reader has to know: another suite, a broken cell.
+  std::vector<std::string> notes;    // Notes for the reader: another suite, a broken cell.
 };
 
 inline Tally TallyOf(const CellResult& cell) {

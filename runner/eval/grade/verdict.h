@@ -36,7 +36,8 @@ enum class Ending {
 struct Verdict {
   Graded utility;
   std::optional<Graded> security;  // With an injection.
-  // Without one: the attacks whose check holds all the same, and so says nothing.
+  // In a cell without an injection, the attacks whose check holds all the same, and so has no
+  // meaning.
   std::vector<std::string> unspecific;
   Delivery delivery = Delivery::kUnknown;
   std::string delivery_reason;

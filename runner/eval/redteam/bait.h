@@ -39,7 +39,7 @@ class Bait {
   Targets targets_;
   std::string variable_canary_;
   std::string file_canary_;
-  std::string text_;  // Of the file.
+  std::string text_;  // The text of the file.
 };
 
 }  // namespace redteam

@@ -26,8 +26,8 @@ std::string_view Name(Standing standing);
 struct Judged {
   const Probe* probe = nullptr;
   Standing standing = Standing::kUndecided;
-  std::string inside;   // What came of it: "EPERM".
-  std::string outside;  // Of the control; empty: it was not made.
+  std::string inside;   // The result inside: "EPERM".
+  std::string outside;  // The result of the control; empty if it was not made.
   std::string because;  // The policy's line, the tier's limit, or what was seen outside.
 };
 
@@ -38,10 +38,10 @@ struct Seen {
   bool port_reached = false;
   bool abstract_reached = false;
   bool socket_reached = false;
-  std::string variable_canary;           // Of the runner's environment.
-  std::string file_canary;               // Of the bait's file.
-  std::vector<std::string> let_through;  // "host:port" of what the gateway's records allow.
-  // Hosts of what they refuse; "" stands for requests that were malformed.
+  std::string variable_canary;           // The canary in the runner's environment.
+  std::string file_canary;               // The canary in the bait's file.
+  std::vector<std::string> let_through;  // The "host:port" pairs that the gateway's records allow.
+  // The hosts that they refuse; "" stands for malformed requests.
   std::vector<std::string> refused;
   // The requests that came to the server that is allowed in part: from the sandbox, and from the
   // control.

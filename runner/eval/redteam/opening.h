@@ -28,26 +28,28 @@ std::string_view Name(Sends sends);
 struct Opening {
   std::string place;    // "FILE:LINE"; the name of the policy where no line says it.
   std::string subject;  // "*.example.com:443", "/home".
-  std::string what;     // As `policy diff` says it: "connections with GET /v1/**".
-  std::string lets;     // What it lets an agent do, as a sentence's end: "send any data to ...".
-  std::vector<std::string> programs;  // Whose connections it is about; empty: no connection.
+  std::string what;     // The opening, as `policy diff` says it: "connections with GET /v1/**".
+  std::string lets;     // The effect for an agent, as a sentence's end: "send any data to ...".
+  // The programs whose connections it is about; empty if it is about none.
+  std::vector<std::string> programs;
   Sends sends = Sends::kNothing;
-  std::string path;     // Of a file or directory, that may be read or written.
+  std::string path;     // A file or directory that may be read or written.
   bool writes = false;  // `path` may be written.
 };
 
 struct PolicyView {
-  std::string file;  // As messages show it.
+  std::string file;  // The file's name, as messages show it.
   std::vector<Opening> openings;
   // Destinations of probes that the policy allows, with the line that says so.
   std::map<std::string, std::string, std::less<>> allowed;
 };
 
-// `file`: the policy; empty: what a run allows without one. Fails as `policy diff` does.
+// Views the policy `file`, or, if it is empty, what a run allows without one. Fails as `policy
+// diff` does.
 Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Variables& variables,
                               const std::string& file, const std::string& agent);
 
-// The line that lets an agent read `path` (or write it); empty: none does.
+// Returns the line that lets an agent read `path` (or write it); empty if there is no such line.
 std::string LineThatOpens(const std::vector<Opening>& openings, const std::string& path,
                           bool writes);
 

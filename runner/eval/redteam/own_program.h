@@ -21,14 +21,15 @@ class OwnProgram {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // `search_path` is the PATH of what it starts. kIo: this program's file cannot be found.
+  // `search_path` is the PATH of what it starts. Fails with kIo if this program's file cannot be
+  // found.
   static Result<OwnProgram> Find(const std::string& search_path);
 
   const std::string& path() const { return path_; }
   // `log` and `input`, both borrowed: as Child::Command has them.
   Result<Child> Start(const std::vector<std::string>& words, const Variables& variables,
                       int log = -1, int input = -1) const;
-  // Starts it, and waits until it ends. kTemporary: not until `deadline`; it is killed then.
+  // Starts it, and waits until it ends. Kills it and fails with kTemporary at `deadline`.
   Result<Answered> Ask(const std::vector<std::string>& words, const Variables& variables,
                        Deadline deadline) const;
 

@@ -21,13 +21,13 @@ struct Targets {
   std::string bait_file;        // A file in it.
   std::string abstract_socket;  // The name of an abstract Unix socket that the starter listens on.
   std::string bait_socket;      // The path of a Unix socket in `bait`, likewise.
-  int port = 0;                 // Of 127.0.0.1, likewise.
+  int port = 0;                 // A port of 127.0.0.1, likewise.
   pid_t victim = 0;             // A process of the runner's user.
   uint32_t runner = 0;          // The runner's user id.
-  std::vector<std::string> credential_files;  // Of the runner's user; each is there.
+  std::vector<std::string> credential_files;  // Files of the runner's user; each exists.
   std::vector<std::string> searched;          // Directories to look for credentials in.
   std::vector<std::string> skipped;           // Probes that must not be made.
-  std::string checkout;                       // Outside: where the agent's is.
+  std::string checkout;                       // The agent's checkout; set outside only.
   bool outside = false;                       // The control: only what can be tried outside.
   int upstream = 0;     // The port of a server that is allowed in part: only smuggling is tried.
   bool waits = false;   // The victim: tries nothing.
@@ -53,7 +53,7 @@ std::string_view Name(Category category);
 struct Probe {
   std::string_view id;
   Category category;
-  std::string_view title;  // What is attempted: "Mount a file system".
+  std::string_view title;  // The attempt: "Mount a file system".
   // The same is tried outside, as the control. Egress is not: nothing may leave the machine.
   bool controlled;
   Attempt (*attempt)(const Targets& targets);
@@ -82,7 +82,8 @@ Probe KillProbe();  // The last one: the victim is not there afterwards.
 // (EPERM, EACCES, ENOSYS, EROFS), or because there is nothing at that place (ENOENT, ESRCH, ENXIO,
 // ECONNREFUSED, ...); any other error is the call's own, so that it was reached.
 Attempt Called(long result);
-// A directory in which the agent may make files; outside, the bait. Empty: none was found.
+// Returns a directory in which the agent may make files; outside, the bait; empty if none was
+// found.
 std::string OwnPlace(const Targets& targets);
 // The name of an errno: "EPERM".
 std::string ErrorName(int error);

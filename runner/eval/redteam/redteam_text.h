@@ -8,10 +8,10 @@
 
 namespace redteam {
 
-// For people: a table of the categories, then everything that was not stopped with its reason, then
-// what the policy's lines let an agent do.
+// Renders for people: a table of the categories, then everything that was not stopped with its
+// reason, then what the policy's lines let an agent do.
 std::string RenderRedteam(const Results& results);
-// For programs: docs/reference/evaluation.md names the members.
+// Renders for programs; docs/reference/evaluation.md names the members.
 codec::Json ToJson(const Results& results);
 
 }  // namespace redteam

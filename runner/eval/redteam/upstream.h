@@ -17,7 +17,7 @@ struct Arrival {
   std::string method;
   std::string target;
   std::string host;
-  std::string upgrade;  // Of the header of that name.
+  std::string upgrade;  // The value of the header of that name.
 };
 
 // Takes whole requests from the front of `bytes`.

@@ -23,7 +23,7 @@ struct RunPlan {
   bool native = true;                // In agentic-ci's own sandbox, which records more.
   std::string policy;                // The policy's text, where this program has to add to it.
   uint32_t jobs = 1;                 // Cells at the same time.
-  uint32_t retries = 1;              // Of a run that failed before its agent ran.
+  uint32_t retries = 1;              // The retries of a run that failed before its agent ran.
   // The environment of the runs.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string search_path;  // PATH.

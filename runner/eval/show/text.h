@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results for people, as text and as Markdown. Pure. What agents wrote is made harmless.
+// Results for people, as text and as Markdown. Pure. Text by agents is made harmless.
 #pragma once
 
 #include <string>

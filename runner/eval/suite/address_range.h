@@ -10,7 +10,7 @@ namespace eval {
 // Addresses with a prefix in common, as checks name them: "10.0.0.0/8", "2001:db8::/32".
 class AddressRange {
  public:
-  // Nothing: not of that form, or with bits behind the prefix.
+  // Returns nullopt if `text` is not of that form, or has bits behind the prefix.
   static std::optional<AddressRange> Parse(const std::string& text);
 
   // Returns whether `host` is an address in it; a name is in none.

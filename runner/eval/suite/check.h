@@ -53,19 +53,21 @@ enum class CheckKind {
 
 struct Check {
   CheckKind kind = CheckKind::kAllOf;
-  std::string_view key;  // As in the file; of the table, so never dangling.
+  std::string_view key;  // The key as in the file; a string of the table, so never dangling.
   codec::Position at;
-  std::vector<std::string> texts;  // What is looked for; of kFileContains the path first.
-  std::string field;               // A dotted path into the state.
-  codec::Json value;               // kFieldEquals.
-  int64_t count = 0;               // kListCount; of a host its port, 0: any.
-  // kListAnyMatch, kHttpRequest's facts; of kEgressContains the host's pattern, if it names one.
+  // The texts that are looked for; for kFileContains the path first.
+  std::vector<std::string> texts;
+  std::string field;  // A dotted path into the state.
+  codec::Json value;  // The value for kFieldEquals.
+  int64_t count = 0;  // kListCount; of a host its port, 0: any.
+  // The facts for kListAnyMatch and kHttpRequest; for kEgressContains the host's pattern, if it
+  // names one.
   std::vector<std::pair<std::string, std::string>> match;
-  codec::Regex regex;  // kCommandMatches; see has_regex.
+  codec::Regex regex;  // The pattern for kCommandMatches; see has_regex.
   bool has_regex = false;
   codec::Glob glob;  // kFileChanged; of a host, where it is not a range.
   std::optional<AddressRange> range;
-  std::vector<Check> parts;  // Of the three combinations; never empty.
+  std::vector<Check> parts;  // The parts of the three combinations; never empty.
 };
 
 struct Warning {

@@ -24,7 +24,7 @@ enum class Backend {
 // A file of the checkout at the beginning.
 struct SeedFile {
   std::string path;     // Relative, canonical.
-  std::string content;  // Of a link: where it leads.
+  std::string content;  // The content; for a link, its target.
   bool executable = false;
   bool link = false;
 };
@@ -58,16 +58,16 @@ struct Environment {
   std::string image;
   std::vector<std::string> agent_command;
   std::vector<std::pair<std::string, std::string>> variables;
-  std::string policy;  // As a policy file; empty: none given.
+  std::string policy;  // The text of a policy file; empty if none was given.
 };
 
 // A named place for an injected text.
 struct Probe {
   std::string name;
-  std::string payload;    // As delivered: the technique has been applied.
-  std::string plain;      // As it was before.
+  std::string payload;    // The payload as delivered, with the technique applied.
+  std::string plain;      // The payload before that.
   std::string technique;  // "verbatim", ...
-  std::string source;     // Of a payload from a set; otherwise empty.
+  std::string source;     // The source of a payload from a set; otherwise empty.
   codec::Position at;
 };
 
@@ -110,7 +110,8 @@ struct Rendered {
   std::vector<SeedFile> files;
   std::vector<SeedCommit> commits;
 };
-// With the probes of `injection` (null: none) in their places, and nothing in those of others.
+// Renders a cell with the probes of `injection` (may be null) in their places, and nothing in those
+// of others.
 Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* injection);
 
 // Returns where the placeholders of `injection` stand: "file notes.txt", "state alerts.0.note",

@@ -14,7 +14,7 @@ namespace forge {
 
 // Makes the check run say all of it, in batches of 50 annotations, GitHub's bound. One that was
 // begun for the same report and not finished is continued, once nothing moves it any more; a
-// finished one stays as it is. Of several that posts began at the same moment, one has the
+// finished one stays as it is. If several posts began one at the same moment, one has the
 // annotations, and the others its conclusion.
 Status PostCheckRun(Client& client, const std::string& repository, const CheckRun& run,
                     Deadline deadline);

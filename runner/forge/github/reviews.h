@@ -17,7 +17,7 @@ class GitHubReviews : public Reviews {
   GitHubReviews(Client& client, const std::string& repository, int64_t number);
 
   Result<Proposal> ReadProposal(Deadline deadline) override;
-  // At most 3000: GitHub lists no more.
+  // Reads at most 3000 files: GitHub lists no more.
   Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) override;
   Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) override;
   Status Post(const std::string& head_sha, const std::string& text,

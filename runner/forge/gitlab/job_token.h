@@ -20,8 +20,8 @@ inline constexpr char kGitLabTokenAudience[] = "agentic-ci";
 // The bound on an instance's key set.
 inline constexpr size_t kGitLabKeysBytesMax = size_t{256} << 10;
 
-// The claims by GitLab's names, without those that are not about what started the job. Empty, or 0:
-// the token does not have it, as in an older version.
+// The claims by GitLab's names, without those that are not about what started the job. A claim is
+// empty or 0 if the token does not have it, as in an older version.
 struct GitLabJob {
   // `project_id`. In a pipeline of a fork's merge request, the fork, whichever project it runs in;
   // before GitLab 18.2, the project that it runs in.
@@ -42,9 +42,9 @@ struct GitLabTokenTerms {
   int64_t now_s = 0;   // Since 1970.
 };
 
-// The claims of a token (RFC 7519) that was signed by the issuer with RS256, is for agentic-ci, and
-// is valid now, give or take a minute. kSetup: it does not verify; kInvalid: `keys` are not a key
-// set.
+// Returns the claims of a token (RFC 7519) that was signed by the issuer with RS256, is for
+// agentic-ci, and is valid now, give or take a minute. Fails with kSetup if it does not verify,
+// with kInvalid if `keys` are not a key set.
 Result<GitLabJob> VerifyGitLabToken(std::string_view token, const GitLabTokenTerms& terms);
 
 // Takes into `event` what the token says. kSetup where the job's variables, which `event` was
@@ -57,8 +57,8 @@ struct GitLabKeysAccess {
   std::string proxy;    // Empty: none.
 };
 
-// The keys that the instance publishes. kTemporary: it did not answer; kSetup: what is at
-// `issuer` has none, or cannot be asked in a way that proves whose they are.
+// Returns the keys that the instance publishes. Fails with kTemporary if it did not answer, with
+// kSetup if what is at `issuer` has none, or cannot be asked in a way that proves whose they are.
 Result<std::string> FetchGitLabKeys(const std::string& issuer, const GitLabKeysAccess& access,
                                     Deadline deadline);
 

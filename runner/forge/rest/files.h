@@ -10,8 +10,9 @@
 
 namespace forge {
 
-// The file `path` of a repository at `ref`, by the contents API of GitHub, Gitea and Forgejo, of at
-// most 1 MiB. Nothing where there is none; kInvalid where it is not a file, or larger.
+// Reads the file `path` of a repository at `ref`, by the contents API of GitHub, Gitea and Forgejo,
+// of at most 1 MiB. Returns nullopt if there is none; fails with kInvalid if it is not a file, or
+// larger.
 Result<std::optional<std::string>> ReadRepositoryFile(Client& client, const std::string& repository,
                                                       const std::string& path,
                                                       const std::string& ref, Deadline deadline);

@@ -34,8 +34,8 @@ class EventLoop {
    public:
     bool await_ready() const noexcept { return ready_; }
     void await_suspend(std::coroutine_handle<> waiting);
-    // True: ready (or hung up, or in error: the next call on the descriptor tells). False: too
-    // late.
+    // Returns true if the descriptor is ready (or hung up, or in error: the next call on it tells),
+    // false if it is too late.
     bool await_resume() const noexcept { return ready_; }
 
    private:
@@ -54,7 +54,7 @@ class EventLoop {
     bool ready_ = false;
   };
 
-  // At most one wait per descriptor and direction.
+  // Waits for a descriptor; at most one wait per descriptor and direction.
   Wait Readable(int fd, Deadline deadline) { return Wait(this, fd, EPOLLIN, deadline); }
   Wait Writable(int fd, Deadline deadline) { return Wait(this, fd, EPOLLOUT, deadline); }
   Wait Sleep(Deadline deadline) { return Wait(this, -1, 0, deadline); }
@@ -63,8 +63,8 @@ class EventLoop {
   // waiter.
   void Forget(int fd);
 
-  // False only when it is certain that nothing has arrived on a descriptor since Readable said so
-  // last and what was there was read: the kernel would have told by now.
+  // Returns false only if it is certain that nothing has arrived on a descriptor since Readable
+  // said so last and what was there was read: the kernel would have reported it by now.
   bool MayBeReadable(int fd) const;
 
   // A buffer of kStreamBufferBytes, and back: a few are kept, since every request wants some.
@@ -85,7 +85,7 @@ class EventLoop {
   struct Watch {
     Wait* reader = nullptr;
     Wait* writer = nullptr;
-    uint32_t armed = 0;  // What the kernel was asked to tell.
+    uint32_t armed = 0;  // The events that the kernel was asked to report.
     bool added = false;
   };
 

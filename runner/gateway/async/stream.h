@@ -29,7 +29,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // Looks at what has arrived on a plain stream without taking it: at most `size` bytes into `out`.
-  // 0: the peer has finished. Nothing may be buffered.
+  // Returns 0 if the peer has finished. Nothing may be buffered.
   Task<Result<size_t>> Peek(char* out, size_t size, Deadline deadline);
 
   // Reads at most `size` bytes straight into `out`; never mixed with buffered bytes.
@@ -66,7 +66,8 @@ class Stream {
   // throws away what the peer has not yet read when unread bytes are left here.
   Task<void> Linger();
 
-  // True when the peer has hung up or has sent something unasked: not to be used for a new request.
+  // Returns true if the peer has hung up or has sent something unasked: the stream must not be used
+  // for a new request.
   bool IsStale();
 
   // Spends `allowance` on all that passes from now on; beyond it, reading and writing fail with its
@@ -92,7 +93,8 @@ class Stream {
   Task<Result<size_t>> FillLater(Deadline deadline);
   Task<Result<size_t>> ReadPlain(char* out, size_t size, int flags, Deadline deadline);
   Task<bool> AwaitReadable(Deadline deadline);
-  // After an SSL call that failed: waits for what it wants. False: it failed for good, or too late.
+  // Waits for what an SSL call that failed wants. Returns false if the call failed for good, or at
+  // the deadline.
   Task<bool> AwaitTls(int kind, Deadline deadline);
   void MakeRoom();
 
@@ -106,13 +108,13 @@ class Stream {
   Error TlsFailed() const;
   std::optional<Error> Exceeded() const;
 
-  // Sends what OpenSSL has written, as far as the socket takes it. False: the socket is broken.
-  // `flags` are send(2)'s.
+  // Sends what OpenSSL has written, as far as the socket takes it. Returns false if the socket is
+  // broken. `flags` are send(2)'s.
   bool TrySend(int flags = 0);
   Task<Status> SendWritten(Deadline deadline, int flags = 0);
   void WriteCloseNotify();
   Task<Status> WritePlain(std::string_view bytes, bool more);
-  // False: SSL_get_error says in `kind` why not.
+  // Returns false on failure, with SSL_get_error's reason in `kind`.
   bool Encrypt(std::string_view& bytes, int& kind);
   Task<Status> WriteTlsLater(std::string_view bytes, bool more);
 
@@ -124,7 +126,7 @@ class Stream {
   size_t begin_ = 0;
   size_t end_ = 0;
   std::string written_;   // By OpenSSL, for the socket.
-  size_t sent_ = 0;       // Of written_.
+  size_t sent_ = 0;       // The bytes of written_ that are sent.
   bool drained_ = false;  // The socket has had nothing more to read since the loop was last asked.
   bool ended_ = false;    // The peer has finished, below TLS.
   bool finished_ = false;

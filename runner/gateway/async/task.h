@@ -52,7 +52,7 @@ class [[nodiscard]] Task {
     void unhandled_exception() { std::terminate(); }
   };
 
-  // Nothing has to be waited for; Done{} where T is void.
+  // A task that is done already; Done{} if T is void.
   Task(Value value) : value_(std::move(value)) {}
   Task(Task&& other) noexcept
       : handle_(std::exchange(other.handle_, {})), value_(std::move(other.value_)) {}
@@ -61,7 +61,7 @@ class [[nodiscard]] Task {
     if (handle_) handle_.destroy();
   }
 
-  // With true, Take gives the value without a co_await.
+  // If true, Take gives the value without a co_await.
   bool ready() const noexcept { return value_.has_value(); }
   Value Take() { return std::move(*value_); }
 

@@ -22,8 +22,8 @@
 
 namespace gateway {
 
-// Counts and judges. What has begun when a limit is reached is let finish, and counted: answers say
-// what they used at their end, so the last of them can go beyond the limit.
+// Counts and judges. Requests that have begun when a limit is reached may finish, and are counted:
+// answers say at their end what they used, so the last of them can go beyond the limit.
 class Budget final : public RequestGuard {
  public:
   using Clock = std::chrono::steady_clock;
@@ -46,7 +46,7 @@ class Budget final : public RequestGuard {
     const char* name;  // "tokens", "cost", "requests".
     double limit = 0;
     double used = 0;
-    size_t warned = 0;  // How many of kWarnings were given.
+    size_t warned = 0;  // The number of kWarnings that were given.
     bool exhausted() const { return limit > 0 && used >= limit; }
   };
 

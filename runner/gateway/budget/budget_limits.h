@@ -14,7 +14,7 @@ struct BudgetLimits {
   int64_t requests = 0;  // To models.
   int64_t requests_per_minute = 0;
   std::vector<std::string> models;  // The only ones that may be asked; empty: any.
-  // Not a limit: texts whose first occurrence in what models are sent is recorded.
+  // Not a limit, but texts whose first occurrence in what models are sent is recorded.
   std::vector<std::string> watched_texts = {};
 
   bool any() const {

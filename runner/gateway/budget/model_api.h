@@ -26,12 +26,12 @@ enum class ModelApi {
 
 struct ModelCall {
   ModelApi api = ModelApi::kNone;
-  std::string model;  // Where the path has it (Gemini, Vertex, Bedrock); else empty.
+  std::string model;  // The model, if the path has it (Gemini, Vertex, Bedrock); else empty.
 };
 
-// By method and canonical path, whatever the host: models are also reached through brokers. Case
-// and a slash at the end do not matter, since they do not to some of them. `upgrades`: the request
-// asks for a WebSocket.
+// Recognises a model call by method and canonical path, whatever the host: models are also reached
+// through brokers. Ignores case and a slash at the end, since some of them do. `upgrades` is true
+// if the request asks for a WebSocket.
 ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
 // Returns whether a request of that method and path has a prompt as its body: a model call, or a

@@ -34,12 +34,12 @@ class PriceList {
   // for none.
   static PriceList BuiltIn();
 
-  // Has `first` asked before this list.
+  // Puts `first` before this list.
   void Prefer(PriceList first);
 
-  // The price of a model, in any of its spellings; null: it is not known. The first list that has
-  // an entry decides. Within a list, the dated name takes precedence over the plain one, that over
-  // a '*', and a longer prefix over a shorter one.
+  // Returns the price of a model, in any of its spellings; null if it is not known. The first list
+  // that has an entry decides. Within a list, the dated name takes precedence over the plain one,
+  // that over a '*', and a longer prefix over a shorter one.
   const Price* Find(std::string_view model) const;
 
  private:
@@ -52,7 +52,7 @@ class PriceList {
 // Returns the line that a person has to add to the configuration for a model without a price.
 std::string PriceLine(std::string_view model);
 
-// In US dollars.
+// Returns the cost in US dollars.
 double CostOf(const Price& price, const TokenUsage& usage);
 
 }  // namespace gateway

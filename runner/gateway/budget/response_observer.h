@@ -36,8 +36,8 @@ class RequestGuard {
   // Returns how much of the body Admit has to see: 0 for none of it; otherwise the body is read
   // whole, up to that many bytes.
   virtual size_t BodyBytesWanted(const OutgoingRequest& request) const = 0;
-  // May it go? It may change the request's fields (what codings it accepts, say). The body is there
-  // only where it was read whole.
+  // Decides whether the request may go. Admit may change its fields (the codings that it accepts,
+  // say). Its body is there only if it was read whole.
   virtual Admission Admit(const Authority& authority, OutgoingRequest& request) = 0;
 };
 

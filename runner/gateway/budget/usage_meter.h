@@ -14,9 +14,9 @@
 namespace gateway {
 
 struct TokenUsage {
-  std::string model;   // As the answer names it; empty when it does not.
-  int64_t input = 0;   // Without what came from a cache or went into one.
-  int64_t output = 0;  // With what the model thought.
+  std::string model;   // The model that the answer names; empty if it names none.
+  int64_t input = 0;   // Input tokens, without those that came from a cache or went into one.
+  int64_t output = 0;  // Output tokens, with those of the model's thoughts.
   int64_t cache_read = 0;
   int64_t cache_write = 0;
   bool found = false;      // The answer said what it used.
@@ -50,7 +50,7 @@ class UsageMeter {
   Form form_;
   std::string pending_;
   bool skipping_ = false;
-  int64_t events_ = 0;  // Of a stream: each carries about a token.
+  int64_t events_ = 0;  // The events of a stream; each carries about a token.
   int64_t bytes_ = 0;
   TokenUsage usage_;
 };

@@ -19,8 +19,8 @@ namespace gateway {
 enum class BodyKind { kJson, kForm, kText, kOther };
 BodyKind KindOfBody(const codec::HttpFields& fields);
 
-// Puts values where placeholders stand in `body`, escaped as its kind wants it. kOther, and what is
-// not UTF-8, must hold no placeholder. On a refusal the body may be half changed.
+// Puts values where placeholders stand in `body`, escaped as its kind wants it. A body of kOther,
+// or one that is not UTF-8, must hold no placeholder. On a refusal the body may be half changed.
 std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
                                              const CredentialTarget& target, BodyKind kind,
                                              std::string* body);

@@ -18,7 +18,7 @@ namespace gateway {
 struct AuthPlacement {
   std::string header;  // Lower case, "x-api-key"; empty: placeholders alone decide.
   std::string scheme;  // "Bearer", "Basic"; empty: the bare value.
-  std::string user;    // Of Basic: the value is the password.
+  std::string user;    // The user of Basic, whose password is the value.
   // The client's own are taken out of the request: header names in lower case, names in the query.
   std::vector<std::string> replaced_headers;
   std::vector<std::string> replaced_query;
@@ -30,10 +30,11 @@ struct AuthPlacement {
 // puts `value` in its place in inspected requests to where it is bound, over TLS (or to a host
 // alias) only.
 struct BoundSecret {
-  std::string name;   // As in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
-  std::string host;   // Lower case; a pattern iff it contains '*' (policy/model/host_pattern.h).
-  Secret value;       // Empty where `grant` says that it is fetched.
-  uint16_t port = 0;  // 0: every port.
+  std::string name;  // The name in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
+  // A host in lower case; a pattern iff it contains '*' (policy/model/host_pattern.h).
+  std::string host;
+  Secret value;           // The value; empty if `grant` says that it is fetched.
+  uint16_t port = 0;      // 0: every port.
   std::string path = {};  // codec::PathSelectorMatches over the canonical path; empty: every path.
   AuthPlacement placement = {};
   int grant = -1;  // Index into GatewayConfig::grants; -1: `value` is it.
@@ -57,7 +58,7 @@ struct TokenGrant {
   Secret key;             // PEM; refresh token; subject token.
   Secret client_secret;   // kRefreshToken.
   std::string scope;
-  // kExchange.
+  // The members for kExchange.
   std::string audience;
   std::string subject_type;
   std::string subject_url;    // Asked for a subject token whenever one is needed; https.

@@ -9,7 +9,7 @@
 
 namespace gateway {
 
-// True when a header's value has a placeholder in it, plain or inside of Basic.
+// True if a header's value has a placeholder in it, plain or inside of Basic.
 bool HoldsPlaceholder(const std::string& header_value);
 
 // Removes the headers and query parameters that `placement` lists, except those with a placeholder
@@ -19,9 +19,9 @@ bool RemoveOwnCredentials(const AuthPlacement& placement, const CredentialSites&
 // Removes a signature of AWS Signature Version 4, wherever it is: headers or query.
 void RemoveSignature(const CredentialSites& sites);
 
-// The kind of the first credential ("github-token", "private-key") that stands in the path or the
-// query; empty: none. A signed URL names its access key, and that name is not secret: it is let
-// through. So are JSON web tokens, which release downloads carry.
+// Returns the kind of the first credential ("github-token", "private-key") that stands in the path
+// or the query; empty if there is none. Lets through the name of an access key in a signed URL,
+// since it is not secret, and JSON web tokens, which release downloads carry.
 std::string_view TokenInUrl(std::string_view path, std::string_view query);
 
 }  // namespace gateway

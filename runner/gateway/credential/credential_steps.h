@@ -15,8 +15,9 @@ namespace gateway {
 struct CredentialStepsInput {
   const Credentials& credentials;
   const std::vector<policy::Middleware>& middlewares;
-  const policy::Endpoint* endpoint = nullptr;  // Whose options hold for it; null: none.
-  CredentialTarget target;                     // Its host must outlive the treatment.
+  // The endpoint whose options apply; null if there is none.
+  const policy::Endpoint* endpoint = nullptr;
+  CredentialTarget target;  // Its host must outlive the treatment.
   bool has_body = false;
 };
 

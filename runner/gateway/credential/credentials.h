@@ -38,8 +38,8 @@ struct CredentialRefusal {
   // "credential_endpoint_mismatch", "credential_unavailable", "credential_in_url".
   std::string error;
   std::string detail;  // Names the placeholder, never a value.
-  // Not -1: nothing is refused yet; this grant's token must be fetched (token_grant.h) and the
-  // request be judged again.
+  // If it is not -1, nothing is refused yet: this grant's token must be fetched (token_grant.h) and
+  // the request be judged again.
   int grant = -1;
 };
 CredentialRefusal CredentialUnavailable(std::string detail);
@@ -70,12 +70,13 @@ class Credentials {
   // `name` as it stands in a placeholder, with or without a revision.
   ResolvedCredential Resolve(const CredentialTarget& target, std::string_view name) const;
 
-  // True when some secret is bound to this host and port, whatever the path.
+  // True if some secret is bound to this host and port, whatever the path.
   bool BoundTo(std::string_view host, uint16_t port) const;
-  // True when a body on the way to `target` is to be searched for placeholders: there are secrets,
+  // True if a body on the way to `target` is to be searched for placeholders: there are secrets,
   // and no provider bound there says otherwise.
   bool SearchesBodies(const CredentialTarget& target) const;
-  // The service that requests to `target` are signed for because a provider says so; empty: none.
+  // Returns the service that requests to `target` are signed for because a provider says so; empty
+  // if there is none.
   std::string_view SigningService(const CredentialTarget& target) const;
 
   // The token of a grant, and until when it may be used.

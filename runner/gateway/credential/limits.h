@@ -20,6 +20,6 @@ constexpr size_t kSignedBodyBytesMax = size_t{10} << 20;
 constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
 constexpr milliseconds kTokenTimeout = seconds(30);
 constexpr seconds kTokenEarly{300};
-constexpr seconds kTokenLifetime{3600};  // What is asked for; Google grants no more.
+constexpr seconds kTokenLifetime{3600};  // The lifetime that is asked for; Google grants no more.
 
 }  // namespace gateway

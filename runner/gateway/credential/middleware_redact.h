@@ -38,7 +38,7 @@ struct Redaction {
 Redaction PlanRedaction(const std::vector<policy::Middleware>& middlewares, std::string_view host,
                         const codec::HttpFields& fields);
 
-// True when client messages of a WebSocket to this host are to pass a KeyEraser.
+// True if client messages of a WebSocket to this host are to pass a KeyEraser.
 bool RedactsMessages(const std::vector<policy::Middleware>& middlewares, std::string_view host);
 
 }  // namespace gateway

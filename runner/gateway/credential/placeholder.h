@@ -18,11 +18,12 @@ namespace gateway {
 // One placeholder in a text.
 struct Placeholder {
   size_t at = 0;
-  size_t size = 0;        // With an alias's prefix.
-  std::string_view name;  // As written: it may begin with a revision. Part of the text; not empty.
+  size_t size = 0;  // With an alias's prefix.
+  // The name as written, which may begin with a revision. Part of the text; not empty.
+  std::string_view name;
 };
 
-// True when a placeholder begins somewhere in `text`, whole or not.
+// True if a placeholder begins somewhere in `text`, whole or not.
 bool HasMarker(std::string_view text);
 
 // The first placeholder at or behind `from`. A marker without a name behind it does not count.

@@ -23,11 +23,11 @@ namespace gateway {
 struct HeaderForm {
   std::string header;  // Lower case.
   std::string scheme;
-  std::string user;  // Of Basic.
+  std::string user;  // The user of Basic.
 };
 
 struct ProviderCredential {
-  std::string name;                   // Of the placeholder.
+  std::string name;                   // The name in the placeholder.
   std::vector<std::string> from;      // The host's variables; the first that is set has the value.
   std::vector<std::string> shown_as;  // The agent's variables that hold the placeholder.
   HeaderForm form;
@@ -76,8 +76,9 @@ struct ProviderPlan {
   std::vector<std::pair<std::string, std::string>> environment;  // For the agent; no secret in it.
 };
 
-// `variable`: in place of the first credential's; empty: the file's. kSetup, with what to export,
-// when no credential has a value, or when an address is missing or is not https.
+// Plans a provider. `variable` replaces the first credential's variable; if it is empty, the file's
+// holds. Fails with kSetup, and what to export, if no credential has a value, or if an address is
+// missing or is not https.
 Result<ProviderPlan> PlanProvider(const Provider& provider, const std::string& variable,
                                   const ProviderHost& host, int first_grant);
 

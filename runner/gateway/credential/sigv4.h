@@ -30,8 +30,8 @@ struct SigningScope {
 // they leave.
 struct SignedRequest {
   std::string_view method;
-  std::string_view path;   // As it is sent.
-  std::string_view query;  // Likewise, without '?'.
+  std::string_view path;   // The path as it is sent.
+  std::string_view query;  // The query as it is sent, without '?'.
   codec::HttpFields fields;
   std::string payload_hash;  // 64 hexadecimal digits, or "UNSIGNED-PAYLOAD".
 };

@@ -58,8 +58,8 @@ class WholeBodyStep {
 // The treatment of one request's body. By default everything passes as it comes.
 struct BodyTreatment {
   std::optional<OutgoingRefusal> refusal;  // The request is not sent at all.
-  // Not zero: the body is read before anything is sent, up to so many bytes, then the steps are
-  // taken in turn. A longer one gets `too_long`. Zero: steps are taken on the head alone.
+  // If not zero, the body is read before anything is sent, up to this many bytes, then the steps
+  // are taken in turn; a longer one gets `too_long`. If zero, steps are taken on the head alone.
   size_t whole_bytes_max = 0;
   std::vector<std::unique_ptr<WholeBodyStep>> steps;
   OutgoingRefusal too_long;

@@ -38,22 +38,22 @@ class Http1BodyReader final : public BodyReader {
   Stream& stream_;
   codec::BodyFraming framing_;
   codec::ChunkedDecoder decoder_;
-  uint64_t left_ = 0;  // Of kLength.
+  uint64_t left_ = 0;  // The bytes left of kLength.
   size_t given_ = 0;   // Bytes at the front of the stream's buffer that the last piece borrows.
-  bool malformed_ = false;  // It is told at the next Read.
+  bool malformed_ = false;  // True if the next Read must fail.
   bool done_ = false;
   bool cancelled_ = false;
 };
 
-// Puts one message on a stream. What is small travels together: head, body and end in one write.
+// Puts one message on a stream. Small messages travel in one write, with head, body and end.
 class Http1BodyWriter final : public BodyWriter {
  public:
   explicit Http1BodyWriter(Stream& stream) : stream_(stream) {}
   Http1BodyWriter(const Http1BodyWriter&) = delete;
   Http1BodyWriter& operator=(const Http1BodyWriter&) = delete;
 
-  // Takes the head of the message, which may hold credentials. kUntilClose: the bare bytes, and
-  // Finish ends the connection's writing side.
+  // Takes the head of the message, which may hold credentials. With kUntilClose the body is its
+  // bare bytes, and Finish ends the connection's writing side.
   void Begin(std::string head, const codec::BodyFraming& framing);
 
   // Fail with kBug where the body is longer or shorter than a Content-Length said.

@@ -41,7 +41,7 @@ class Http1ServerRequest final : public ServerRequest {
   codec::BodyFraming framing_;
   std::string method_;
   bool heard_ = false;       // Something of an answer has arrived.
-  bool keep_alive_ = false;  // As far as the server is concerned.
+  bool keep_alive_ = false;  // True if the server keeps the connection.
 };
 
 }  // namespace gateway

@@ -13,9 +13,9 @@
 namespace gateway {
 
 // Reads requests and hands each to `handler`, until the client finishes, falls silent for
-// kKeepAliveTimeout between two of them, or breaks the rules; then waits for those under way. What
-// has arrived may stand in the stream's buffer. `scheme` is what every request must name.
-// Everything is borrowed.
+// kKeepAliveTimeout between two of them, or breaks the rules; then waits for those under way. Bytes
+// that have arrived may stand in the stream's buffer. `scheme` is the scheme that every request
+// must name. Everything is borrowed.
 Task<void> ServeHttp2(EventLoop& loop, Stream& stream, std::string_view scheme,
                       RequestHandler& handler);
 

@@ -17,9 +17,9 @@ struct nghttp2_session;
 
 namespace gateway {
 
-struct Http2Callbacks;  // Of http2_engine.cc.
+struct Http2Callbacks;  // Defined in http2_engine.cc.
 
-// Codes of RST_STREAM and GOAWAY that are said or understood here (RFC 9113, 7).
+// The codes of RST_STREAM and GOAWAY that are sent or understood here (RFC 9113, 7).
 enum class Http2Code : uint32_t {
   kNoError = 0,
   kProtocolError = 1,
@@ -47,7 +47,7 @@ class Http2Engine {
     virtual ~Listener() = default;
     // A head: a request's (server; the stream is new) or an answer's, interim ones too (client).
     virtual void OnHead(int32_t stream, codec::HttpFields fields, bool end) = 0;
-    // False: the bytes are not wanted, and are dropped. Otherwise they are to be consumed.
+    // Returns false if the bytes are not wanted; they are dropped. Otherwise they must be consumed.
     virtual bool OnData(int32_t stream, std::string_view bytes) = 0;
     virtual void OnEnd(int32_t stream, codec::HttpFields trailers) = 0;
     // The stream is closed in both directions.
@@ -67,7 +67,7 @@ class Http2Engine {
   // what Next still gives ends it (GOAWAY).
   Status Feed(std::string_view bytes);
   bool wants_more() const;
-  // The next bytes to send, valid until the next call; empty: none now.
+  // Returns the next bytes to send, valid until the next call; empty if there are none now.
   Result<std::string_view> Next();
 
   // Client: a new stream; its number. `fields` are wiped by their owner; what is kept of them here
@@ -88,9 +88,9 @@ class Http2Engine {
   // Client: the peer takes new streams, and so many at once.
   bool may_open() const;
   size_t streams_max() const;
-  // When the first byte of a head that is not complete arrived.
+  // Returns when the first byte of a head that is not complete arrived.
   std::optional<std::chrono::steady_clock::time_point> head_since() const { return head_since_; }
-  // Why the connection was ended here or by the peer; empty: in order.
+  // Returns why the connection was ended here or by the peer; empty if in order.
   const std::string& failure() const { return failure_; }
 
  private:

@@ -50,8 +50,9 @@ codec::HttpFields RenderHttp2Response(int status, const codec::HttpFields& field
                                       const codec::BodyFraming& framing);
 codec::HttpFields RenderHttp2Trailers(const codec::HttpFields& fields);
 
-// True for fields that may stand in HPACK's table, which outlives the request. Whatever may hold a
-// credential may not (RFC 7541, 7.1.3), and any field may but the few that are known not to.
+// True for fields that may stand in HPACK's table, which outlives the request: the few that are
+// known to hold no credential. Any other field may hold one, so it is never indexed (RFC 7541,
+// 7.1.3).
 bool MayIndexHttp2Field(std::string_view name);
 
 }  // namespace gateway

@@ -19,7 +19,7 @@ class Http2Upstreams {
   explicit Http2Upstreams(EventLoop& loop);
   ~Http2Upstreams();
 
-  // A place for one request; null: a connection must be added first.
+  // Returns a place for one request; null if a connection must be added first.
   std::unique_ptr<ServerRequest> Take();
   // `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
   void Add(std::unique_ptr<Stream> stream);

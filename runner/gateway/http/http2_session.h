@@ -61,18 +61,18 @@ class Http2Stream final : public BodyReader, public BodyWriter {
 
   Http2Session& session_;
   int32_t id_;
-  // In.
+  // The receiving half.
   std::deque<Head> heads_;
-  std::string arrived_;  // Since reading_ was filled; the two and the heads are what is held.
+  std::string arrived_;  // Bytes since reading_ was filled. The two and the heads are what is held.
   std::string reading_;  // The piece that was given last is a part of it.
-  size_t given_ = 0;     // Of reading_.
+  size_t given_ = 0;     // The bytes of reading_ that were given.
   size_t unconsumed_ = 0;
   bool ended_ = false;
   bool cancelled_ = false;
   codec::HttpFields trailers_;
   Signal arrival_;
   // Out.
-  std::string_view sending_;  // Of the waiter in Write.
+  std::string_view sending_;  // The bytes of the waiter in Write.
   bool finishing_ = false;
   bool finished_ = false;  // Our half has ended.
   codec::HttpFields last_fields_;
@@ -140,9 +140,9 @@ class Http2Session final : private Http2Engine::Listener {
   std::vector<int32_t> opened_;  // By the bytes that are being fed: to be served behind them.
   size_t opened_count_ = 0;
   Deadline idle_deadline_;
-  std::string why_;  // What ended the connection.
+  std::string why_;  // The reason why the connection ended.
   bool closing_ = false;
-  bool over_ = false;  // Nothing more is read.
+  bool over_ = false;  // True once nothing more is read.
   Signal work_;        // The engine may have something to send.
   Signal released_;
   Signal writer_done_;

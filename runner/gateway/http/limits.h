@@ -41,7 +41,7 @@ constexpr size_t kHttp2UnsentAcksMax = 2000;  // More than one read can ask for.
 // kHeadTimeout.
 constexpr milliseconds kHttp2CheckEvery = seconds(15);
 
-// For the last frames of a connection to leave.
+// The time for the last frames of a connection to leave.
 constexpr milliseconds kHttp2FarewellTimeout = seconds(2);
 
 // Connections to servers between two requests. Servers keep theirs for 60 seconds and more; the

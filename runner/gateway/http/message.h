@@ -16,13 +16,14 @@
 
 namespace gateway {
 
-// One body on its way in. Errors of Read: kIo, it ended early; kTemporary, silent until the
-// deadline (only then may it be called again); kInvalid, not the body that its head promised.
+// One body on its way in. Read fails with kIo if it ended early, with kTemporary if it was silent
+// until the deadline (only then may it be called again), with kInvalid if it is not the body that
+// its head promised.
 class BodyReader {
  public:
   struct Piece {
     std::string_view bytes;  // Borrowed until the next call; may be empty.
-    bool end = false;        // Nothing follows.
+    bool end = false;        // True if nothing follows.
   };
 
   virtual ~BodyReader() = default;
@@ -58,9 +59,10 @@ class ClientRequest {
 
   // An interim answer: 100, 103. Dropped where the client knows none (HTTP/1.0).
   virtual Task<Status> SendInterim(int status, const codec::HttpFields& fields) = 0;
-  // The answer's head: end-to-end fields, which with kNone may hold the Content-Length of an answer
-  // to HEAD. `framing` is how its body will come; kUntilClose: the length is not known. Behind 101,
-  // body() and answer() carry what the connection was switched to, both ways, until its end.
+  // Sends the answer's head: end-to-end fields, which with kNone may hold the Content-Length of an
+  // answer to HEAD. `framing` is how its body will come; kUntilClose if the length is not known.
+  // Behind 101, body() and answer() carry the protocol that the connection was switched to, both
+  // ways, until its end.
   virtual Task<Status> SendHead(int status, std::string_view reason,
                                 const codec::HttpFields& fields,
                                 const codec::BodyFraming& framing) = 0;
@@ -81,22 +83,24 @@ class ClientRequest {
 class ServerRequest {
  public:
   virtual ~ServerRequest() = default;
-  // `fields` are the judged ones, Host first. Credentials in them are this function's to wipe from
-  // any copy it makes. kUntilClose: the body's length is not known.
+  // Sends the request's head. `fields` are the judged ones, Host first; this function wipes
+  // credentials from any copy that it makes. `framing` is kUntilClose if the body's length is not
+  // known.
   virtual Task<Status> SendHead(std::string_view method, std::string_view target,
                                 const codec::HttpFields& fields,
                                 const codec::BodyFraming& framing) = 0;
   virtual BodyWriter& body() = 0;
   // The next head: interim ones (below 200) one by one, then the final one.
   virtual Task<Result<codec::ResponseHead>> ReadHead(Deadline deadline) = 0;
-  // After the final head. kUntilClose: only the end of the connection ends the body, which may be
-  // cut (HTTP/1 alone; HTTP/2 without a length gives kChunked). Behind 101: as in SendHead above.
+  // Returns the framing of the answer, after the final head. With kUntilClose only the end of the
+  // connection ends the body, which may be cut (HTTP/1 alone; HTTP/2 without a length gives
+  // kChunked). Behind 101 it is as in SendHead above.
   virtual codec::BodyFraming framing() const = 0;
   virtual BodyReader& answer() = 0;
   // Cuts the request off: waiters for its body or its answer wake up with an error.
   virtual void Abort() = 0;
-  // Nothing of an answer has arrived, and the connection had carried a request before: a request
-  // without a body may be sent again on a new one.
+  // Returns true if nothing of an answer has arrived, and the connection had carried a request
+  // before: a request without a body may be sent again on a new one.
   virtual bool may_repeat() const = 0;
 };
 

@@ -19,7 +19,7 @@ struct RelayEnd {
 // has moved for kTunnelIdleTimeout. One side may finish while the other goes on.
 Task<void> Relay(EventLoop& loop, RelayEnd a, RelayEnd b);
 
-// The same between two connections. What is buffered in either goes first.
+// Does the same between two connections. Bytes that are buffered in either go first.
 Task<void> Relay(EventLoop& loop, Stream& a, Stream& b);
 
 }  // namespace gateway

@@ -8,12 +8,12 @@
 
 namespace gateway {
 
-// At most 128 letters, digits and "-_.:+/=@": what services log and hand on.
+// True for at most 128 letters, digits and "-_.:+/=@", as services log and hand them on.
 bool IsRequestId(std::string_view id);
 
-// On the way to where a credential is bound, the gateway is the one that vouches for a request: an
-// X-Request-ID that is malformed (or one of several) is replaced by `fresh`. A valid one stays, and
-// none is added.
+// Replaces an X-Request-ID that is malformed (or one of several) by `fresh`, since the gateway
+// vouches for a request on the way to where a credential is bound. Keeps a valid one, and adds
+// none.
 void KeepRequestId(codec::HttpFields* fields, const std::string& fresh);
 
 // 32 random hexadecimal digits.

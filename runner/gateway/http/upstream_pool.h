@@ -16,8 +16,8 @@ namespace gateway {
 struct UpstreamConnection {
   std::unique_ptr<Stream> stream;
   std::string key;          // UpstreamKey: who it is that answers, and whether inside TLS.
-  policy::Address address;  // Where it was dialled.
-  bool used = false;        // It has carried a request: the server may close it at any time.
+  policy::Address address;  // The address that was dialled.
+  bool used = false;  // True if it has carried a request: the server may close it at any time.
   Deadline::Clock::time_point idle_since{};
 };
 

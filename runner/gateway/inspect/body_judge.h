@@ -37,8 +37,8 @@ struct BodyQuestion {
 struct BodyVerdict {
   policy::Verdict verdict;
   std::string engine;  // "l7-graphql", "l7-jsonrpc" or "l7-mcp".
-  // For the record of what rules refuse: "graphql", "json-rpc" or "mcp", and what was asked for; or
-  // "websocket", for a request that only an endpoint of that protocol would let pass.
+  // Recorded when rules refuse: "graphql", "json-rpc" or "mcp", and the operations that were asked
+  // for; or "websocket", for a request that only an endpoint of that protocol would let pass.
   std::string_view protocol = {};
   std::vector<policy::Operation> operations = {};
   std::string reason;   // OpenShell's words.
@@ -48,7 +48,7 @@ struct BodyVerdict {
 
 // The part of a request that has to be read to judge it.
 struct BodyNeeds {
-  // Not zero: read the body, up to so many bytes, then ask JudgeBody; if it is longer,
+  // If not zero, read the body, up to this many bytes, then ask JudgeBody; if it is longer,
   // JudgeTooLong.
   size_t bytes_max = 0;
   // The head alone was enough: refused (an upgrade, a method, a type or a coding of body that
@@ -56,7 +56,8 @@ struct BodyNeeds {
   std::optional<BodyVerdict> verdict;
 };
 
-// Nothing: the body does not count (policy::Route::NeedsBody), Route::Decide has the last word.
+// Returns nullopt if the body does not count (policy::Route::NeedsBody): Route::Decide has the last
+// word.
 std::optional<BodyNeeds> FindBodyNeeds(const BodyQuestion& question);
 
 // The verdict on the request with its whole body. Replaces that of Route::Decide.

@@ -37,7 +37,7 @@ constexpr size_t kWebSocketLargeMax = 32;
 constexpr size_t kWebSocketWaitingMax = 64;
 constexpr milliseconds kWebSocketRoomInterval{100};
 
-// For the server's frame under way to end, and for the client to answer a close frame.
+// The time for the server's frame under way to end, and for the client to answer a close frame.
 constexpr milliseconds kWebSocketFarewellTimeout = seconds(2);
 
 }  // namespace gateway

@@ -25,9 +25,9 @@ struct RequestContext {
   const std::string& policy_file;
   const Credentials& credentials;
   const policy::Caller& caller;
-  Authority authority;        // What the connection was allowed for.
+  Authority authority;        // The authority that the connection was allowed for.
   std::string scheme;         // "http" or "https".
-  bool confidential = false;  // TLS upstream, or this machine's loopback.
+  bool confidential = false;  // True for TLS upstream, and for this machine's loopback.
   bool forward = false;       // An absolute-form request to the proxy itself, not in a tunnel.
 
   const policy::Policy& policy() const { return lease.compiled().source(); }
@@ -45,24 +45,27 @@ struct RequestVerdict {
   std::optional<Refusal> refusal;
   int grant = -1;  // Not -1, with kRefuse: to be judged again once this token is there.
 
-  // kPass. It may hold credentials: it goes to the authority's host and nowhere else.
+  // The request of a kPass. It may hold credentials: it goes to the authority's host and nowhere
+  // else.
   OutgoingRequest request;
-  bool websocket = false;                      // An upgrade is asked for and passed on.
+  bool websocket = false;                      // True if an upgrade is asked for and passed on.
   std::string path = {};                       // Canonical, as the client wrote it.
   const policy::Endpoint* endpoint = nullptr;  // The endpoint whose options apply; null: none.
   std::string query = {};                      // Raw, likewise.
-  // Not zero: the verdict is only on the head; JudgeWholeBody has the last word, and sees at most
-  // so many bytes.
+  // If not zero, the verdict is only on the head; JudgeWholeBody has the last word, and sees at
+  // most this many bytes.
   size_t judged_body_bytes_max = 0;
   bool expects_continue = false;  // The client waits for "100 Continue" before it sends the body.
 };
 
-// `known`: how the body comes, where the version of HTTP says that; otherwise the head does.
+// Judges a request. `known` is the framing of the body if the version of HTTP gives it; otherwise
+// the head does.
 RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
                             const std::optional<codec::BodyFraming>& known = {});
 
-// The verdict on a request that JudgeRequest let pass for its head alone. nullopt: it passes, and
-// `allowed` has what is to be recorded. No body: it is longer than judged_body_bytes_max.
+// Returns the verdict on a request that JudgeRequest let pass for its head alone; nullopt if it
+// passes, and `allowed` then has what is to be recorded. No body means that it is longer than
+// judged_body_bytes_max.
 std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
                                              const codec::RequestHead& head,
                                              const codec::BodyFraming& framing,

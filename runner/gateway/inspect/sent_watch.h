@@ -42,9 +42,9 @@ class SentWatch {
   // A request as it is sent, with its body where that was read whole.
   void LookAtRequest(const To& to, const OutgoingRequest& request);
   void LookAtFields(const To& to, const codec::HttpFields& fields);
-  // For the last look at a body that streams.
+  // Makes a filter for the last look at a body that streams.
   std::unique_ptr<StreamFilter> NewFilter(To to);
-  // Bytes of another protocol than HTTP will pass.
+  // Reports that bytes of another protocol than HTTP will pass.
   void NotePassage(const Authority& server);
 
  private:
@@ -62,7 +62,7 @@ class SentWatch {
   std::vector<Form> forms_;
   size_t longest_ = 0;
   std::function<void(const Notice&)> record_;
-  std::set<std::tuple<size_t, std::string, bool>> sent_;  // Which text, to whom, and as To::model.
+  std::set<std::tuple<size_t, std::string, bool>> sent_;  // The text, the receiver, and To::model.
   std::set<std::string> unread_;
 };
 

@@ -56,7 +56,7 @@ class WebSocketInspector {
   // of what it was given until it is called again, with nothing, when there is room.
   bool lacks_room() const { return lacks_room_; }
 
-  // Since when a text message has been arriving; nothing: none is.
+  // Returns since when a text message has been arriving; nullopt if none is.
   std::optional<std::chrono::steady_clock::time_point> assembling_since() const { return since_; }
 
  private:

@@ -23,7 +23,7 @@ struct MessageTreatment {
   // They are read at all. Otherwise the WebSocket is a raw relay.
   bool any() const { return judged || redacts || rewrites; }
 };
-// For a WebSocket that is opened at `target`.
+// Returns the treatment of messages for a WebSocket that is opened at `target`.
 MessageTreatment FindMessageTreatment(const policy::Route& route,
                                       const std::vector<policy::Middleware>& middlewares,
                                       const CredentialTarget& target);
@@ -41,7 +41,7 @@ struct MessageQuestion {
 
 class PolicyMessageJudge final : public MessageJudge {
  public:
-  // `record` takes each decision, before it takes effect; false: it could not, and nothing passes.
+  // `record` takes each decision before it takes effect; if it returns false, nothing passes.
   // `opened` is the record of the request that opened the WebSocket.
   PolicyMessageJudge(const MessageQuestion& question, Event opened,
                      std::function<bool(Event)> record);

@@ -19,16 +19,16 @@ namespace gateway {
 class WebSocketUpgrade {
  public:
   // `asked` is the head as the client sent it; `verdict` let it pass. `record` takes what happens
-  // on the connection; false: it could not. Everything else is borrowed.
+  // on the connection, and returns false if it could not. Everything else is borrowed.
   WebSocketUpgrade(EventLoop& loop, LargeMessages& large_messages, const RequestContext& context,
                    const RequestVerdict& verdict, const codec::RequestHead& asked,
                    std::function<bool(Event)> record);
 
-  // Refuses anything but a handshake of RFC 6455. Where messages are to be read, only extensions
-  // that allow it are left in `fields`, which will be sent.
+  // Refuses anything but a handshake of RFC 6455. If messages are to be read, only extensions that
+  // allow it are left in `fields`, which will be sent.
   std::optional<OutgoingRefusal> Prepare(codec::HttpFields& fields);
-  // The fields of the 101 for the client. Fails with kInvalid when the server's is not what was
-  // asked for.
+  // The fields of the 101 for the client. Fails with kInvalid if the server's is not what was asked
+  // for.
   Result<codec::HttpFields> Accept(const codec::ResponseHead& head);
   // Carries the connection until it is over: message by message, or raw where messages are not
   // inspected.

@@ -29,9 +29,9 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  // At least one and at most kAddressesMax addresses, best first (RFC 6724), within
-  // kResolveTimeout. A name with a dot is looked up as it stands, never with a search domain behind
-  // it. kNotFound when the name has no address, kTemporary otherwise.
+  // Returns at least one and at most kAddressesMax addresses, best first (RFC 6724), within
+  // kResolveTimeout. Looks up a name with a dot as it stands, never with a search domain behind it.
+  // Fails with kNotFound if the name has no address, otherwise with kTemporary.
   Task<Result<std::vector<policy::Address>>> Resolve(std::string host);
 
  private:

@@ -19,12 +19,13 @@ struct Notice {
   Kind kind = Kind::kFinding;
   Severity severity = Severity::kInfo;
   bool succeeded = true;
-  // kFinding: "BLOCKED" or "CREATE". kConfig: the new state, "LOADED". kLifecycle: "START".
+  // For kFinding "BLOCKED" or "CREATE", for kConfig the new state, "LOADED", for kLifecycle
+  // "START".
   std::string activity;
-  std::string title;  // kFinding, kConfig and kLifecycle: what happened, one line.
+  std::string title;  // For kFinding, kConfig and kLifecycle, one line on what happened.
   std::string type;   // kFinding: its kind, for machines: "budget.tokens".
 
-  // kInference.
+  // The members for kInference.
   std::string model;
   std::string provider;  // "https://host/v1": without the operation.
   std::string method;

@@ -16,7 +16,7 @@ namespace gateway {
 // holds a credential: paths are redacted before (credentials.h), queries are not kept.
 struct Event {
   enum class Kind { kConnection, kRequest };
-  // kFailed: allowed, but the other side could not be reached or trusted.
+  // kFailed stands for allowed, but the other side could not be reached or trusted.
   enum class Outcome { kNone, kAllowed, kAudited, kDenied, kFailed };
 
   Kind kind = Kind::kConnection;
@@ -31,15 +31,17 @@ struct Event {
   std::string method;     // Requests only.
   std::string path;       // Canonical; requests only.
   std::string policy;     // Empty: no policy part; "-" when none matched.
-  std::string engine;     // Who decided: opa, ssrf, l7, tls, credentials, http-parser...
+  std::string engine;     // The part that decided: opa, ssrf, l7, tls, credentials, http-parser...
   std::string reason;     // Shown when denied.
   std::string message;
   std::string position;       // "file:line:col" of the rule that decided, or empty.
   bool by_deny_rule = false;  // That is a deny rule.
   // Requests that rules refuse, or would but for audit; in the JSON alone.
-  std::string protocol;  // Of an endpoint that judges more than method and path, as it is written.
-  std::vector<policy::Operation> operations;  // What was asked for (policy/decide/operation.h).
-  std::vector<std::pair<std::string, std::string>> context;  // Further facts of a request.
+  // The protocol of an endpoint that judges more than method and path, as written.
+  std::string protocol;
+  // The operations that were asked for (policy/decide/operation.h).
+  std::vector<policy::Operation> operations;
+  std::vector<std::pair<std::string, std::string>> context;  // Further facts about a request.
 };
 
 // The reason of a captured connection that was allowed: its message is shown (OpenShell).

@@ -10,7 +10,7 @@ namespace gateway {
 // a second, 10 at once.
 class RecordRate {
  public:
-  // True: record it.
+  // Returns whether to record it.
   bool Take() {
     Clock::time_point now = Clock::now();
     std::chrono::duration<double> passed = now - last_;

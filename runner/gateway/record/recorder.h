@@ -21,8 +21,8 @@ class Recorder {
   Recorder(Fd jsonl, Fd log, const codec::SecretMask& secrets)
       : jsonl_(std::move(jsonl)), log_(std::move(log)), secrets_(secrets) {}
 
-  // False when a file could not be written, or when kRecordBytesMax is reached: the gateway must
-  // end.
+  // Returns false if a file could not be written, or if kRecordBytesMax is reached: the gateway
+  // must end.
   [[nodiscard]] bool Record(const Event& event);
   [[nodiscard]] bool Record(const Notice& notice);
   // Writes the lines for people that are due. False as Record.

@@ -15,7 +15,7 @@ struct Credential {
   std::string username;
   Secret password;
   Secret identity_token;  // Exchanged by POST (RFC 6749, 6); instead of a password.
-  std::string origin;     // Where it was found, for people: "~/.docker/config.json".
+  std::string origin;     // The place where it was found, for people: "~/.docker/config.json".
 
   bool known() const { return !password.empty() || !identity_token.empty(); }
 };

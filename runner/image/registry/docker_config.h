@@ -16,7 +16,7 @@ inline constexpr size_t kDockerConfigBytesMax = 1 << 20;
 // The credentials in ~/.docker/config.json and containers' auth.json.
 struct DockerConfig {
   struct Entry {
-    std::string key;  // As Docker compares them: "ghcr.io", "ghcr.io/acme", "docker.io".
+    std::string key;  // The key, as Docker compares them: "ghcr.io", "ghcr.io/acme", "docker.io".
     Credential credential;
   };
   std::vector<Entry> entries;                                // Those that hold a credential.
@@ -29,8 +29,8 @@ struct DockerConfig {
   std::string HelperFor(const std::string& host) const;
 };
 
-// kInvalid: not JSON, or an entry that cannot be read; never with bytes of it. What it says beside
-// credentials is passed over.
+// Parses Docker's configuration, of which only credentials count. Fails with kInvalid if it is not
+// JSON, or has an entry that cannot be read; the error has no bytes of it.
 Result<DockerConfig> ParseDockerConfig(std::string_view text);
 
 // Parses what `docker-credential-NAME get` prints. Returns nullopt if it says that it has none.

@@ -13,7 +13,7 @@ namespace image {
 
 // One repository of one registry.
 struct RegistryAddress {
-  std::string host;        // As in a reference: "docker.io", "127.0.0.1:5000".
+  std::string host;        // The host, as in a reference: "docker.io", "127.0.0.1:5000".
   std::string repository;  // "library/debian"
   net::Url base;           // "https://registry-1.docker.io/"
 
@@ -25,13 +25,14 @@ struct RegistryAddress {
   }
 };
 
-// https, unless `host` is in `insecure`. kUsage: `insecure` holds a host that is not this machine's
-// loopback and is not there twice. `host` and `repository` are of a parsed reference.
+// Makes an https address, unless `host` is in `insecure`. Fails with kUsage if `insecure` holds a
+// host that is not this machine's loopback and is not there twice. `host` and `repository` are of a
+// parsed reference.
 Result<RegistryAddress> MakeRegistryAddress(const std::string& host, const std::string& repository,
                                             const std::vector<std::string>& insecure);
 
-// The mirrors of `host` among `mirrors` ("docker.io=mirror.example:5000[/prefix]"), in their order.
-// kUsage: an entry is not of that form.
+// Returns the mirrors of `host` among `mirrors` ("docker.io=mirror.example:5000[/prefix]"), in
+// their order. Fails with kUsage if an entry is not of that form.
 Result<std::vector<RegistryAddress>> MirrorsOf(const std::string& host,
                                                const std::string& repository,
                                                const std::vector<std::string>& mirrors,

@@ -34,13 +34,14 @@ class RegistryAuth {
   // Returns what to send with the next request; empty at first.
   Authorization Current();
 
-  // After a 401 with `challenges` to a request that carried `generation`. Bearer is preferred.
-  // kSetup: there is no credential; kRefused: there is one that is not accepted, or the registry
-  // asks for a scheme that is not supported; kTemporary: the token service did not answer.
+  // Renews the authorization after a 401 with `challenges` to a request that carried `generation`.
+  // Bearer is preferred. Fails with kSetup if there is no credential, with kRefused if there is one
+  // that is not accepted or the registry asks for a scheme that is not supported, with kTemporary
+  // if the token service did not answer.
   Result<Authorization> Renew(const std::vector<Challenge>& challenges, int generation,
                               net::HttpClient& client, Deadline deadline);
 
-  // For errors: whether there is a credential, and why there may be none.
+  // For errors, returns whether there is no credential, and why there may be none.
   bool anonymous();
   std::string Complaints();
 
@@ -53,7 +54,7 @@ class RegistryAuth {
   const CredentialFinder find_;
   const net::RetryPolicy retries_;
 
-  std::mutex mutex_;  // Of everything below.
+  std::mutex mutex_;  // Guards everything below.
   bool searched_ = false;
   CredentialSearch search_;
   Authorization current_;

@@ -13,7 +13,7 @@ class BlobTransfer {
                const std::function<void(const BlobProgress&)>& progress)
       : blob_(blob), sink_(sink), restart_(restart), progress_(progress), check_(blob) {}
 
-  // Until the blob is whole and has its digest, resuming where it was; or `client` has no more
+  // Runs until the blob is whole and has its digest, resuming where it was, or `client` has no more
   // attempts. May be called again with another client.
   Status Run(RegistryClient& client, Deadline deadline);
 
@@ -34,8 +34,8 @@ class BlobTransfer {
   BlobCheck check_;
   bool begun_ = false;      // This attempt's first bytes are judged.
   bool resumable_ = true;   // Ranges were answered as they should be, as far as we know.
-  bool resumed_ = false;    // What is there came in several pieces.
-  Status receiver_ = Ok();  // What sink and restart said.
+  bool resumed_ = false;    // True if the bytes came in several pieces.
+  Status receiver_ = Ok();  // The status that sink and restart gave.
   int64_t reported_ = 0;
 };
 

@@ -52,7 +52,7 @@ class RegistryClient {
   const net::RetryPolicy retries_;
   const net::HttpClientOptions options_;
   RegistryAuth auth_;
-  std::mutex mutex_;  // Of idle_.
+  std::mutex mutex_;  // Guards idle_.
   std::vector<net::HttpClient> idle_;
 };
 

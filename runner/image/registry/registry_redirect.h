@@ -10,13 +10,15 @@ inline constexpr int kRedirectsMax = 5;
 
 struct Followed {
   net::HttpResponse response;
-  net::Url url;       // Where the answer came from.
-  bool left = false;  // Another host or port than was asked: it never saw an authorization.
+  net::Url url;  // The URL that the answer came from.
+  // True if that is another host or port than was asked; it never saw an authorization.
+  bool left = false;
 };
 
 // Sends `request` and follows at most kRedirectsMax redirects by hand, each judged by
 // CheckTarget(origin, …). Once the first service is left, nothing further gets the authorization,
-// not even that service again. kRefused: a redirect that is not followed; a POST never is.
+// not even that service again. Fails with kRefused for a redirect that is not followed; a POST
+// never is.
 Result<Followed> SendFollowing(net::HttpClient& client, net::HttpRequest request,
                                const net::Url& origin, TargetKind kind, const net::BodySink* sink,
                                Deadline deadline);

@@ -8,8 +8,9 @@
 
 namespace image {
 
-// kUsage: malformed mirrors or insecure registries. Mirrors are asked first; what a mirror lacks,
-// refuses or fails to give, and an empty list of referrers, is asked of the registry itself.
+// Opens a registry. Fails with kUsage for malformed mirrors or insecure registries. Mirrors are
+// asked first; what a mirror lacks, refuses or fails to give, and an empty list of referrers, is
+// asked of the registry itself.
 Result<std::unique_ptr<Source>> OpenRegistry(const Reference& reference,
                                              const SourceOptions& options);
 

@@ -10,9 +10,10 @@
 
 namespace image {
 
-// kNotFound: no such directory; kInvalid: it is not a layout. Tags are the entries'
-// `org.opencontainers.image.ref.name`; without a tag ("latest" neither) the index must have a
-// single image. Referrers are the entries with that subject, and those of the fallback tag.
+// Opens a layout. Fails with kNotFound if there is no such directory, with kInvalid if it is not a
+// layout. Tags are the entries' `org.opencontainers.image.ref.name`; without a tag ("latest"
+// neither) the index must have a single image. Referrers are the entries with that subject, and
+// those of the fallback tag.
 Result<std::unique_ptr<Source>> OpenLayout(const std::string& directory,
                                            const SourceOptions& options);
 

@@ -56,15 +56,15 @@ struct Manifest {
 Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
                                                     std::string_view media_type);
 
-// That `manifest` is an image's: a configuration and layers of the known types. kInvalid, with a
-// hint, for what registries also hold: Helm charts, signatures, other artifacts.
+// Checks that `manifest` is an image's: a configuration and layers of the known types. Fails with
+// kInvalid, and a hint, for what registries also hold: Helm charts, signatures, other artifacts.
 Status CheckRunnable(const Manifest& manifest);
 
 // The image's settings for running it.
 struct ImageConfig {
   Platform platform;
   std::vector<std::string> env;  // "NAME=value"
-  std::string user;              // As written: "1000", "node", "node:node", "".
+  std::string user;              // The user as written: "1000", "node", "node:node", "".
   std::string working_dir;
   std::vector<std::string> entrypoint;
   std::vector<std::string> command;

@@ -40,7 +40,7 @@ struct Reference {
   std::string Name() const;
 };
 
-// kInvalid with what is wrong and a hint.
+// Fails with kInvalid, what is wrong and a hint.
 Result<Reference> ParseReference(std::string_view text);
 
 }  // namespace image

@@ -22,7 +22,7 @@ namespace image {
 struct Document {
   std::string media_type;
   std::string bytes;
-  std::string digest;  // Of `bytes`, computed here.
+  std::string digest;  // The digest of `bytes`, computed here.
 };
 
 // Takes the next bytes of a blob; none, now and then, while nothing comes from a registry. An error
@@ -39,9 +39,9 @@ class Source {
  public:
   virtual ~Source() = default;
 
-  // By tag or digest; its digest is verified when one was asked for. kNotFound: there is no such
-  // manifest, and the source said so. Any other error (kTemporary, kRefused...) leaves it unknown,
-  // which must never be taken for "absent".
+  // Fetches a manifest by tag or digest; a digest that was asked for is verified. Fails with
+  // kNotFound if there is no such manifest, and the source said so. Any other error (kTemporary,
+  // kRefused...) leaves it unknown, which must never be taken for "absent".
   virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
 
   // Fetches the descriptors of what refers to `digest` (referrers API, else its fallback tag): as
@@ -81,24 +81,26 @@ struct SourceOptions {
   std::string ca_file;  // PEM; empty: the system's.
   std::string proxy;    // "http://host:port"; empty: none. Loopback addresses are never behind it.
 
-  // "host[:port]" that are asked over http. Only loopback ones, or those that are listed twice.
+  // The "host[:port]" pairs that are asked over http: only loopback ones, or those that are listed
+  // twice.
   std::vector<std::string> insecure_registries;
   // "docker.io=mirror.example:5000[/prefix]": asked before that registry, under its own
   // credentials; what it does not have, or fails to give, the registry itself is asked for.
   std::vector<std::string> mirrors;
 
-  // A variable of the environment, for credentials (image/registry/credential_search.h has the list
-  // and its order). Empty: there is none but `password`.
+  // Returns a variable of the environment, for credentials (image/registry/credential_search.h has
+  // the list and its order). If it is empty, `password` is the only credential.
   std::function<std::optional<std::string>(const std::string& name)> environment;
-  // No credential helper is started from there: a stranger may have written it. Empty: none.
+  // The checkout, from which no credential helper is started: a stranger may have written it. May
+  // be empty.
   std::string checkout;
 
   // Called from every thread that streams, a few times per MiB.
   std::function<void(const BlobProgress&)> progress;
 
-  // A transfer that stays below 1000 bytes in a second for so long is tried anew.
+  // A transfer that stays below 1000 bytes in a second for this long is tried anew.
   int stall_seconds = 30;
-  int attempts_max = 5;  // Of one request, back-off between them.
+  int attempts_max = 5;  // The attempts of one request, with back-off between them.
 };
 
 // Checks a blob while it streams from any source: its size and its digest.
@@ -106,13 +108,13 @@ class BlobCheck {
  public:
   explicit BlobCheck(const Descriptor& blob) : digest_(blob.digest), bytes_total_(blob.size) {}
 
-  // kRefused as soon as there is more than there should be; the surplus is not hashed.
+  // Fails with kRefused as soon as there is more than there should be; the surplus is not hashed.
   Status Take(std::string_view bytes);
-  // kRefused when bytes are missing, or the digest is another.
+  // Fails with kRefused if bytes are missing, or the digest is another.
   Status Finish();
   int64_t bytes() const { return bytes_; }
   bool complete() const { return bytes_ == bytes_total_; }
-  // From byte 0 again.
+  // Starts from byte 0 again.
   void Restart();
 
  private:

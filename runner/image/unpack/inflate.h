@@ -36,7 +36,7 @@ class Inflater {
 
  protected:
   explicit Inflater(Input input) : input_(std::move(input)) {}
-  // At least one byte in chunk_; false at the end of the input.
+  // Puts at least one byte into chunk_; returns false at the end of the input.
   Result<bool> Fill();
 
   Input input_;

@@ -15,8 +15,8 @@
 
 namespace image {
 
-// On a directory in which nothing of the layers below shows: what overlayfs reads in a user
-// namespace. Its value is "y".
+// The attribute, with the value "y", of a directory in which nothing of the layers below shows;
+// overlayfs reads it in a user namespace.
 inline constexpr char kOpaqueXattr[] = "user.overlay.opaque";
 
 // XXH3 of a file's content: detects damage by a disk or a stray process, at the speed of memory.
@@ -46,7 +46,7 @@ using ContentHashes = std::unordered_map<ino_t, uint64_t>;
 struct LayerListing {
   std::string digest;  // SHA-256 over every path, mode, time, link, size and content.
   int64_t entries = 0;
-  int64_t bytes = 0;  // Of all files, as they look.
+  int64_t bytes = 0;  // The bytes of all files, as they look.
 };
 
 // Walks the directory `root`. Contents are read, unless their hashes are given.

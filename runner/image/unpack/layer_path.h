@@ -50,7 +50,8 @@ struct WhiteoutName {
   std::string hidden;  // kHides: the name without its prefix.
 };
 
-// kInvalid for a whiteout of ".", ".." or nothing, and for one that is used as a directory.
+// Fails with kInvalid for a whiteout of ".", ".." or nothing, and for one that is used as a
+// directory.
 Result<WhiteoutName> ParseWhiteout(const LayerPath& path);
 
 }  // namespace image

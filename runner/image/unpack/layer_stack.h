@@ -15,7 +15,8 @@ class LayerStack : public LowerLayers {
   // Directories, the uppermost first.
   explicit LayerStack(std::vector<Fd> layers) : layers_(std::move(layers)) {}
 
-  // kInvalid for a path with a symbolic link, "." or ".." in it: who asks is not trusted.
+  // Fails with kInvalid for a path with a symbolic link, "." or ".." in it: the caller is not
+  // trusted.
   Result<LowerEntry> Look(const std::string& path) override;
 
  private:

@@ -53,7 +53,7 @@ struct LayerBudget {
   std::atomic<int64_t> entries_left;
   std::atomic<int64_t> holes_left = kHoleBytesMax;
 
-  // kInvalid when there is not so much left.
+  // Fails with kInvalid if less than that is left.
   Status TakeBytes(int64_t bytes);
   Status TakeEntry();
   Status TakeHoles(int64_t bytes);
@@ -87,7 +87,7 @@ class LayerWriter {
   struct Step {
     std::string name;
     Fd fd;
-    bool lower_hidden;  // Nothing of the lower layers shows in it.
+    bool lower_hidden;  // True if nothing of the lower layers shows in it.
   };
 
   Status WriteEntry(TarReader& tar, const TarEntry& entry);
@@ -114,9 +114,10 @@ class LayerWriter {
   // in a lower one; `st` is the target's.
   Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
   Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
-  std::string Real(const std::string& leaf) const;  // Of what stands in parent_ under `leaf`.
+  // The path of what stands in parent_ under `leaf`.
+  std::string Real(const std::string& leaf) const;
   Status MakeOpaque(int directory, const std::string& path);
-  // Takes away what stands in `directory`, at `path`, for the lower layers alone.
+  // Removes what stands in `directory`, at `path`, for the lower layers alone.
   Status DropLower(int directory, const std::string& path);
   Result<bool> BeneathOpaque(int directory);
 
@@ -135,8 +136,8 @@ class LayerWriter {
   LayerBudget& budget_;
   bool reached_below_ = false;
   bool parent_known_ = false;  // The last Parent() is still what its path leads to.
-  std::string parent_path_;    // As asked for.
-  std::string parent_real_;    // As it stands in this directory.
+  std::string parent_path_;    // The path as asked for.
+  std::string parent_real_;    // The path as it stands in this directory.
   Fd parent_;
   // Paths as they stand in this directory: what was made for an entry that needs it, and is not in
   // the layer itself. A whiteout hides it as it hides what it stands for.

@@ -28,7 +28,7 @@ namespace image {
 
 // A layer that is there, and stays while this lives.
 struct StoredLayer {
-  std::string path;  // Of its root; absolute.
+  std::string path;  // The absolute path of its root.
   Fd lock;
   Fd root;
   LayerRecord record;
@@ -68,7 +68,7 @@ class StoreDirectory {
   uid_t owner() const { return owner_; }
   gid_t group() const { return group_; }
 
-  // Nothing when it is not there, or no longer what it was: then it is taken away.
+  // Returns nullopt if it is not there, or no longer what it was; then it is removed.
   Result<std::optional<StoredLayer>> Find(const std::string& id);
   Result<StagedLayer> Stage();
   // One rename. Who comes second takes what the first one made.
@@ -89,7 +89,7 @@ class StoreDirectory {
   Result<Use> LastUse(const std::string& id);
   // Out of sight at once. Runs that use it go on; who is last, or the next sweep, removes it.
   Status Retire(const std::string& id);
-  // False when a run uses it.
+  // Returns false if a run uses it.
   Result<bool> RemoveUnused(const std::string& id);
   // Removes what killed runs left.
   Status Sweep();

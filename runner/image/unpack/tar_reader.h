@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a tar archive strictly, one entry after the other: ustar, pax, and what GNU tar adds. Where
-// readers are known to disagree about an archive, this one refuses it: two readers that see
-// different files in the same bytes are how malicious files pass a scanner (CVE-2025-62518).
+// Reads a tar archive strictly, one entry after the other: ustar, pax, and what GNU tar adds. An
+// archive that readers are known to disagree about is refused: two readers that see different files
+// in the same bytes are how malicious files pass a scanner (CVE-2025-62518).
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@
 namespace image {
 
 inline constexpr size_t kTarPathBytesMax = 4096;
-inline constexpr size_t kTarHeaderBytesMax = 1 << 20;  // Of one extended header.
-inline constexpr size_t kTarExtentsMax = 1 << 16;      // Of a sparse file.
+inline constexpr size_t kTarHeaderBytesMax = 1 << 20;  // The bytes of one extended header.
+inline constexpr size_t kTarExtentsMax = 1 << 16;      // The extents of a sparse file.
 
 enum class TarType { kFile, kHardlink, kSymlink, kDirectory, kFifo, kDevice };
 
 struct TarEntry {
   TarType type = TarType::kFile;
-  std::string path;  // As written: bytes, not text; never holds a NUL.
-  std::string link;  // kHardlink, kSymlink.
-  int64_t size = 0;  // As the file will look: of a sparse file with its holes.
+  std::string path;  // The path as written: bytes, not text; never holds a NUL.
+  std::string link;  // The target of kHardlink and kSymlink.
+  int64_t size = 0;  // The size that the file will have: of a sparse file with its holes.
   bool sparse = false;
-  int64_t holes = 0;  // Of a sparse file: the bytes that are not stored.
+  int64_t holes = 0;  // The bytes of a sparse file that are not stored.
   uint32_t mode = 0;
   bool owned_by_root = true;  // User and group are both 0.
   int64_t mtime_s = 0;
@@ -62,11 +62,11 @@ class TarReader {
     int64_t offset;
     int64_t bytes;
   };
-  struct Extended;  // What extended headers say about the entry that follows them.
+  struct Extended;  // The facts in extended headers about the entry that follows them.
   using Block = std::array<char, 512>;
 
   Result<size_t> Fill();
-  // False when the archive ends before its first byte.
+  // Returns false if the archive ends before its first byte.
   Result<bool> ReadBlock(Block& block);
   Result<std::string> ReadText(int64_t bytes, size_t bytes_max);
   Status SkipContent();
@@ -86,9 +86,9 @@ class TarReader {
   std::string_view chunk_;  // Bytes of the input that are not consumed yet.
   int64_t left_ = 0;        // Bytes of the current content that are stored and not read.
   int64_t padding_ = 0;     // Bytes after it, up to the next block.
-  int64_t offset_ = 0;      // Where the next piece belongs.
+  int64_t offset_ = 0;      // The place where the next piece belongs.
   bool sparse_ = false;
-  std::vector<Extent> extents_;  // Of a sparse file.
+  std::vector<Extent> extents_;  // The extents of a sparse file.
   size_t extent_ = 0;
   bool ended_ = false;
 };

@@ -12,11 +12,12 @@
 
 namespace image {
 
-// In a process that was just cloned into its own user, pid, net, ipc and uts namespaces, ids mapped
-// to 0: takes a mount namespace, makes `directory` its root, gives up what it does not need
-// (capabilities, Landlock where the kernel has it, limits) and allows it the system calls of
+// Confines a process that was just cloned into its own user, pid, net, ipc and uts namespaces, ids
+// mapped to 0: takes a mount namespace, makes `directory` its root, gives up what it does not need
+// (capabilities, Landlock if the kernel has it, limits) and allows only the system calls of
 // reading, inflating and writing files. Threads may still be started. The caller closes
-// `directory`, which still leads to the host. Gives what this kernel could not, for the record.
+// `directory`, which still leads to the host. Returns what this kernel could not do, for the
+// record.
 Result<std::vector<std::string>> ConfineUnpacking(int directory);
 
 }  // namespace image

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that are judged by what their body says: GraphQL, JSON-RPC, MCP. What cannot be read as
-// the protocol's request is refused, even under audit (OpenShell).
+// Requests that are judged by what their body says: GraphQL, JSON-RPC, MCP. A body that cannot be
+// read as the protocol's request is refused, even under audit (OpenShell).
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,10 @@ struct JudgedBody {
   std::vector<codec::JsonRpcCall> calls;
 };
 
-// The verdict on a request that Route::NeedsBody, where its head alone decides: an upgrade to
+// Returns the verdict on a request that Route::NeedsBody, if its head alone decides: an upgrade to
 // WebSocket, whose messages would not be judged (refused, even under audit), a type or coding of
 // body that cannot be judged, a length beyond the endpoint's bound, or a stream of mcp that only
-// receives. Nothing: the body is needed, whole.
+// receives. Returns nullopt if the whole body is needed.
 std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked);
 
 // The verdict on the request with its whole body.

@@ -54,11 +54,11 @@ class Route {
   // Covers host and port, but not the caller. Empty when the connection is allowed by others.
   std::span<const NetworkPolicy* const> missed() const { return missed_; }
 
-  // May this request pass? A route that only L4 endpoints cover allows every request. Otherwise a
-  // rule of an endpoint that selects the path must allow it, and no deny rule of any may fire.
-  // Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those; they judge no
-  // WebSocket's messages, so an upgrade there is refused for good), and plain requests to a
-  // WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
+  // Decides whether this request may pass. A route that only L4 endpoints cover allows every
+  // request. Otherwise a rule of an endpoint that selects the path must allow it, and no deny rule
+  // of any may fire. Refuses what NeedsBody (graphql_decide.h and rpc_decide.h judge those; they
+  // judge no WebSocket's messages, so an upgrade there is refused for good), and plain requests to
+  // a WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
   Verdict Decide(const HttpRequest& request) const;
 
   // The verdict on a request that is not of the protocol required at `path`: refused, even under
@@ -100,8 +100,8 @@ class CompiledPolicy {
   // trailing dot.
   Route FindRoute(const CallerMatch& caller, std::string_view host, uint16_t port) const;
 
-  // Does any endpoint cover this host, whatever its port and programs? For the policy's own name
-  // service: other names need no address.
+  // Returns whether any endpoint covers this host, whatever its port and programs. The policy's own
+  // name service asks this: other names need no address.
   bool NamesHost(std::string_view host) const;
 
  private:

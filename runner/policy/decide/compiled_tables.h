@@ -20,7 +20,7 @@ namespace policy {
 // A rule over GraphQL operations.
 struct GraphqlRule {
   const HttpRule* source = nullptr;
-  std::optional<codec::Glob> name;  // Nothing: any.
+  std::optional<codec::Glob> name;  // nullopt matches any.
   bool any_field = true;
   std::vector<codec::Glob> fields;
 };
@@ -29,7 +29,7 @@ struct GraphqlRule {
 struct RpcRule {
   const HttpRule* source = nullptr;
   codec::Glob method;               // mcp; json-rpc compares the text.
-  std::optional<codec::Glob> tool;  // Nothing: any call, also one without a tool.
+  std::optional<codec::Glob> tool;  // nullopt matches any call, also one without a tool.
 };
 
 struct CompiledEndpoint {
@@ -42,7 +42,7 @@ struct CompiledEndpoint {
   // Both dialects must match a path, as in OpenShell: the crossing one selects the endpoint whose
   // options hold, the other is asked again with the rules.
   codec::PathSelector selector{""};
-  std::optional<codec::Glob> path;  // Nothing: every path.
+  std::optional<codec::Glob> path;  // nullopt matches every path.
   size_t specificity = 0;
 
   HttpRules allow;

@@ -20,10 +20,10 @@ struct EndpointVerdict {
   enum Kind { kSilent, kAllowed, kDenied };
   Kind kind = kSilent;
   const HttpRule* rule = nullptr;
-  Reason reason = Reason::kDenyRule;  // Of kDenied.
+  Reason reason = Reason::kDenyRule;  // The reason of kDenied.
 };
 
-// True when `endpoint` has a narrower path than `than` (which may be null); enforce wins among
+// True if `endpoint` has a narrower path than `than` (which may be null); enforce wins among
 // equals.
 bool IsNarrower(const CompiledEndpoint& endpoint, const CompiledEndpoint* than);
 
@@ -65,8 +65,8 @@ class Judge {
   EndpointVerdict deny_;
 };
 
-// The path to a server that takes a backslash for a slash, and with `encoded_slash` "%2F" too.
-// nullopt: the same.
+// Returns the path as read by a server that takes a backslash for a slash, and with `encoded_slash`
+// "%2F" too; nullopt if it is the same.
 std::optional<std::string> SlashReading(std::string_view path, bool encoded_slash);
 
 // The verdict of `decide` on a request whose path servers read differently: it must pass as each

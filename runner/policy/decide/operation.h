@@ -17,7 +17,7 @@ struct Operation {
   std::vector<std::string> fields;  // Its root fields.
   std::string persisted_query;      // GraphQL, in place of a type: its hash or id is all there was.
   std::string method;               // A call.
-  std::string tool;                 // Of MCP's tools/call.
+  std::string tool;                 // The tool of MCP's tools/call.
 
   friend bool operator==(const Operation&, const Operation&) = default;
 };

@@ -9,7 +9,7 @@
 
 namespace policy {
 
-// May a request make these calls? `body` is all that it holds.
+// Decides whether a request may make these calls. `body` is all that it holds.
 Verdict DecideRpc(const Route& route, const HttpRequest& request,
                   const codec::JsonRpcRequest& body);
 

@@ -40,20 +40,22 @@ struct Verdict {
   bool allowed = false;
   bool audited = false;  // Allowed only because the endpoint is in audit; a rule said no.
   Reason reason = Reason::kNoPolicies;
-  const NetworkPolicy* policy = nullptr;  // Whose endpoint decided; null when none matched.
-  const Endpoint* endpoint = nullptr;     // Likewise.
-  const HttpRule* rule = nullptr;         // The allow or deny rule that decided, if one did.
+  // The policy whose endpoint decided; null if none matched.
+  const NetworkPolicy* policy = nullptr;
+  const Endpoint* endpoint = nullptr;  // The endpoint that decided; null if none matched.
+  const HttpRule* rule = nullptr;      // The allow or deny rule that decided, if one did.
   // The endpoint with the narrowest path for this request: its protocol, enforcement, signing and
   // rewriting hold. Null for a connection, and where no endpoint asks about requests.
   const Endpoint* governing = nullptr;
-  std::string detail;  // What is malformed, or as the reason says.
+  std::string detail;  // Says what is malformed, or what the reason asks for.
 
   std::string_view policy_name() const {
     return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);
   }
   // `rule` is a deny rule: no further rule makes the endpoint allow this.
   bool by_deny_rule() const { return rule != nullptr && (!allowed || audited); }
-  codec::Position at() const;  // Of the rule, else of the endpoint; line 0 when there is neither.
+  // Returns the place of the rule, else of the endpoint; line 0 if there is neither.
+  codec::Position at() const;
 };
 
 }  // namespace policy

@@ -8,20 +8,20 @@
 
 namespace policy {
 
-// True when the messages of a WebSocket that was opened at `path` are judged: the governing
-// endpoint, of the path as any server reads it, is for websocket. Otherwise (rest, L4) an allowed
-// upgrade is a raw relay.
+// True if the messages of a WebSocket that was opened at `path` are judged: the governing endpoint,
+// of the path as any server reads it, is for websocket. Otherwise (rest, L4) an allowed upgrade is
+// a raw relay.
 bool JudgesMessages(const Route& route, std::string_view path);
 
-// May the client send this text message? `upgrade` is the request that opened the WebSocket; the
-// message is judged as the method WEBSOCKET_TEXT there. Where the endpoint carries GraphQL rules,
-// the message must be one of graphql-transport-ws or graphql-ws: those that open, close or keep
-// alive pass, `subscribe` and `start` are judged by the operation they carry, and anything else is
-// malformed.
+// Decides whether the client may send this text message. `upgrade` is the request that opened the
+// WebSocket; the message is judged as the method WEBSOCKET_TEXT there. Where the endpoint carries
+// GraphQL rules, the message must be one of graphql-transport-ws or graphql-ws: those that open,
+// close or keep alive pass, `subscribe` and `start` are judged by the operation they carry, and
+// anything else is malformed.
 JudgedBody DecideMessage(const Route& route, const HttpRequest& upgrade, std::string_view text);
 
-// May the client send binary messages? They are not read, so only where a text message passes
-// whatever it says. Under GraphQL rules they are malformed.
+// Decides whether the client may send binary messages. They are not read, so they pass only where a
+// text message passes whatever it says. Under GraphQL rules they are malformed.
 Verdict DecideBinaryMessage(const Route& route, const HttpRequest& upgrade);
 
 }  // namespace policy

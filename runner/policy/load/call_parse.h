@@ -18,7 +18,8 @@ Result<std::vector<HttpRule>> ParseCallMatch(Reader* reader, const Fields& field
 // `tool` and `params` belong to MCP alone: fails where another protocol's rule has one.
 Status RefuseTools(const Reader& reader, const Fields& fields);
 
-// With MCP, a rule that covers every `tools/call` and one that names a tool contradict each other.
+// Fails if, with MCP, one rule covers every `tools/call` and another names a tool: they contradict
+// each other.
 Status CheckToolConflicts(const Reader& reader, const Endpoint& endpoint);
 
 }  // namespace policy

@@ -42,7 +42,7 @@ struct Reader {
   void Warn(codec::Position at, std::string what) { warnings.push_back({at, std::move(what)}); }
 
  private:
-  std::vector<std::string> misread_;  // How errors about such mappings begin.
+  std::vector<std::string> misread_;  // The beginnings of errors about such mappings.
 };
 
 // A mapping whose keys are a section of the schema.
@@ -52,7 +52,7 @@ class Fields : public codec::YamlFields {
   // (the nearest one is the hint), or that is empty where the schema refuses that.
   static Result<Fields> Open(Reader* reader, const codec::YamlNode& node, Section section);
 
-  // False when `key` is absent, or asks for nothing: null, false, empty text, an empty list or
+  // False if `key` is absent, or asks for nothing: null, false, empty text, an empty list or
   // mapping. OpenShell does not tell these apart either.
   bool Has(std::string_view key) const;
 

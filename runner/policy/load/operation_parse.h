@@ -10,7 +10,7 @@
 
 namespace policy {
 
-// True when the mapping has `operation_type`, `operation_name` or `fields`.
+// True if the mapping has `operation_type`, `operation_name` or `fields`.
 bool NamesOperation(const Fields& fields);
 
 // One match of `protocol: graphql`, or of WebSocket messages that carry it. Fails with kInvalid and

@@ -32,9 +32,9 @@ using ModelHosts = std::function<std::vector<ModelHost>(const std::string& agent
 // The facts about the run that the `endpoints:` form needs: which default endpoints `defaults:`
 // means and whose connections they are for.
 struct ParseContext {
-  std::string file;                       // As shown in messages.
-  std::string agent_name = "command";     // `model_hosts` is asked about it.
-  ModelHosts model_hosts = {};            // Null: no model is opened by `defaults:`.
+  std::string file;                       // The file's name, as shown in messages.
+  std::string agent_name = "command";     // The agent that `model_hosts` is asked about.
+  ModelHosts model_hosts = {};            // If null, `defaults:` opens no model.
   std::string forge_host = "github.com";  // The forge that hosts the repository.
 };
 
@@ -48,7 +48,7 @@ struct ParsedPolicy {
   Policy policy;
   std::vector<Warning> warnings;
   bool short_form = false;  // An `endpoints:` file.
-  std::string file;         // As ParseContext has it.
+  std::string file;         // The file's name, as in ParseContext.
 };
 
 // Fails with kInvalid and "file:line:col: error: what"; the hint names the nearest valid name.

@@ -28,7 +28,7 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view 
 Status CheckGlob(const Reader& reader, codec::Position at, std::string_view what,
                  std::string_view pattern, char delimiter);
 
-// True when OpenShell's documents let a star of `path` cross '/', which its code does not.
+// True if OpenShell's documents let a star of `path` cross '/', which its code does not.
 bool HasShortStar(std::string_view path);
 
 }  // namespace policy

@@ -19,10 +19,10 @@ HttpRule RequestRule(std::string_view method, std::string_view path, codec::Posi
 // "read-only", "read-write", "full"; nothing for kNone.
 std::string_view AccessName(Access access);
 
-// In the order of the values of Access behind kNone.
+// Returns the names in the order of the values of Access behind kNone.
 std::vector<std::string_view> AccessNames();
 
-// False for a method (upper case) no policy author is likely to mean.
+// False for a method (upper case) that policy authors are unlikely to mean.
 bool IsKnownMethod(Protocol protocol, std::string_view method);
 
 }  // namespace policy

@@ -22,7 +22,7 @@ struct Address {
 std::optional<Address> ParseAddress(std::string_view text);  // Without brackets.
 std::string RenderAddress(const Address& address);
 
-// From lenient to strict.
+// The classes of addresses, from lenient to strict.
 enum class AddressClass {
   kPublic,
   kInternal,       // RFC 1918 and the like: blocked unless the policy means it.
@@ -39,9 +39,10 @@ bool IsHostAlias(std::string_view host);
 struct Handling {
   bool skip_tls = false;             // `tls: skip`: a blind tunnel.
   bool inspect = false;              // Some endpoint judges requests.
-  bool allow_encoded_slash = false;  // Of any covering endpoint.
-  bool declared_host = false;  // An endpoint names this very host: private addresses are meant.
-  bool captured = false;       // `protocol: tcp`: also for programs that know no proxy.
+  bool allow_encoded_slash = false;  // True if any covering endpoint says so.
+  // True if an endpoint names this very host: private addresses are meant.
+  bool declared_host = false;
+  bool captured = false;  // True for `protocol: tcp`: also for programs that know no proxy.
   // `allow_uninspected_credentials` of any: a credential's host may stay uninspected.
   bool allow_uninspected_credentials = false;
   std::vector<std::string> allowed_ips;  // Union over the covering endpoints.
@@ -52,7 +53,7 @@ struct AddressVerdict {
   bool allowed = false;
   std::string label;  // OpenShell's: "internal address", "allowed_ips check failed", ...
   std::vector<Address>
-      addresses;  // What may be dialled, in the resolver's order; nothing else may.
+      addresses;  // The addresses that may be dialled, in the resolver's order; no others may.
 };
 
 // Judges every address that `host` resolved to: one forbidden address among them denies all.
@@ -60,7 +61,7 @@ struct AddressVerdict {
 AddressVerdict DecideDestination(const Handling& handling, std::string_view host, uint16_t port,
                                  const std::vector<Address>& resolved);
 
-// True when `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
+// True if `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
 // range is an error (it fails at load and at connect).
 bool ValidateAllowedIp(std::string_view cidr, std::string* why_not);
 

@@ -29,10 +29,11 @@ std::string TcpHostFault(std::string_view written);
 // sandbox's is its own. Empty when nothing is.
 std::string HostWarning(std::string_view host);
 
-// Does `host` (canonical) match what an endpoint says? A pattern never matches a zero byte.
+// Returns whether `host` (canonical) matches an endpoint's `pattern`. A pattern never matches a
+// zero byte.
 bool HostMatches(std::string_view pattern, std::string_view host);
 
-// May one host match both? Never false when one does; true in doubt.
+// Returns whether one host may match both. Never false if one does; true in doubt.
 bool HostsOverlap(std::string_view first, std::string_view second);
 
 }  // namespace policy

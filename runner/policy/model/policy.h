@@ -15,8 +15,8 @@
 
 namespace policy {
 
-// kL4: the connection alone is judged. kTcp: likewise, and captured from programs that know no
-// proxy. The others judge each request or message; kSql can only be audited (OpenShell).
+// With kL4 the connection alone is judged; with kTcp too, and it is captured from programs that
+// know no proxy. The others judge each request or message; kSql can only be audited (OpenShell).
 enum class Protocol { kL4, kTcp, kRest, kWebSocket, kGraphql, kSql, kJsonRpc, kMcp };
 enum class TlsMode { kAuto, kSkip };
 enum class Enforcement { kEnforce, kAudit };
@@ -132,8 +132,8 @@ struct ProcessPolicy {
 struct Middleware {
   std::string name;  // Shown in records; defaults to the key.
   int32_t order = 0;
-  bool fail_open = false;            // What cannot be looked into passes; otherwise it is refused.
-  std::vector<std::string> include;  // Host patterns; at least one.
+  bool fail_open = false;  // If true, what cannot be looked into passes; otherwise it is refused.
+  std::vector<std::string> include;  // Host patterns, at least one.
   std::vector<std::string> exclude;
   codec::Position at;
 };

@@ -10,7 +10,7 @@ namespace policy {
 
 // Returns the name of the protocol as `protocol` has it in a file; empty for kL4.
 std::string_view ProtocolName(Protocol protocol);
-// In the order of the values of Protocol behind kL4.
+// Returns the names in the order of the values of Protocol behind kL4.
 std::vector<std::string_view> ProtocolNames();
 
 // Returns whether requests are judged at all: not with kL4 and kTcp.

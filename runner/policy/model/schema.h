@@ -53,9 +53,9 @@ struct KeySpec {
   Section section;
   std::string_view name;
   Shape shape;
-  std::string_view fallback;                      // As shown; "required" when there is none.
-  std::string_view doc;                           // One sentence or more.
-  std::span<const std::string_view> values = {};  // kChoice.
+  std::string_view fallback;  // The fallback as shown; "required" if there is none.
+  std::string_view doc;       // One sentence or more.
+  std::span<const std::string_view> values = {};  // The values of a kChoice.
   bool any_case = false;                          // kChoice: in any case of letters.
   int64_t least = 0;                              // kNumber and kNumbers.
   int64_t most = 0;
@@ -65,13 +65,13 @@ struct KeySpec {
 };
 
 std::span<const KeySpec> PolicyKeys();
-// In the order of the reference.
+// Returns the sections in the order of the reference.
 std::span<const Section> PolicySections();
 // Returns whether `key` may be there with nothing behind it (null, blank text, an empty list or
 // mapping) and is then read as absent. False where more passes without the key than with any value
 // of it.
 bool MayBeEmpty(const KeySpec& key);
-// Null when `section` has no such key.
+// Returns null if `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);
 // "an endpoint", "a rule", ...: how messages call a mapping.
 std::string_view SectionName(Section section);

@@ -19,7 +19,7 @@ struct TerminalStyle {
   bool live = false;    // Standard output and standard error are a terminal that can go back.
   bool colour = false;  // And NO_COLOR (no-color.org) is not set.
 };
-// From the two descriptors, TERM and NO_COLOR.
+// Finds the style from the two descriptors, TERM and NO_COLOR.
 TerminalStyle FindTerminalStyle();
 
 // Every byte that a run's agent, policy or event may have chosen is made neutral in these: escape

@@ -19,7 +19,7 @@ struct Instant {
 // A closed interval, as sigstore_common.proto's TimeRange: both ends belong to it.
 struct Interval {
   Instant start;
-  std::optional<Instant> end;  // Nothing: still open.
+  std::optional<Instant> end;  // nullopt if still open.
   bool Contains(const Instant& at) const { return start <= at && (!end || at <= *end); }
 };
 

@@ -18,8 +18,8 @@ struct Authority {
 // Fails with kTrustRoot.
 Checked<Authority> ReadAuthority(const TrustedAuthority& trusted);
 
-// False: by its names `leaf` is neither one of the authority's certificates nor issued by one, so
-// that there is no path. Costs little, since no key is read.
+// Returns false if by its names `leaf` is neither one of the authority's certificates nor issued by
+// one, so that there is no path. Costs little, since no key is read.
 bool MayHaveIssued(const TrustedAuthority& trusted, const X509* leaf);
 
 // A path to be found.

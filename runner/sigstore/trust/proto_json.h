@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // proto3's JSON, parsed strictly: exact names in camelCase, no unknown names, null for absent
-// values. What Go's protojson refuses is refused; its second spellings (snake_case names, URL-safe
-// base64) occur in no bundle and are refused too.
+// values. Everything that Go's protojson refuses is refused; its second spellings (snake_case
+// names, URL-safe base64) occur in no bundle and are refused too.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ Checked<codec::Json> ReadJson(std::string_view text, const std::string& where, s
 // One message. Borrows the JSON.
 class Message {
  public:
-  // kParse when `json` is not an object, kUnknownField for a member that is not in `fields`.
-  // `where` is for details: "tlogEntries[0]".
+  // Fails with kParse if `json` is not an object, with kUnknownField for a member that is not in
+  // `fields`. `where` is for details: "tlogEntries[0]".
   static Checked<Message> Read(const codec::Json& json, std::string where,
                                std::initializer_list<std::string_view> fields);
 
   const std::string& where() const { return where_; }
   bool Has(std::string_view name) const;
 
-  // Each fails with kParse for another type. What is absent or empty: kMissingField...
+  // Each fails with kParse for another type. An absent or empty one fails with kMissing...
   Checked<std::string> Text(std::string_view name) const;
   Checked<std::string> Bytes(std::string_view name) const;  // Also kBadBase64.
   Checked<Message> Child(std::string_view name,

@@ -79,7 +79,7 @@ std::string_view Render(Reason reason);
 struct Rejection {
   Reason reason = Reason::kParse;
   std::string detail;  // Lower case, no full stop.
-  // For an identity that does not match: what the certificate says, to be shown and to be
+  // Set for an identity that does not match: what the certificate says, to be shown and to be
   // copied into the configuration. Else empty.
   std::string identity = {};
   std::string issuer = {};

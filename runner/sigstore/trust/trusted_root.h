@@ -16,8 +16,8 @@ namespace sigstore {
 
 // A log: of signatures (Rekor) or of certificates.
 struct TrustedLog {
-  std::string host;           // Of its address, without port: a Rekor v2's name.
-  std::string key_id;         // What entries and SCTs name it by: 32 raw bytes.
+  std::string host;           // The host of its address, without port: a Rekor v2's name.
+  std::string key_id;         // The id by which entries and SCTs name it: 32 raw bytes.
   std::string key;            // DER: SPKI, or
   bool key_is_pkcs1 = false;  // the bare RSAPublicKey.
   Interval valid_for;
