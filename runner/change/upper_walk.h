@@ -14,13 +14,15 @@
 
 namespace change {
 
-// The value of overlay.NAME in either of overlayfs's attribute namespaces; 0 when there is none.
+// Returns the value of overlay.NAME in either of overlayfs's attribute namespaces; 0 if there is
+// none.
 char OverlayMark(int fd, const char* name);
 
 // `name` in `directory`; the top is "".
 std::string PathIn(const std::string& directory, const std::string& name);
 
-// The names in a directory, without `.` and `..`, sorted. kInvalid for more than `entries_max`.
+// Returns the names in a directory, without `.` and `..`, sorted. Fails with kInvalid for more than
+// `entries_max`.
 Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max);
 
 // The callbacks of the walk, path by path, each path at most once per callback.

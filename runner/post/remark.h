@@ -19,8 +19,8 @@ struct Remark;
 // The digests by which a remark is known in later runs, though its line may move; in hexadecimal.
 struct Fingerprint {
   std::string place;       // The digest of the rule and the path; 16 digits.
-  std::string message;     // 8.
-  std::string suggestion;  // 8.
+  std::string message;     // The digest of the message; 8 digits.
+  std::string suggestion;  // The digest of the suggestion; 8 digits.
 
   static Fingerprint Of(const Remark& remark);
   // The reverse of Text(), at the beginning of `text`.

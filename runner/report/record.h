@@ -39,7 +39,7 @@ struct PolicyRecord {
   std::string source;  // "file", "repository", "image" or "default".
   std::string path;    // The path as a person would name it; empty for "default".
   std::string ref;     // The place it was read from: a ref's name, "worktree"; empty for "file".
-  std::string commit;  // That ref's commit; empty where there is none.
+  std::string commit;  // That ref's commit; empty if there is none.
   std::string sha256;  // Hex digest of the bytes read (of the built-in text for "default").
 };
 

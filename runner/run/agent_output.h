@@ -22,13 +22,14 @@ struct OutputFiles {
   int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
   int readable = -1;  // agent.log
   int terminal = -1;  // Standard output, or where else the agent's output is shown.
-  // For a person or the log of a job: lines are visible text, cut where they are long, without the
-  // commands that this log carries out. Nothing: a program reads there, and gets the agent's bytes.
+  // Set for a person or the log of a job: lines are visible text, cut if they are long, without the
+  // commands that this log carries out. nullopt if a program reads there; it gets the agent's
+  // bytes.
   std::optional<codec::LogCommands> shown = codec::LogCommands::kAll;
   report::TerminalStyle style = {};
   forge::LogSection section = {};  // Around what is shown, for a log that folds it.
   std::string events = {};         // The gateway's records, for the style that shows them.
-  std::string stream = "plain";    // How standard output is read (agent::StreamReader).
+  std::string stream = "plain";  // The form in which standard output is read (agent::StreamReader).
 };
 
 // OutputFiles::shown for this descriptor and environment. A regular file is not the log of a job.
@@ -49,15 +50,15 @@ class AgentOutput {
   AgentOutput(const OutputFiles& files, const codec::SecretMask& secrets);
 
   void Take(Pipe pipe, std::string_view bytes);
-  // Lines that the terminal has not taken yet: poll(2) its descriptor for POLLOUT and call Flush.
-  // -1: none.
+  // Returns the terminal's descriptor while lines wait for it: poll(2) it for POLLOUT and call
+  // Flush. Returns -1 if none are left.
   int waiting_terminal() const { return unshown_.empty() ? -1 : terminal_; }
-  // So many of them wait that no more output should be taken.
+  // Returns true if so many lines wait that no more output should be taken.
   bool full() const { return unshown_.size() >= kUnshownBytesMax; }
   // Gives the terminal what it takes at once.
   void Flush() { Show(Deadline::After({})); }
 
-  // On a terminal: requests that were judged meanwhile, and the line at the bottom.
+  // Shows, on a terminal, requests that were judged meanwhile, and the line at the bottom.
   void Refresh(int64_t seconds);
 
   // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
@@ -74,7 +75,7 @@ class AgentOutput {
     codec::MaskedStream masked;
     agent::StreamReader reader;
     int raw;
-    bool in_line = false;  // What came last was not the end of a line.
+    bool in_line = false;  // True if what came last was not the end of a line.
   };
   // Pieces of lines, ready for where they go.
   struct Lines {
@@ -93,12 +94,12 @@ class AgentOutput {
   const codec::SecretMask& secrets_;
   Stream output_;
   Stream error_;
-  const Stream* unfinished_ = nullptr;  // Whose line the log ends in.
+  const Stream* unfinished_ = nullptr;  // The stream whose line the log ends in.
   std::deque<std::string> tail_;
   int terminal_;
   report::LiveView live_;
   bool in_section_ = false;  // Something was shown.
-  std::string status_;       // What stands at the bottom, without a line end.
+  std::string status_;       // The text at the bottom, without a line end.
   std::string unshown_;
 };
 

@@ -40,33 +40,35 @@ class Companion {
 
   virtual ~Companion() = default;
 
-  // Before anything is started: may replace the program, and leaves the environment.
+  // Called before anything is started; may replace the program, and leaves the environment.
   virtual void Replace(agent::AgentPlan* plan) = 0;
   // Opens what the agent reads from its standard input; called once.
   virtual Result<Fd> OpenInput() = 0;
-  // The agent was started.
+  // Called once the agent was started.
   virtual Status Begin(const Stage& stage) = 0;
-  // Nothing of the sandbox is alive any more.
+  // Called once nothing of the sandbox is alive any more.
   virtual void End() = 0;
 
-  // Each turn of the supervisor: descriptors to wait for, and the same ones after the wait.
+  // Called in each turn of the supervisor: AddSources adds descriptors to wait for, Serve gets the
+  // same ones after the wait.
   virtual void AddSources(std::vector<pollfd>* sources) const = 0;
   virtual void Serve(const pollfd* sources) = 0;
   virtual Deadline next() const = 0;
 
-  // All that the agent's processes wrote, before it is masked.
+  // Takes all that the agent's processes wrote, before it is masked.
   virtual void Take(AgentOutput::Pipe pipe, std::string_view bytes) = 0;
-  // No more output is to be read for now.
+  // Returns true if no more output is to be read for now.
   virtual bool full() const = 0;
   // Returns whether what is in the pipes by now is to be read to its end; then comes Drained().
   virtual bool drains() const = 0;
   virtual void Drained() = 0;
 
-  // The sandbox reached this limit. True: what reached it is being ended, and the sandbox goes on.
+  // Called if the sandbox reached this limit. Returns true if what reached it is being ended, and
+  // the sandbox goes on.
   virtual bool Absorb(sandbox::Limit limit) = 0;
-  // Something is being done: the idle time does not pass.
+  // Returns true while something is being done: the idle time does not pass.
   virtual bool busy() const = 0;
-  // The sandbox is to end, as if its agent had exited with 0.
+  // Returns true if the sandbox is to end, as if its agent had exited with 0.
   virtual bool ends() const = 0;
   // Returns whether the changes are then applied to the checkout; `asked` says whether the command
   // line asked for that.

@@ -25,15 +25,16 @@ namespace run {
 // The place of the agent's program, on the host or in the image.
 struct AgentProgram {
   std::string path;   // Canonical; empty when it is only known inside (relative).
-  std::string found;  // As PATH or the command names it; absolute, or empty.
+  std::string found;  // The path as PATH or the command names it; absolute, or empty.
   bool known_agent = false;
-  std::string package;  // The directory of its package's programs; empty: it has no package.
+  std::string package;  // The directory of its package's programs; empty if it has no package.
 };
 
 // PATH: of `image`, its own or the usual one, or without one (null) the host's.
 std::string SearchPath(const RunImage* image);
 
-// The program of that name in the first absolute place of SearchPath(); empty: there is none.
+// Returns the program of that name in the first absolute place of SearchPath(); empty if there is
+// none.
 std::string FindProgram(const std::string& name, const RunImage* image);
 
 // Finds the program of `agent`, or without one (null) of `command`, as a shell would: in `image` on

@@ -43,9 +43,10 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
 // does not answer, and with kInvalid for one that names a user it does not have.
 Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config);
 
-// For a backend that fetches images itself: verifies `request.image`, and fetches no layer of it.
+// An image that was verified for a backend that fetches images itself.
 struct CheckedImage {
-  std::string reference;  // By its digest alone, so that what is fetched is what was verified.
+  // The reference by its digest alone, so that what is fetched is what was verified.
+  std::string reference;
   report::ImageRecord record;
 };
 Result<CheckedImage> CheckImage(const Request& request, const std::string& checkout,
@@ -56,7 +57,7 @@ sandbox::ImageRequest PlanImage(const RunImage& image);
 
 report::ImageRecord Record(const RunImage& image);
 
-// The policy that the image brings along: the least specific one. None: it has none.
+// The policy that the image brings along: the least specific one. nullopt if it has none.
 struct ImagePolicy {
   std::string path;
   std::string text;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `run --learn FILE`: what the policy refuses is refused all the same, and remembered over several
-// runs for `agentic-ci policy suggest FILE`. Of each run the file has one line that begins it, with
-// the hosts that its credentials are for, and one for each different refusal: a record as in
+// `run --learn FILE`: remembers what the policy refuses (it is refused all the same) over several
+// runs, for `agentic-ci policy suggest FILE`. For each run the file has one line that begins it,
+// with the hosts that its credentials are for, and one for each different refusal: a record as in
 // events.ocsf.jsonl, with how often it was seen.
 #pragma once
 
@@ -43,8 +43,9 @@ std::string RenderLearned(const std::vector<report::DeniedRequest>& denials,
                           const std::vector<advise::BoundSecret>& secrets);
 
 struct Learned {
-  std::vector<report::DeniedRequest> denials;  // As report::ReadDenials(), those by policy.
-  std::vector<advise::BoundSecret> secrets;    // Of all runs, each once.
+  // The denials by policy, as report::ReadDenials() gives them.
+  std::vector<report::DeniedRequest> denials;
+  std::vector<advise::BoundSecret> secrets;  // The secrets of all runs, each once.
   int64_t dropped = 0;  // Lines that were odd, or cut short by the end of a run.
 };
 

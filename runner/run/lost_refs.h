@@ -20,7 +20,7 @@ struct LostRef {
 struct GitSides {
   int host;          // Borrowed.
   int inside;        // A layer over it, or a copy of it. Its content is hostile. Borrowed.
-  std::string head;  // What HEAD says where the layer does not.
+  std::string head;  // The text of HEAD, if the layer does not have it.
   std::string head_path = "HEAD";
 };
 

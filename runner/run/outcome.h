@@ -16,9 +16,9 @@ struct RunSigns {
   std::string budget = {};
   std::string refused_by = {};   // The host whose models refused the credential, every time.
   bool nothing_changed = false;  // The agent left the checkout as it was.
-  // For a known agent only, since what others ask is not known to be their work: the HTTP status of
-  // its model's last answer (0 if there was none), whether that broke off, and the model's host
-  // when the policy refused it.
+  // Set for a known agent only, since requests of others are not known to be their work: the HTTP
+  // status of its model's last answer (0 if there was none), whether that broke off, and the
+  // model's host if the policy refused it.
   int64_t model_status = 0;
   bool model_broke_off = false;
   std::string model_denied = {};

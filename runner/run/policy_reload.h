@@ -31,8 +31,8 @@ class PolicyReload {
   PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
                std::vector<policy::NetworkPolicy> added);
 
-  // Does it, and logs what came of it. A file with the text that is in force changes nothing, and
-  // closes no connection. Fails when the gateway cannot be told.
+  // Reloads the policy and logs the result. A file with the text that is in force changes nothing,
+  // and closes no connection. Fails if the gateway cannot be told.
   Status Perform(gateway::Gateway& gateway);
 
   // The last that the gateway was given.
@@ -44,7 +44,7 @@ class PolicyReload {
   Rules rules_;
   Read read_;
   policy::Policy in_force_;
-  std::string sha256_;  // Of its file; empty: nothing passes.
+  std::string sha256_;  // The hash of its file; empty if nothing passes.
   std::vector<policy::NetworkPolicy> added_;
 };
 

@@ -19,13 +19,13 @@ inline constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 // A policy's text and where it was found; without a text the repository has none.
 struct PolicySource {
   std::optional<std::string> text;
-  std::string file;  // As messages show it.
+  std::string file;  // The file's name, as messages show it.
   report::PolicyRecord record;
 };
 
 struct LoadedPolicy {
   policy::ParsedPolicy parsed;
-  std::string file;  // As messages show it.
+  std::string file;  // The file's name, as messages show it.
   report::PolicyRecord record;
 };
 

@@ -32,7 +32,7 @@ namespace run {
 // The checkout this run works on.
 struct Checkout {
   std::string path;                              // Canonical; may be below the repository's top.
-  std::optional<change::Repository> repository;  // None: a directory without git.
+  std::optional<change::Repository> repository;  // nullopt for a directory without git.
   const change::Repository* git() const { return repository ? &*repository : nullptr; }
   // All that a pull request may have written.
   const std::string& top() const { return repository ? repository->top() : path; }
@@ -49,9 +49,9 @@ struct Plan {
   Config config;                                  // With the task's own rules for paths.
   gateway::BudgetLimits budget;
   TaskChecks checks;                                 // The task's; empty: none.
-  std::optional<LoadedPolicy> check_policy;          // Nothing: `policy` holds for them too.
-  int64_t check_timeout_s = 0;                       // Of each; 0: the run's.
-  std::optional<agent::AgentDescription> described;  // Nothing: the agent is `command`.
+  std::optional<LoadedPolicy> check_policy;          // If nullopt, `policy` holds for them too.
+  int64_t check_timeout_s = 0;                       // The time for each; if 0, the run's.
+  std::optional<agent::AgentDescription> described;  // nullopt if the agent is `command`.
   AgentProgram program;
   agent::AgentPlan agent;
   RunCredentials credentials;
@@ -70,8 +70,8 @@ struct Plan {
 
 sandbox::SandboxLimits LimitsOf(const Request& request);
 
-// event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no gateway yet. What
-// the task adds to `request` is there afterwards.
+// event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no gateway yet. Adds
+// the task's part to `request`.
 Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder);
 
 // The checkout, and the configuration of its trusted commit.

@@ -16,8 +16,8 @@ namespace run {
 
 struct EcosystemRequest {
   std::vector<std::string> names;
-  const RunImage* image = nullptr;  // Whose tools are asked; null: the host's.
-  sandbox::SandboxLimits limits;    // Of the sandbox in which an image's are.
+  const RunImage* image = nullptr;  // The image whose tools are asked; null for the host's.
+  sandbox::SandboxLimits limits;  // The limits of the sandbox in which an image's tools are asked.
   const change::Repository* repository = nullptr;
   std::string checkout;
   TrustedRef ref;

@@ -19,10 +19,10 @@ struct ReportDirectory {
   Fd lock;           // The directory, locked: no other run writes there meanwhile.
 
   // Makes the directory and removes an earlier run's files from it; nothing is overwritten in
-  // place. What lies there may come from the pull request or belong to another program: kRefused,
-  // with everything left as it is, where a symbolic link leads to the directory or stands in it,
-  // where `path` is a file, where one of the names below is taken by what no run has written, and
-  // while another run is writing its report there.
+  // place. Files there may come from the pull request or belong to another program, so it fails
+  // with kRefused and leaves everything as it is if a symbolic link leads to the directory or
+  // stands in it, if `path` is a file, if one of the names below is taken by what no run has
+  // written, and while another run is writing its report there.
   static Result<ReportDirectory> Prepare(const std::string& path);
 };
 

@@ -29,9 +29,9 @@ struct ProviderBinding {
 };
 
 struct Request {
-  std::string task;                      // Of the configuration; empty: see run/task_request.h.
+  std::string task;  // The task of the configuration; if empty, see run/task_request.h.
   std::string isolation = "namespaces";  // Or "landlock".
-  std::string backend = "native";        // Or "openshell"; these three are for that alone.
+  std::string backend = "native";        // Or "openshell", which alone uses these three.
   std::string gateway;        // A URL, or a name that OpenShell knows; empty: one of its own.
   std::string gateway_tls;    // A directory.
   std::string approval_mode;  // "manual", "auto" or empty.
@@ -44,10 +44,10 @@ struct Request {
   std::string policy_ref;     // Empty: the event's base, else HEAD; "worktree": the working tree.
   bool keep_policy = false;   // PolicyReload::Rules::keeps_valid.
   std::string ca_file;        // Empty: the system's bundle. What the gateway trusts upstream.
-  std::string gitlab_issuer;  // Whose ID tokens count; empty: CI_SERVER_URL.
-  std::string gitlab_keys;    // A file: its keys; empty: what it publishes.
-  bool gitlab_trust_variables = false;  // Where there is no token.
-  std::string image;                    // Empty: the host's own root.
+  std::string gitlab_issuer;  // The issuer whose ID tokens count; if empty, CI_SERVER_URL.
+  std::string gitlab_keys;    // A file with its keys; if empty, those that it publishes.
+  bool gitlab_trust_variables = false;  // Trusts them if there is no token.
+  std::string image;                    // If empty, the host's own root.
   std::string image_key;  // These replace what the configuration says of images' signers.
   std::string image_identity;
   std::string image_issuer;
@@ -63,19 +63,20 @@ struct Request {
   int64_t pids = 0;
   int64_t disk_bytes = 0;
   int64_t output_bytes = 0;
-  int64_t agent_cpu_s = 0;   // Of the agent's processes; 0: off, as for the next two.
-  int64_t file_bytes = 0;    // Of each file.
-  int64_t host_bytes = 0;    // To and from each host, through the gateway.
-  int64_t open_files = 0;    // Of each process.
-  int64_t runner_cpu_s = 0;  // Of the gateway and the supervisor together.
-  std::vector<std::string> watched_texts = {};  // Recorded when models are sent them.
-  std::vector<std::string> sent_texts = {};     // Recorded when any server is sent them.
+  // The processor time of the agent's processes; 0 if off, as for the next two.
+  int64_t agent_cpu_s = 0;
+  int64_t file_bytes = 0;    // The size of each file.
+  int64_t host_bytes = 0;    // The bytes to and from each host, through the gateway.
+  int64_t open_files = 0;    // The open files of each process.
+  int64_t runner_cpu_s = 0;  // The processor time of the gateway and the supervisor together.
+  std::vector<std::string> watched_texts = {};  // Recorded when they are sent to models.
+  std::vector<std::string> sent_texts = {};     // Recorded when they are sent to any server.
   std::string model_host = {};   // The host of the model that a command uses; canonical, or empty.
   uint16_t model_port = 0;       // The port on `model_host`; 0: any.
   bool record_programs = false;  // Each that is started (report/event_lines.h).
-  int64_t max_tokens = 0;        // Of models, in and out; 0: what the configuration says.
-  double max_cost_usd = 0;       // Likewise.
-  int64_t max_requests = 0;      // To models; likewise.
+  int64_t max_tokens = 0;        // The tokens of models, in and out; if 0, as configured.
+  double max_cost_usd = 0;       // The cost; if 0, as configured.
+  int64_t max_requests = 0;      // The requests to models; if 0, as configured.
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;

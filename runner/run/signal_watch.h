@@ -13,11 +13,10 @@
 
 namespace run {
 
-// For the parts of a run in which the main thread is busy with what others wrote (a repository, an
-// image, a patch) and may not come to look at signals and limits: while this lives, SIGINT,
-// SIGTERM, SIGHUP and too much time end the process, if need be without that thread.
-// After a signal it has a few seconds to end in good order (PendingEnd); then the report is written
-// from here and the process exits.
+// While this lives, SIGINT, SIGTERM, SIGHUP and too much time end the process, if need be without
+// the main thread: in parts of a run it is busy with what others wrote (a repository, an image, a
+// patch), and may not come to look at signals and limits. After a signal it has a few seconds to
+// end in good order (PendingEnd); then the report is written from here and the process exits.
 class SignalWatch {
  public:
   struct Bounds {

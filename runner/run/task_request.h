@@ -24,9 +24,9 @@ struct TaskSources {
 // Returns the checks that LoadConfig() makes of values. Borrows `rules`.
 ConfigChecks CheckBy(const OptionRules& rules);
 
-// The task that `request` names, or, where it names neither a task nor an agent, a command or an
-// image and the configuration has tasks, the one for the event; null: none. Fails as FindTask() and
-// ChooseTask() do.
+// Returns the task that `request` names, or, if it names neither a task nor an agent, a command or
+// an image and the configuration has tasks, the one for the event; null if there is none. Fails as
+// FindTask() and ChooseTask() do.
 Result<const Task*> SelectTask(const TaskSources& sources, const Request& request);
 
 // That task, after setting what the command line did not give, the prompt's variables filled in.

@@ -39,7 +39,7 @@ Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept);
 // No more than `value` of a resource, or than the process has already.
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
 
-// To SandboxLimits::file_bytes, or to `bytes_max` where that is less; 0: only the former.
+// Limits file sizes to SandboxLimits::file_bytes, or to `bytes_max` if that is less and not 0.
 Status LimitFileSize(const SandboxLimits& limits, int64_t bytes_max);
 
 class AgentProcess {

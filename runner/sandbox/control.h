@@ -24,16 +24,17 @@ enum class ControlKind : uint8_t {
   // Init to supervisor.
   kNetwork,  // The kind of each Door, and why not every connection is captured, or "".
   kDoor,     // With its socket; one for each, in that order.
-  // With a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network
+  // Comes with a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network
   // namespace; without one where this kernel has none.
   kDiagnostics,
-  // With another one, and with /proc/sysvipc/shm of the sandbox's IPC namespace, where there is
-  // one: what memory is measured with.
+  // Come with another one, and with /proc/sysvipc/shm of the sandbox's IPC namespace, if there is
+  // one, to measure memory.
   kSockets,
   kSegments,
-  kUpper,    // With the workspace's upper directory,
-  kLayers,   // and with the directory of all writable layers.
-  kWatch,    // From the agent's process, just before execve: the watch over its connects, if any.
+  kUpper,   // With the workspace's upper directory,
+  kLayers,  // and with the directory of all writable layers.
+  // Comes from the agent's process, just before execve: the watch over its connects, if any.
+  kWatch,
   kStarted,  // execve succeeded.
   kEnded,    // The agent's wait status, and how many processes and threads there were then.
   kFault,    // An Error.

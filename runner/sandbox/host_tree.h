@@ -28,10 +28,10 @@ class HostTree {
   void MakeDirectory(const std::string& path);
   // Every directory above `path` that nothing has made yet.
   void MakeParents(const std::string& path);
-  // From now on `path` is the sandbox's own: the host's is not shown in its place.
+  // Makes `path` the sandbox's own from now on: the host's is not shown in its place.
   void Keep(const std::string& path) { made_.insert(path); }
 
-  // Shows a file, directory or link of the host at its own path. What is neither is not shown.
+  // Shows a file, directory or link of the host at its own path. Does not show anything else.
   void Show(const std::string& path, Origin origin);
   // Something of the host is at `path` already, however it came there.
   void NoteShown(const std::string& path) { shown_.push_back(path); }
@@ -50,7 +50,8 @@ class HostTree {
   const HostView& host_;
   const std::vector<std::string>& secrets_;
   SandboxPlan& plan_;
-  std::set<std::string> made_;      // What exists in the new root, apart from what is shown.
+  // The paths that exist in the new root, apart from those that are shown.
+  std::set<std::string> made_;
   std::vector<std::string> shown_;  // Host paths that are mounted.
 };
 

@@ -23,8 +23,8 @@ class ImageRoot {
   PathKind Kind(const std::string& path) const;
   // A regular file that any user may execute.
   bool IsProgram(const std::string& path) const;
-  // The whole of a regular file. kNotFound: there is none; kInvalid: it is something else, or
-  // larger than `bytes_max`.
+  // Returns the whole of a regular file. Fails with kNotFound if there is none, with kInvalid if it
+  // is something else, or larger than `bytes_max`.
   Result<std::string> Read(const std::string& path, size_t bytes_max) const;
   // The path without links.
   Result<std::string> RealPath(const std::string& path) const;

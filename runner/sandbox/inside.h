@@ -14,8 +14,8 @@ enum class Rights {
   kLayers,  // Every file that belongs to the sandbox's user, in its writable layers only.
 };
 
-// In a child just forked: takes the calling process to where the agent is, for good, with no more
-// rights than said. It has no descriptors then but `kept`, and none of the environment. Not in the
+// Takes the calling process, a child just forked, to where the agent is, for good, with no more
+// than `rights`. It then has no descriptors but `kept`, and no environment. It is not in the
 // sandbox's pid namespace: nothing inside can see it or signal it.
 Status Enter(const Inside& inside, Rights rights, std::vector<Fd*> kept);
 

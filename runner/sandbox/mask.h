@@ -18,7 +18,7 @@ bool IsBeneathAny(const std::string& path, const std::vector<std::string>& tops)
 // True for a directory that holds people's homes: /root, /home, and what mounts beside them.
 bool IsHome(std::string_view top_level);
 
-// True in one of the sandbox's own places (policy::kOwnPlaces).
+// True for a path in one of the sandbox's own places (policy::kOwnPlaces).
 bool IsPrivate(const std::string& path);
 
 // Returns whether `path` is, or lies in, a place of credentials, existing or not: of the system, of

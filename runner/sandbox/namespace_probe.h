@@ -18,13 +18,13 @@ struct NamespaceStep {
   int failure = 0;  // errno; 0: it worked.
 };
 
-// In the order in which a sandbox needs them. The first that fails is the last: what follows builds
-// on it. Everything tried is gone when this returns. With `user`, which takes root, it is tried as
-// that user.
+// Tries namespaces in the order in which a sandbox needs them. The first that fails is the last:
+// the rest builds on it. Everything tried is gone when this returns. With `user`, which takes root,
+// it tries as that user.
 Result<std::vector<NamespaceStep>> ProbeNamespaces(std::optional<uid_t> user = std::nullopt);
 
-// For root without the rights that tier `namespaces` takes of it, as in a container: what to type
-// to be an ordinary user who is given namespaces, here or in another container; or "".
+// Returns, for root without the rights that tier `namespaces` takes of it, as in a container, what
+// to type to be an ordinary user who is given namespaces, here or in another container; or "".
 std::string RootRemedy();
 
 }  // namespace sandbox

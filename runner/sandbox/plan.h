@@ -47,7 +47,7 @@ struct Places {
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
   bool own_etc = true;        // /etc is the sandbox's own, with the system's bundle in it.
-  std::string checkout = {};  // Where it works; by default where that is on the host.
+  std::string checkout = {};  // The place where it works; by default where that is on the host.
   // The user that the agent is, and the name of its machine.
   std::string user = "sandbox";
   std::string host_name = "sandbox";
@@ -79,7 +79,7 @@ struct MountStep {
     kWritable,   // target stays writable when what is around it is made read-only
     kReadOnly,   // target is made read-only from here on
   };
-  // kBind, kShown, kOverlay, kWorkspace, kLayer: how the source is come by.
+  // The way to the source of kBind, kShown, kOverlay, kWorkspace and kLayer.
   enum class Source {
     kPath,    // By its path, as the sandbox's user.
     kOpened,  // The runner, which is root, opens it: that user may not be able to walk the path.
@@ -94,8 +94,8 @@ struct MountStep {
   bool is_directory = true;  // kMask: what stands there.
   Source from = Source::kPath;
   uid_t owner = 0;  // kMapped; the group has the same number.
-  // kOverlay, kMapped: where ids cannot be mapped, what everybody may read is shown with the host's
-  // ids, and nothing of it can be changed.
+  // For kOverlay and kMapped: if ids cannot be mapped, files that everybody may read are shown with
+  // the host's ids, and cannot be changed.
   bool or_unmapped = false;
 };
 
@@ -116,8 +116,8 @@ struct LandlockRule {
 // The image whose layers are the sandbox's root, in place of what the host has.
 struct ImageRequest {
   std::vector<std::string> layers;  // Unpacked ones on the host, the uppermost first.
-  uid_t owner = 0;                  // Whose their files are on the host, when the runner is root.
-  uid_t uid = 0;                    // The agent's ids; 0: an unused one.
+  uid_t owner = 0;                  // The owner of their files on the host, if the runner is root.
+  uid_t uid = 0;                    // The agent's ids; if 0, an unused one.
   gid_t gid = 0;
   // Returns the kind of what stands at an absolute path of the image in the end, links followed
   // inside it.
@@ -137,9 +137,10 @@ struct SandboxRequest {
   std::optional<ImageRequest> image;
   std::vector<std::string> argv;
   std::vector<std::pair<std::string, std::string>> env;
-  std::vector<std::string> extra_read_only;  // Where the agent and other programs are installed.
-  std::vector<std::string> notes;            // Which of them are left out, and why.
-  std::vector<std::string> host_secrets;     // Paths on the host that must never be seen.
+  // The places where the agent and other programs are installed.
+  std::vector<std::string> extra_read_only;
+  std::vector<std::string> notes;         // Says which of them are left out, and why.
+  std::vector<std::string> host_secrets;  // Paths on the host that must never be seen.
   std::vector<WorkspaceFile> workspace_files;
   std::vector<WorkspaceFile> home_files;  // Below the agent's home, which is otherwise empty.
   // Host directories outside the checkout that hold its git repository. Git writes to those in
@@ -158,11 +159,11 @@ struct SandboxRequest {
 
 struct SandboxPlan {
   Isolation isolation = Isolation::kNamespaces;
-  uid_t inner_uid = 1000;  // As the agent sees itself.
+  uid_t inner_uid = 1000;  // The ids that the agent sees.
   gid_t inner_gid = 1000;
-  uid_t host_uid = 0;  // What that is on the host; never 0.
+  uid_t host_uid = 0;  // The id of that on the host; never 0.
   gid_t host_gid = 0;
-  bool as_root = false;         // The runner is root: it opens the checkout for the sandbox.
+  bool as_root = false;  // True if the runner is root and opens the checkout for the sandbox.
   bool idmap_checkout = false;  // The checkout belongs to root: its ids are mapped for the sandbox.
   std::string checkout;
   std::vector<MountStep> mounts;
@@ -176,21 +177,22 @@ struct SandboxPlan {
   // a host that cannot capture all. At most kCapturedPortsMax.
   std::vector<uint16_t> captured_ports;
   SandboxLimits limits;
-  // Not empty: why the checkout cannot be the workspace's lower layer itself. A copy that belongs
-  // to the sandbox's user is, made in the first of `scratch_places` that can be written.
+  // If not empty, the reason why the checkout cannot be the workspace's lower layer itself. A copy
+  // that belongs to the sandbox's user is, made in the first of `scratch_places` that can be
+  // written.
   std::string copy_reason;
   bool probes = false;  // SandboxRequest::probes
   // The writable layers lie on a disk of the host, in the first of `scratch_places` that serves:
   // a memory file system cannot hold them on this kernel.
   bool layers_on_disk = false;
   std::vector<std::string> scratch_places;
-  std::vector<std::string> notes;  // What was left out and why, for the record.
-  bool watched = true;             // The supervisor takes the calls that wait (ConnectWatch).
+  std::vector<std::string> notes;  // Says what was left out and why, for the record.
+  bool watched = true;  // True if the supervisor takes the calls that wait (ConnectWatch).
 
   // The rest is for tier landlock.
-  bool counts_user = false;  // Nothing else bounds the processes of a user who has others.
+  bool counts_user = false;  // True if nothing else bounds the processes of a user who has others.
   std::string scratch;
-  std::vector<WorkspaceFile> scratch_files;  // Our files there; by absolute paths.
+  std::vector<WorkspaceFile> scratch_files;  // This program's files there, by absolute paths.
   std::vector<WorkspaceFile> home_files;     // Below the agent's home there.
   bool copies_checkout = true;               // Otherwise the agent gets an empty directory.
   std::vector<std::string> not_copied;       // In the checkout; absolute.

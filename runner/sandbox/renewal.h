@@ -10,8 +10,8 @@
 
 namespace sandbox {
 
-// Building takes milliseconds, or seconds on a machine that is emulated or has much to do. What
-// takes longer than this is not going to finish.
+// Building takes milliseconds, or seconds on a machine that is emulated or has much to do. A build
+// that takes longer than this is not going to finish.
 inline constexpr std::chrono::milliseconds kBuildTimeout{120'000};
 
 // Opens a namespace of a process that is not closed to its supervisor yet; `kind` is "user", "mnt",

@@ -30,7 +30,7 @@ namespace sandbox {
 struct Control {
   std::string name;   // "network", "landlock", "memory", ...
   std::string state;  // "enforced", "emulated" or "unavailable".
-  std::string note;   // What it rests on, or why it is not enforced.
+  std::string note;   // The basis for it, or the reason why it is not enforced.
 };
 
 // Those of tier namespaces. `scratch`: the directory on disk of the writable layers, or empty;
@@ -45,9 +45,10 @@ void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
 struct Surroundings {
   // A process of the host's that works for the sandbox: it is never the agent's to signal.
   pid_t helper = -1;
-  std::optional<ScratchDirectory> scratch = {};  // Of a plan for tier landlock: its `scratch`.
-  std::optional<Cgroup> cgroup = {};             // Of the plan's limits; none: made here.
-  Fd programs = {};  // Where ProgramRecord writes; not valid: no such record is kept.
+  std::optional<ScratchDirectory> scratch = {};  // The `scratch` of a plan for tier landlock.
+  // The group of the plan's limits; if nullopt, it is made here.
+  std::optional<Cgroup> cgroup = {};
+  Fd programs = {};  // The file of ProgramRecord; if not valid, no such record is kept.
 };
 
 // The files and processes that are built to take the place of a sandbox's.
@@ -133,8 +134,8 @@ class Sandbox {
   int upper() const { return upper_.get(); }
   // The directory of all writable layers, likewise; -1 in tier landlock.
   int layers() const { return layers_.get(); }
-  // When the agent works on a copy: what has not changed since then has not changed at all. Times
-  // of change (ctime) on that disk. Nothing where the policy hides the checkout.
+  // The time of the copy that the agent works on, if it does: files unchanged since then (ctime on
+  // that disk) have not changed at all. nullopt if the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }
 
   // Returns whether Renew() can be had: not in tier landlock, nor with layers on a disk.
@@ -151,7 +152,7 @@ class Sandbox {
   // Every process but its first one as its own /proc numbers it; nothing in tier landlock.
   std::optional<std::vector<pid_t>> InnerProcesses() const;
 
-  // For looking into its processes.
+  // The agent's ids, for looking into its processes.
   const AgentIds& ids() const { return ids_; }
   // The agent's root directory, as the supervisor reaches it.
   Result<Fd> OpenRoot() const;
@@ -228,7 +229,7 @@ class Sandbox {
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;
-  Fd layers_;                    // Of which upper_ is one.
+  Fd layers_;                    // The layers, of which upper_ is one.
   std::string watched_filter_;   // Sent with ControlKind::kGo.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;

@@ -22,8 +22,8 @@ class ScratchDirectory {
   };
 
   // Makes one in the first of `places` (absolute paths) whose file system serves `use`, found by
-  // trying. Removes what killed runs of this user have left in the places it looks at.
-  // kUnsupported, with the reason for each place, when none will do.
+  // trying. Removes what killed runs of this user have left in the places it looks at. Fails with
+  // kUnsupported, and the reason for each place, if none will do.
   static Result<ScratchDirectory> Make(const std::vector<std::string>& places, Use use);
 
   ScratchDirectory(ScratchDirectory&& other) noexcept;

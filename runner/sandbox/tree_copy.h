@@ -40,9 +40,9 @@ CopyProgress LogCopying();
 
 // Copies what is beneath the directory `from` into the empty directory `to`: contents, permission
 // bits, modification times and symbolic links, never followed. Blocks are shared where the file
-// system can (FICLONE); inodes never are, so that nothing written to the copy reaches `from`. What
-// is mounted beneath `from` is left out: a directory there is an empty one in the copy. Fails with
-// kUnsupported when a limit is passed.
+// system can (FICLONE); inodes never are, so that nothing written to the copy reaches `from`.
+// Mounts beneath `from` are left out: a directory there is an empty one in the copy. Fails with
+// kUnsupported if a limit is passed.
 Result<CopySum> CopyTree(int from, int to, const CopyLimits& limits, std::optional<Owner> owner,
                          const CopyProgress& progress);
 

@@ -20,8 +20,8 @@ std::string AgentScript(const agent::AgentPlan& plan);
 using ScriptRunner = std::function<Result<CommandResult>(
     std::string_view script, const ExecRequest& request, const Sink& sink)>;
 
-// Runs `agent` (null: `command`) as `request` says (prompt, model, command, timeout_s; 0: the
-// sandbox's own) in a sandbox that is there, with its readable log on standard output. Gives the
+// Runs `agent` (`command` if null) as `request` says (prompt, model, command, timeout_s, the
+// sandbox's own if 0) in an existing sandbox, with its readable log on standard output. Returns the
 // exit status as run::Run() does; the sandbox's gates and report come with its end.
 Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* agent,
                      const run::Request& request);

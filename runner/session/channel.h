@@ -17,7 +17,7 @@ class Channel {
   explicit Channel(Fd socket) : socket_(std::move(socket)) {}
 
   int fd() const { return socket_.get(); }
-  // For poll(2).
+  // Returns the events for poll(2).
   short events() const;
   bool closed() const { return closed_; }
   void Close() { closed_ = true; }
@@ -28,7 +28,8 @@ class Channel {
   void Flush();
   // Sends all that is left, until `deadline`.
   void Finish(Deadline deadline);
-  // The next message, and a descriptor if one came with it; false: none yet, or closed().
+  // Gives the next message, and a descriptor if one came with it. Returns false if there is none
+  // yet, or closed().
   bool Receive(std::string* message, Fd* fd);
 
  private:

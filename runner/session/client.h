@@ -16,8 +16,9 @@
 
 namespace session {
 
-// Runs `script` in the sandbox's shell and gives what it writes to `sink` as it comes (`error`: to
-// standard error). kTemporary: another command is running, and `request` does not wait.
+// Runs `script` in the sandbox's shell and gives what it writes to `sink` as it comes (with `error`
+// for standard error). Fails with kTemporary if another command is running, and `request` does not
+// wait.
 using Sink = std::function<Status(bool error, std::string_view bytes)>;
 Result<CommandResult> Exec(const Place& place, const std::string& name, std::string_view script,
                            const ExecRequest& request, const Sink& sink);
@@ -51,7 +52,7 @@ struct TakenSnapshot {
 Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
                                    const std::function<Status(std::string_view)>& layer);
 // Puts the sandbox where a snapshot was taken: `stream` writes the layer, packed or not, to the
-// descriptor it is given. What was there stays if anything fails.
+// descriptor it is given. The sandbox stays as it was if anything fails.
 Result<SandboxState> Restore(const Place& place, const std::string& name,
                              const RestoreRequest& request, std::string_view state,
                              const std::function<Status(int fd)>& stream);

@@ -22,7 +22,7 @@ class CommandOutput {
 
   // Waits until it is written.
   Status Take(std::string_view bytes);
-  // Nothing more comes.
+  // Called once nothing more comes.
   Status Finish();
 
  private:

@@ -22,7 +22,7 @@ struct ChangedFiles {
 // meet.
 class FileWatch {
  public:
-  // kNotFound: no sandbox has that name.
+  // Fails with kNotFound if no sandbox has that name.
   static Result<FileWatch> Open(const Place& place, const std::string& name);
 
   // Returns what has changed since the look before. The first look: since the sandbox began, or in

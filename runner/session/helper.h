@@ -22,7 +22,7 @@ class Helper {
   // short text.
   using Work = std::function<Result<std::string>(const std::vector<Fd>& given)>;
 
-  // `given` are its only descriptors. What it writes counts as the sandbox's.
+  // `given` are its only descriptors. Its writes count as the sandbox's.
   static Result<Helper> Start(const sandbox::Sandbox& sandbox, const sandbox::Inside& inside,
                               sandbox::Rights rights, std::vector<Fd> given, const Work& work);
 

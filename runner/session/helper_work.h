@@ -11,8 +11,8 @@ namespace session {
 // Plans are borrowed, and outlive the work.
 Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request);
 Helper::Work SendFiles(TransferRequest request);
-// Is given the directory of the writable layers too. Its result is of SnapshotFacts: files, bytes,
-// left_out, first_left_out.
+// Sends the layer. Is given the directory of the writable layers too. Its result has, of
+// SnapshotFacts, files, bytes, left_out and first_left_out.
 Helper::Work SendLayer(const sandbox::SandboxPlan& plan);
 // Opens a terminal of the sandbox's and sends its master over the socket it is given. Its result is
 // the path of the other side.

@@ -22,7 +22,7 @@ struct CreateRequest {
   std::string name;  // Empty: one is made up.
   int64_t ttl_s = 0;
   std::string pool = {};   // It waits there to be taken.
-  run::OptionRules rules;  // As Run() takes them.
+  run::OptionRules rules;  // The rules, as Run() takes them.
 };
 
 struct Created {
@@ -32,7 +32,7 @@ struct Created {
 
 // Everything that a person may have named relative to where they stood.
 Status MakeAbsolute(run::Request* request);
-// kUsage: another sandbox is to write its report there, and would remove this one's.
+// Fails with kUsage if another sandbox is to write its report there, and would remove this one's.
 Status CheckReport(const Place& place, const CreateRequest& create);
 // A sandbox is a run that lasts as long as it may, of no task of its own.
 run::Request RequestOf(const CreateRequest& create);

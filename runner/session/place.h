@@ -20,11 +20,11 @@ inline constexpr size_t kNameBytesMax = 63;
 // The facts about a sandbox that are known without asking it.
 struct Facts {
   std::string name;
-  int64_t pid = 0;      // Of the process that keeps it.
+  int64_t pid = 0;      // The process that keeps it.
   int64_t created = 0;  // Seconds since 1970.
   int64_t expires = 0;
   std::string workdir;
-  std::string image;  // As asked for; empty: the host's own programs.
+  std::string image;  // The image as asked for; if empty, the host's own programs.
   std::string agent;
   std::string isolation;
   std::string report_dir;
@@ -33,7 +33,8 @@ struct Facts {
   std::string pool = {};   // It waits in this one to be taken, and ends with it.
 };
 
-// kUsage: letters, digits, '.', '_' and '-', the first a letter or digit, at most kNameBytesMax.
+// Fails with kUsage unless `name` has letters, digits, '.', '_' and '-' only, the first a letter or
+// digit, and at most kNameBytesMax.
 Status CheckName(const std::string& name);
 
 // A sandbox's directory while it is made, and of its processes while they live.
@@ -51,9 +52,10 @@ class Place {
   // sandboxes left.
   static Result<Place> Open();
 
-  // A new sandbox's directory, locked. An empty name: one is made up. kUsage: the name is taken.
+  // Makes a new sandbox's directory, locked. Makes up a name if it is empty. Fails with kUsage if
+  // the name is taken.
   Result<Entry> Make(std::string name);
-  // kNotFound: no sandbox has that name.
+  // Fails with kNotFound if no sandbox has that name.
   Result<Fd> Connect(const std::string& name) const;
   // Returns the facts of all sandboxes, by name.
   std::vector<Facts> List() const;

@@ -21,7 +21,7 @@ inline constexpr char kPoolBackend[] = "pool";
 // are left. The pool ends after `ttl_s`; one that waits for half of that is replaced.
 Result<Facts> CreatePool(const CreateRequest& request, int64_t size);
 // Takes a sandbox out of the pool: it is an ordinary one from then on. If none is ready, waits
-// until one is. kUsage: `pool` names a sandbox.
+// until one is. Fails with kUsage if `pool` names a sandbox.
 Result<Facts> TakeFromPool(const Place& place, const std::string& pool);
 // Ends the pool and the sandboxes that were not taken.
 Status DeletePool(const Place& place, const std::string& pool);

@@ -67,12 +67,12 @@ struct FileChange {
 
 struct CommandResult {
   std::string reason;  // "exit", "signal", "timeout", "oom", "output", "cancelled", "infra".
-  int32_t status = 0;  // As a shell has it.
+  int32_t status = 0;  // The status as a shell has it.
   bool shell_lost =
-      false;  // The next command has a new shell, with the state from before this one.
+      false;  // True if the next command has a new shell, with the state from before this one.
   int64_t wall_ms = 0;
-  int64_t cpu_ms = -1;             // Of everything in the sandbox meanwhile; -1: not counted.
-  int64_t memory_peak_bytes = -1;  // Of the sandbox so far; -1: not counted.
+  int64_t cpu_ms = -1;  // Processor time of everything in the sandbox meanwhile; -1 if not counted.
+  int64_t memory_peak_bytes = -1;  // The peak of the sandbox so far; -1 if not counted.
   int64_t truncated_stdout = 0;
   int64_t truncated_stderr = 0;
   std::string cwd;
@@ -111,7 +111,7 @@ struct TransferRequest {
 
 // The facts that a snapshot has besides its layer, and that a restore is given of it.
 struct SnapshotFacts {
-  std::string checkout;  // Where it lay.
+  std::string checkout;  // The place where it lay.
   std::string shell;     // "bash" or "sh".
   std::string cwd;
   std::vector<std::string> environment;  // "NAME=value": what the run gave its agent.
@@ -124,7 +124,7 @@ struct SnapshotFacts {
 
 struct RestoreRequest {
   SnapshotFacts facts;
-  std::string diff_id;  // Of the layer, unpacked.
+  std::string diff_id;  // The digest of the layer, unpacked.
 };
 
 struct DeleteRequest {

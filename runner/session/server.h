@@ -26,7 +26,7 @@ struct ServerConfig {
   int listener = -1;  // Borrowed.
   Fd ready;           // Written to when the first command could run; its reader waits.
   std::chrono::milliseconds command_timeout{0};
-  int64_t output_bytes = 0;  // Of one command.
+  int64_t output_bytes = 0;  // The bytes of one command's output.
   Deadline expires = Deadline::Never();
   Fd keeper;  // A pidfd of the process that keeps the sandbox's name: its end ends the sandbox.
 };
@@ -53,7 +53,7 @@ class Server final : public run::Companion {
 
   // It ended to begin anew.
   bool reset() const { return reset_; }
-  // Not valid once a command could be run.
+  // Returns the descriptor, not valid once a command could be run.
   Fd TakeReady() { return std::move(config_.ready); }
   // Tells every client that is left how it ended.
   void Conclude(const EndReport& report, const std::string& why);
@@ -91,7 +91,7 @@ class Server final : public run::Companion {
     MessageKind kind;
     Helper helper;
     RestoreRequest restore;
-    std::string state;  // Of the shell, to be restored.
+    std::string state;  // The state of the shell, to be restored.
     TerminalRequest terminal;
     Deadline ends;  // A client that neither goes on nor away keeps the others waiting until then.
   };
@@ -118,7 +118,7 @@ class Server final : public run::Companion {
     int64_t truncated_output = 0;
     int64_t truncated_error = 0;
     std::optional<ScriptEnd> end;
-    std::optional<int> killed_generation;  // Of the shell that was killed with it.
+    std::optional<int> killed_generation;  // The generation of the shell that was killed with it.
   };
 
   Status LookAtSandbox();

@@ -25,8 +25,8 @@ std::vector<std::string> KeeperArguments(const std::string& key);
 
 // The end of one script, as its shell reports it.
 struct ScriptEnd {
-  int status = 0;     // As `$?`: 128 + N after signal N.
-  bool lost = false;  // The shell ended with it: a new one has the state from before.
+  int status = 0;     // The status as in `$?`: 128 + N after signal N.
+  bool lost = false;  // True if the shell ended with it; a new one has the state from before.
 };
 
 class Shell {
@@ -67,13 +67,13 @@ class Shell {
   std::string kind_;
   std::string cwd_;
   std::string state_;
-  std::string restored_kind_;  // Of the shell that state_ is of; empty: of this one.
-  std::string nonce_;          // Of the script that runs,
+  std::string restored_kind_;  // The kind of the shell that state_ is of; empty for this one.
+  std::string nonce_;          // The nonce of the script that runs,
   std::string script_;         // and that script, until its shell has begun it.
   bool begun_ = false;
-  bool awaits_shell_ = true;  // None was announced, or the last one has ended.
-  bool begins_ = false;       // One was announced just now.
-  std::string starting_;      // Of the shell that is being started.
+  bool awaits_shell_ = true;  // True if none was announced, or the last one has ended.
+  bool begins_ = false;       // True if one was announced just now.
+  std::string starting_;      // The nonce of the shell that is being started.
   bool ready_ = false;
   int generation_ = 0;
   int last_status_ = 0;

@@ -11,7 +11,7 @@ namespace session {
 
 // A place that the agent may write to, and whose changes stay in a snapshot.
 struct SnapshotPlace {
-  std::string target;  // As the agent sees it; absolute.
+  std::string target;  // The absolute path that the agent sees.
   std::string layer;   // The directory of its changes, in that of the writable layers.
   bool checkout = false;
 };

@@ -23,7 +23,7 @@ namespace session {
 // lives, and it is as it was afterwards.
 class RawTerminal {
  public:
-  // kUsage where they are not.
+  // Fails with kUsage if they are not.
   static Result<RawTerminal> Open();
   RawTerminal(RawTerminal&& other) noexcept;
   RawTerminal& operator=(RawTerminal&&) = delete;
@@ -41,7 +41,8 @@ class RawTerminal {
 // A shell in a sandbox, on a terminal of the sandbox's.
 class TerminalShell {
  public:
-  // kTemporary: another command is running. kUnsupported: terminals cannot be opened in there.
+  // Fails with kTemporary if another command is running, with kUnsupported if terminals cannot be
+  // opened in there.
   static Result<TerminalShell> Start(const Place& place, const std::string& name,
                                      const std::string& term);
 
@@ -51,8 +52,8 @@ class TerminalShell {
     bool replaced = false;                // or a command put another sandbox in place of this one.
   };
   // Carries bytes both ways until something ends. `command` is called for each line that `typed`
-  // takes out; true: the shell's sandbox was replaced. An Error of kIo: the sandbox ended. SIGPIPE
-  // is ignored.
+  // takes out, and returns true if the shell's sandbox was replaced. Fails with kIo if the sandbox
+  // ended. SIGPIPE is ignored.
   Result<End> Carry(TypedLines& typed, const RawTerminal& terminal,
                     const std::function<bool(const std::string& line)>& command);
 

@@ -40,11 +40,11 @@ class TypedLines {
   bool IsCommand(std::string_view text) const;
 
   std::vector<std::string> names_;
-  std::string held_;         // Of a command so far; empty: none.
-  std::string last_;         // The last keys that passed, to know a paste by.
-  std::string answer_;       // Of the terminal itself, so far, where a line begins.
-  bool line_begins_ = true;  // The shell has none of the line yet.
-  bool pasting_ = false;     // Between the marks of a bracketed paste.
+  std::string held_;         // The keys of a command so far; may be empty.
+  std::string last_;         // The last keys that passed, by which a paste is recognised.
+  std::string answer_;       // The answer of the terminal itself so far, where a line begins.
+  bool line_begins_ = true;  // True if the shell has none of the line yet.
+  bool pasting_ = false;     // True between the marks of a bracketed paste.
 };
 
 }  // namespace session

@@ -13,16 +13,17 @@ namespace run {
 
 class AnswerCache {
  public:
-  // In $XDG_CACHE_HOME/agentic-ci/registries, or else ~/.cache/agentic-ci/registries. A place that
-  // cannot be made, or that others may write to, is not used: then nothing is found or kept.
+  // Opens the cache in $XDG_CACHE_HOME/agentic-ci/registries, or else
+  // ~/.cache/agentic-ci/registries. A place that cannot be made, or that others may write to, is
+  // not used: then nothing is found or kept.
   static AnswerCache Open();
-  // In `directory`, whose parents are made.
+  // Opens it in `directory`, whose parents are made.
   static AnswerCache OpenIn(const std::string& directory);
 
   // The answer to `question` when it was kept within a day, by this user, while `state` was the
   // same: all that the answer depends on.
   std::optional<std::string> Find(std::string_view question, std::string_view state) const;
-  // In place of an earlier answer. Best effort; whichever of several at a time comes last stays.
+  // Keeps `answer` in place of an earlier one. Best effort; of several at a time the last stays.
   void Keep(std::string_view question, std::string_view state, const std::string& answer) const;
 
  private:

@@ -60,8 +60,8 @@ struct RegistrySources {
 // A tool or lock file that names more of one ecosystem is not taken seriously.
 inline constexpr size_t kRegistriesMax = 64;
 
-// In the order found, each once, the search ending behind kRegistriesMax. Loopback and bare
-// addresses are left out.
+// Returns the registries in the order found, each once; the search ends behind kRegistriesMax.
+// Leaves out loopback and bare addresses.
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
 
 // A policy "ecosystem_NAME" that lets the agent read from the registries. None without registries.

@@ -16,15 +16,15 @@ struct PackageRequest {
   const agent::Package& package;  // With its lock file's text.
   std::string store;              // A directory; made where it is not there.
   std::string isolation;          // The run's tier, which is the installation's too.
-  std::string ca_file;            // As in Request.
+  std::string ca_file;            // The CA file, as in Request.
 };
 
 // The packages of root, or of this user: $AGENTIC_CI_STORE/packages, or else a cache directory.
 std::string DefaultPackages();
 
-// The directory of the package's programs, after its installation where that is not there yet.
-// kNotFound: npm is not installed on this host. kTemporary: it did not end in time. kSetup: npm
-// failed, with the last of what it said.
+// Returns the directory of the package's programs, and installs the package first if it is not
+// there yet. Fails with kNotFound if npm is not installed on this host, with kTemporary if it did
+// not end in time, with kSetup and the end of npm's output if npm failed.
 Result<std::string> ProvidePackage(const PackageRequest& request, Deadline deadline);
 
 }  // namespace run

@@ -10,11 +10,11 @@
 
 namespace run {
 
-// For a tier that cannot lay anything over the host's repository: the files of a `.git` directory
-// that takes the place of the checkout's `.git` file, relative to the checkout. It has the
-// references, index and configuration (without credentials) of the repository, and borrows its
-// objects. What belongs to other worktrees, and operations in progress such as a merge, are not in
-// it. Fails where a file cannot be read or is larger than any that is seen in practice.
+// Returns, for a tier that cannot lay anything over the host's repository, the files of a `.git`
+// directory that takes the place of the checkout's `.git` file, relative to the checkout. It has
+// the references, index and configuration (without credentials) of the repository, and borrows its
+// objects. Leaves out what belongs to other worktrees, and operations in progress such as a merge.
+// Fails if a file cannot be read or is larger than any that is seen in practice.
 Result<std::vector<sandbox::WorkspaceFile>> CopyGitDirectory(const GitFiles& git);
 
 }  // namespace run

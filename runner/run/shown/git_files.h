@@ -14,7 +14,7 @@ struct GitFiles {
   // of its submodules and worktrees, without the credentials that checkout steps leave there.
   std::vector<sandbox::WorkspaceFile> in_checkout;  // Relative to the checkout.
   std::vector<sandbox::WorkspaceFile> outside;      // Absolute paths in `layers`, `directories`.
-  // The parts of the repository that lie outside the checkout. What git writes to where `.git` is a
+  // The parts of the repository that lie outside the checkout. Git writes to them if `.git` is a
   // file, as in a linked worktree: the directory shared by all worktrees, first, and the one that
   // the file names, unless it is in the other.
   std::vector<std::string> layers;
@@ -27,7 +27,7 @@ struct GitFiles {
   std::vector<std::string> included;
   std::vector<std::string> included_outside;
   std::string own;     // The checkout's git directory, with its HEAD; empty: there is none.
-  std::string common;  // Where its branches are: the same, except in a linked worktree.
+  std::string common;  // The directory of its branches: the same, except in a linked worktree.
 };
 
 // Reads no more than pointers and configuration. A `.git` file names a host directory that is then

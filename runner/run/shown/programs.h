@@ -18,17 +18,20 @@ struct ProgramSearch {
   std::string started;       // The command's path as it was found, absolute; empty: not known.
   bool known_agent = false;  // It may need what stands beside it.
   std::string checkout;      // Canonical. What lies in it is visible, and trusted with nothing.
-  std::vector<std::string> shown;        // What the policy shows: nothing is to be done for it.
-  std::vector<std::string> secrets;      // Paths of the host that must never be seen.
-  std::vector<std::string> tool_caches;  // Where the CI keeps tools, open to all users or not.
-  std::string rustup_home;               // The caller's variable, or empty.
+  // The paths that the policy shows: nothing is to be done for them.
+  std::vector<std::string> shown;
+  std::vector<std::string> secrets;  // Paths of the host that must never be seen.
+  // The places where the CI keeps tools, open to all users or not.
+  std::vector<std::string> tool_caches;
+  std::string rustup_home;  // The caller's variable, or empty.
 };
 
 struct Programs {
   std::string search_path;         // PATH inside: the caller's places that are visible there.
   std::vector<std::string> shown;  // Files, directories and links to show; in order, each once.
-  std::vector<std::pair<std::string, std::string>> variables;  // What finds an installation.
-  std::vector<std::string> notes;  // Places of PATH that are left out, and why.
+  // The variables by which an installation is found.
+  std::vector<std::pair<std::string, std::string>> variables;
+  std::vector<std::string> notes;  // Says which places of PATH are left out, and why.
 };
 
 // Never shows a home, what holds one or the checkout, a top-level directory, credentials, or, for

@@ -27,12 +27,13 @@ struct Config {
   double max_cost_usd = 0;
   int64_t max_requests = 0;
   int64_t requests_per_minute = 0;
-  std::vector<std::string> models;              // The only ones that may be asked; empty: any.
-  gateway::PriceList prices;                    // Before the built-in ones.
-  std::vector<std::string> ecosystems;          // Whose package registries are opened, read-only.
-  image::TrustPolicy trust;                     // Who signs images.
+  std::vector<std::string> models;  // The only ones that may be asked; empty: any.
+  gateway::PriceList prices;        // Before the built-in ones.
+  // Ecosystems whose package registries are opened, read-only.
+  std::vector<std::string> ecosystems;
+  image::TrustPolicy trust;                     // The signers of images.
   std::vector<std::string> mirrors;             // image::SourceOptions::mirrors.
-  Gates gates;                                  // What a patch may contain.
+  Gates gates;                                  // The rules on what a patch may contain.
   std::vector<std::string> bots;                // Applications that may start runs: JudgeActors().
   std::vector<std::string> require;             // Names of sandbox::Control that must be enforced.
   std::vector<agent::AgentDescription> agents;  // Beside those that are built in.

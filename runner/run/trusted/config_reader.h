@@ -29,7 +29,7 @@ struct ConfigChecks {
 
 // The origin of a configuration and of the files that it names.
 struct ConfigSource {
-  std::string file;       // As messages show it.
+  std::string file;       // The file's name, as messages show it.
   image::TrustFile read;  // Gives the files it names: keys, a trusted root, prompts.
   ConfigChecks checks = {};
 };

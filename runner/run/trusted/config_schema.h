@@ -5,9 +5,9 @@
 
 namespace run {
 
-// A JSON Schema (2020-12) of `.agentic-ci/config.yml`, for editors: keys, types and choices. What
-// it cannot say (durations, prompts' variables, patterns), ParseConfig() checks. Ends with a
-// newline.
+// Renders a JSON Schema (2020-12) of `.agentic-ci/config.yml`, for editors: keys, types and
+// choices. ParseConfig() checks what it cannot express: durations, prompts' variables, patterns.
+// Ends with a newline.
 std::string RenderConfigSchema();
 
 }  // namespace run

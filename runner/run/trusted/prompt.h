@@ -27,9 +27,10 @@ std::span<const PromptVariable> PromptVariables();
 // Parsed: texts and variables in turn.
 class PromptTemplate {
  public:
-  // Parses `text`. kInvalid, with the place, for a variable that does not exist, for "{{" without
-  // "}}", and for more than kPromptBytesMax bytes. "\{{" is a literal "{{". `at`: where the text
-  // begins in `file`; `exact`: whether its lines and columns are those of the file from there on.
+  // Parses `text`. Fails with kInvalid, and the place, for a variable that does not exist, for "{{"
+  // without "}}", and for more than kPromptBytesMax bytes. "\{{" is a literal "{{". `at` is where
+  // the text begins in `file`, `exact` whether its lines and columns are those of the file from
+  // there on.
   static Result<PromptTemplate> Parse(std::string_view text, const std::string& file,
                                       codec::Position at, bool exact);
 

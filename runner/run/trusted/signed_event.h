@@ -19,9 +19,9 @@ struct SignatureTerms {
   std::string proxy;      // Empty: none.
 };
 
-// Verifies the ID token of a GitLab job, if there is one, and takes what it says into `event`:
-// whether there is one. Everything else is not signed. kSetup: the token does not verify, or
-// contradicts the variables; kTemporary: the issuer did not answer.
+// Verifies the ID token of a GitLab job, if there is one, and takes what it says into `event`.
+// Returns whether there is one. Everything else is not signed. Fails with kSetup if the token does
+// not verify, or contradicts the variables, with kTemporary if the issuer did not answer.
 Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const SignatureTerms& terms,
                          forge::Event* event, Deadline deadline);
 

@@ -38,16 +38,16 @@ struct TaskWhen {
   std::vector<TaskEvent> events;
   std::vector<std::string> labels;
   std::vector<std::string>
-      commands;  // What the first line of a new comment begins with: "/review".
+      commands;  // The beginnings of the first line of a new comment: "/review".
   std::vector<change::PathRule> paths;
 };
 
 // `checks`: what must succeed over the agent's patch (run/checks.h).
 struct TaskChecks {
   std::vector<std::string> scripts;   // `run`: each for a shell of its own.
-  std::string policy_file;            // Of the same commit; empty: the run's policy.
+  std::string policy_file;            // A file of the same commit; if empty, the run's policy.
   std::string policy;                 // Its text.
-  std::optional<TaskOption> timeout;  // Of each script; nothing: the run's.
+  std::optional<TaskOption> timeout;  // The time for each script; if nullopt, the run's.
 };
 
 struct Task {
@@ -56,15 +56,16 @@ struct Task {
   std::vector<TaskOption> options;
   std::vector<std::string> command;
   std::optional<PromptTemplate> prompt;
-  std::string prompt_file;        // Where it comes from; empty: from the configuration itself.
-  codec::Position prompt_at;      // Of either key.
-  Gates gates;                    // `paths` beside the configuration's; limits before them.
-  std::vector<std::string> post;  // Of forge::kPostedParts; or "none" alone.
+  std::string prompt_file;        // The file it comes from; if empty, the configuration itself.
+  codec::Position prompt_at;      // The place of either key.
+  Gates gates;                    // Its paths add to the configuration's, its limits precede.
+  std::vector<std::string> post;  // Parts of forge::kPostedParts, or "none" alone.
   std::optional<TaskChecks> checks;
-  std::optional<TaskWhen> when;  // Nothing: only by name.
+  std::optional<TaskWhen> when;  // If nullopt, it runs only by name.
 };
 
-// The value of `tasks`. kInvalid when it is not a mapping; what else is not understood is kept.
+// The value of `tasks`. Fails with kInvalid if it is not a mapping; keeps everything else that is
+// not understood.
 Result<std::vector<Task>> ParseTasks(const codec::YamlNode& node, ConfigReader* reader);
 
 // The event, as far as `when` is concerned.

@@ -13,7 +13,7 @@ namespace run {
 struct Trust {
   bool trusted = false;
   std::string reason;     // One line.
-  std::string hint = {};  // What would make it trusted, where that can be typed.
+  std::string hint = {};  // The command that would make it trusted, if there is one.
 };
 
 // Code that is not known to come from the repository itself is untrusted: its run gets no secrets,

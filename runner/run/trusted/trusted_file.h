@@ -17,29 +17,31 @@ inline constexpr char kWorktree[] = "worktree";
 // The commit that a run believes: the pull request has no say in it.
 struct TrustedRef {
   std::string ref;
-  bool assumed = false;    // HEAD, since this is not CI and no other ref was given.
-  std::string fetch = {};  // What to type where the checkout lacks it; empty: as for any ref.
+  bool assumed = false;  // HEAD, since this is not CI and no other ref was given.
+  // The command to type if the checkout lacks it; if empty, as for any ref.
+  std::string fetch = {};
 };
 
 struct TrustedFile {
-  std::optional<std::string> text;  // Nothing: there is no such file.
+  std::optional<std::string> text;  // nullopt if there is no such file.
   std::string commit;               // Empty for the working tree.
-  // The ref was assumed, and the working tree has another text, which was not read.
+  // True if the ref was assumed, and the working tree has another text, which was not read.
   bool worktree_differs = false;
 };
 
-// The file `path`, from the repository's top, at `ref`. `repository` may be null: `checkout` is
-// then a directory without git, which has no file but those of the working tree. A file that should
-// be readable and is not is an error, never a missing file: kNotFound for a ref or an object that
-// does not exist, kInvalid for a file over `bytes_max`.
+// Reads the file `path`, from the repository's top, at `ref`. `repository` may be null: `checkout`
+// is then a directory without git, which has no file but those of the working tree. A file that
+// should be readable and is not is an error, never a missing file. Fails with kNotFound for a ref
+// or an object that does not exist, with kInvalid for a file over `bytes_max`.
 Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max);
 
-// For a file that is missing, `path` (.agentic-ci/NAME.yml): kInvalid where another one was
-// probably meant for it, so that no misspelt file is silently replaced by what is built in:
-// NAME.yaml, name.YML, one of `other_names` likewise, .Agentic-CI/, .agentic-ci.yml. Only letters
-// and digits count, in either case. Otherwise as ReadTrustedFile().
+// Checks, for a file `path` (.agentic-ci/NAME.yml) that is missing, whether another one was
+// probably meant, so that no misspelt file is silently replaced by what is built in; fails with
+// kInvalid then. Such files are NAME.yaml, name.YML, one of `other_names` likewise, .Agentic-CI/,
+// .agentic-ci.yml: only letters and digits count, in either case. Otherwise fails as
+// ReadTrustedFile() does.
 Status CheckSpelling(const change::Repository* repository, const std::string& checkout,
                      const TrustedRef& ref, const std::string& path,
                      const std::vector<std::string>& other_names);

@@ -30,8 +30,8 @@ struct Connect {
   // The address, in that thread's memory.
   uint64_t address = 0;
   uint32_t address_size = 0;
-  // By a broker: the socket that will be connected, and where the caller wants it to lead. What its
-  // memory says later does not matter.
+  // Set by a broker: the socket that will be connected, and where the caller wants it to lead.
+  // Later contents of its memory do not matter.
   uint64_t inode = 0;
   Target target = {};
 };
@@ -65,8 +65,8 @@ class ConnectWatch {
   bool Continue(const Connect& connect);
 
   // Returns the call's destination if the call is of TCP and the gateway would capture it
-  // (nf_tables.h): not to loopback or the proxy. What was read of its thread before this is that
-  // thread's then. Returns nullopt in every doubt, too.
+  // (nf_tables.h): not to loopback or the proxy. If it succeeds, what was read of its thread before
+  // this was that thread's. Returns nullopt in every doubt, too.
   std::optional<Target> ReadCapturedTarget(const Connect& connect) const;
   // Fails the call with ECONNREFUSED, if its caller still waits.
   void Refuse(const Connect& connect) const;

@@ -14,7 +14,7 @@ namespace sandbox {
 // Writes down every program that the agent, and whatever it starts, executes. Used by the sandbox's
 // first process, with ptrace(2): the kernel stops a process when the arguments of its new program
 // lie in its memory and nothing of that program has run. So nothing in the sandbox writes an entry,
-// changes one or leaves one out. Where the first process ends, all that it follows is killed.
+// changes one or leaves one out. When the first process ends, all that it follows is killed.
 class ProgramRecord {
  public:
   // Lines of JSON are appended to `file`, as report/event_lines.h reads them. Not valid: nothing
@@ -23,8 +23,8 @@ class ProgramRecord {
 
   bool wanted() const { return file_.valid(); }
   // Follows the calling process's child `pid`, which waits before its execve(2), with the same user
-  // as this process or one that it may look into. Where that fails, the file stays empty: the
-  // record is not kept, and the agent runs.
+  // as this process or one that it may look into. If that fails, the file stays empty: the record
+  // is not kept, and the agent runs.
   void Follow(pid_t pid);
   // Returns whether `status`, of waitpid(2), reports a stop of `pid`; the stop was then recorded,
   // and `pid` goes on.

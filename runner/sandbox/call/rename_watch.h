@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rename(2) in the sandbox waits until its directory is one that the kernel renames
-// (directory_lift.h), and then goes on: it stays the kernel's call, with the caller's rights. What
-// cannot be prepared goes on as well, and fails as it would have.
+// (directory_lift.h), and then goes on: it stays the kernel's call, with the caller's rights. A
+// call that cannot be prepared goes on as well, and fails as it would have.
 #pragma once
 
 #include <sys/types.h>

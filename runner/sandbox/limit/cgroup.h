@@ -45,11 +45,11 @@ class Cgroup {
   // The `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2, where
   // only whole processes move.
   Result<std::vector<Fd>> OpenTasks(const std::vector<std::string>& controllers) const;
-  // Puts a process into the group of v2, one for all controllers. Of v1 the process itself has
-  // joined.
+  // Puts a process into the group of v2, one for all controllers. The groups of v1 the process
+  // itself has joined.
   Status Attach(pid_t pid) const;
 
-  // Counters of the kernel; nothing where the controller is not ours.
+  // Returns counters of the kernel; nullopt if the controller is not this sandbox's.
   std::optional<int64_t> OutOfMemoryKills() const;
   std::optional<int64_t> RefusedForks() const;
   std::optional<int64_t> MemoryPeakBytes() const;

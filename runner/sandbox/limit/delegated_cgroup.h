@@ -13,8 +13,8 @@ namespace sandbox {
 // group meanwhile. Destroying it undoes all of that.
 class DelegatedCgroup {
  public:
-  // Nothing, and why in `why_not`, where there is none or where others' processes are in it too:
-  // those are not ours to move.
+  // Returns nullopt, and the reason in `why_not`, if there is none or if others' processes are in
+  // it too, which this program must not move.
   static std::optional<DelegatedCgroup> Take(std::string* why_not);
 
   DelegatedCgroup(DelegatedCgroup&& other) noexcept;

@@ -7,17 +7,17 @@
 
 namespace sandbox {
 
-// The processes that `process` and its children have started, those that ended and were not waited
-// for among them. What is orphaned comes back to the nearest process above that is a subreaper,
-// prctl(2): of that, these are all there are.
+// Returns the processes that `process` and its children have started, those that ended and were not
+// waited for among them. Orphans come back to the nearest process above that is a subreaper,
+// prctl(2), so for that process these are all.
 std::vector<pid_t> Descendants(pid_t process);
 
 // Kills them, and what they start meanwhile; waits for what is the caller's own child, up to some
 // seconds. `spared` are left alive.
 void KillDescendants(const std::vector<pid_t>& spared);
 
-// For root: kills all processes of `user`, an id that only this agent has. kill(-1) is one step for
-// the kernel: nothing is forked in between. Returns when the signals are sent.
+// Kills all processes of `user`, an id that only this agent has; for root alone. kill(-1) is one
+// step for the kernel: nothing is forked in between. Returns when the signals are sent.
 void KillUser(uid_t user);
 
 }  // namespace sandbox

@@ -19,8 +19,8 @@ class DiskWatch {
   DiskWatch(Fd directory, int64_t bytes_max);
 
   bool valid() const { return directory_.valid(); }
-  // `processes` as OpenProcesses() gives it, or -1 once there are none: files that were deleted and
-  // are still open count too. What was full once stays so.
+  // Measures the disk. `processes` is as OpenProcesses() gives it, or -1 once there are none: files
+  // that were deleted and are still open count too. Once full, a disk is reported full for good.
   DiskUsage Measure(int processes);
 
  private:

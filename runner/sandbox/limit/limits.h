@@ -11,9 +11,9 @@ struct SandboxLimits {
   double cpus = 0;  // 0: all.
   int64_t pids = 0;
   int64_t disk_bytes = 0;
-  int64_t cpu_s = 0;       // Of processor time, all processes together.
-  int64_t open_files = 0;  // Of each process.
-  int64_t file_bytes = 0;  // Of each file.
+  int64_t cpu_s = 0;       // Seconds of processor time, all processes together.
+  int64_t open_files = 0;  // The open files of each process.
+  int64_t file_bytes = 0;  // The bytes of each file.
 };
 
 }  // namespace sandbox

@@ -24,7 +24,7 @@ Result<Fd> OpenRootOf(pid_t init);
 Result<Fd> OpenProcesses(pid_t init);
 
 struct ProcessUsage {
-  int64_t own_bytes = 0;     // Of each alone: memory, page tables, kernel stacks.
+  int64_t own_bytes = 0;     // The bytes of each alone: memory, page tables, kernel stacks.
   int64_t shared_bytes = 0;  // Shared memory, as often as processes have it mapped.
   int64_t tasks = 0;         // Processes and threads.
 };
@@ -54,7 +54,7 @@ class SocketMeter {
   explicit SocketMeter(Fd netlink, std::optional<uid_t> user = std::nullopt)
       : netlink_(std::move(netlink)), user_(user) {}
 
-  // In bytes, without the user's sockets with the inodes `without`.
+  // Returns bytes, without the user's sockets with the inodes `without`.
   int64_t Measure(const std::set<uint64_t>& without = {});
 
  private:
@@ -72,9 +72,9 @@ class SocketMeter {
 uint64_t InodesOf(int64_t disk_bytes);
 
 struct DiskUsage {
-  int64_t bytes = 0;        // Of content.
-  int64_t inode_bytes = 0;  // What the kernel keeps of the files themselves.
-  bool full = false;        // No block or no inode is left, so something did not fit.
+  int64_t bytes = 0;        // The bytes of content.
+  int64_t inode_bytes = 0;  // The bytes that the kernel keeps for the files themselves.
+  bool full = false;        // True if no block or no inode is left, so something did not fit.
 };
 // Measures the file system that `directory` is on.
 DiskUsage MeasureDisk(int directory);

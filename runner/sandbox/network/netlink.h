@@ -42,7 +42,7 @@ class NetlinkBatch {
   void SetLength(size_t at, size_t length_bytes);
 
   std::string bytes_;
-  size_t message_ = 0;  // Where the last message begins.
+  size_t message_ = 0;  // The place where the last message begins.
   uint32_t sequence_ = 0;
 };
 

@@ -21,15 +21,15 @@ inline constexpr char kOwnAddress6[] = "fd0a:c800::1";
 
 struct Network {
   std::vector<Door> doors;
-  // Empty: every connection is captured. Otherwise why only those to certain ports are; all others
-  // fail at once, unrecorded.
+  // Empty if every connection is captured. Otherwise the reason why only those to certain ports
+  // are; all others fail at once, unrecorded.
   std::string waiver;
 };
 
 // Prepares the calling process's own, empty network namespace: loopback up, `proxy_address` (IPv4,
-// dotted) on it, every other address local too, so that each attempt to leave arrives at one of our
-// sockets or fails at once. Where the kernel cannot hand over connections to every port, those to
-// `ports` are. IPv6 is left out where the host has it switched off.
+// dotted) on it, every other address local too, so that each attempt to leave arrives at one of
+// this program's sockets or fails at once. If the kernel cannot hand over connections to every
+// port, it hands over those to `ports`. IPv6 is left out if the host has it switched off.
 Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_port,
                                const std::vector<uint16_t>& ports);
 

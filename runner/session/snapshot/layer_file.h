@@ -15,7 +15,7 @@ namespace session {
 // A layer that is being packed into a file without a name.
 class LayerFile {
  public:
-  // In `directory`, borrowed. It has no name before Publish().
+  // Opens a file in `directory`, borrowed. It has no name before Publish().
   static Result<LayerFile> Open(int directory);
   LayerFile(LayerFile&&) noexcept;
   LayerFile& operator=(LayerFile&&) = delete;

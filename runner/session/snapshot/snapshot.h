@@ -18,7 +18,7 @@ namespace session {
 std::string DefaultSnapshots();
 
 struct WrittenSnapshot {
-  std::string digest;  // Of its manifest.
+  std::string digest;  // The digest of its manifest.
   int64_t packed_bytes = 0;
   SnapshotFacts facts;
 };
@@ -39,9 +39,10 @@ struct FoundSnapshot {
   std::unique_ptr<image::Source> source;
 };
 
-// `reference`: a tag or digest of DefaultSnapshots(), or oci:DIRECTORY[:tag][@digest]. With
-// `key_file`, a PEM public key, the manifest must be signed by it (kRefused). kNotFound: there is
-// no such snapshot; kInvalid: another image, or none at all.
+// Finds a snapshot by `reference`: a tag or digest of DefaultSnapshots(), or
+// oci:DIRECTORY[:tag][@digest]. With `key_file`, a PEM public key, the manifest must be signed by
+// it (kRefused). Fails with kNotFound if there is no such snapshot, with kInvalid if it is another
+// image, or none at all.
 Result<FoundSnapshot> FindSnapshot(const std::string& reference, const std::string& key_file);
 
 // Restores it in the sandbox, its layer verified on the way.

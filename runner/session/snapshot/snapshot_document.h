@@ -13,9 +13,10 @@ namespace session {
 
 inline constexpr char kSnapshotLayerType[] = "application/vnd.oci.image.layer.v1.tar+zstd";
 
-// kInvalid: the shell's state is too large for one.
+// Fails with kInvalid if the shell's state is too large for one.
 Result<std::string> RenderSnapshotConfig(const TakenSnapshot& snapshot, const std::string& diff_id);
-// The facts but for the counts, the diff_id and the shell's state. kInvalid: of another image.
+// The facts but for the counts, the diff_id and the shell's state. Parsing fails with kInvalid for
+// another image.
 struct SnapshotConfig {
   RestoreRequest request;
   std::string state;
@@ -28,8 +29,8 @@ struct DocumentOf {
 };
 std::string RenderSnapshotManifest(const DocumentOf& config, const DocumentOf& layer);
 
-// `index` (empty: a new one) with `manifest` in it, as `tag` where that is not empty and nothing
-// else from then on. kInvalid: it is not an index.
+// Returns `index` (a new one if empty) with `manifest` in it, as `tag` if that is not empty; no
+// other manifest keeps that tag. Fails with kInvalid if `index` is not an index.
 Result<std::string> AddToIndex(std::string_view index, const DocumentOf& manifest,
                                const std::string& tag);
 

@@ -20,8 +20,8 @@ struct Landing {
 // directory; its links are followed in there.
 Result<Landing> FindLanding(int root, const std::string& path, const std::string& name);
 
-// The file or directory at `path`, open for reading; the named path itself may be a link. kInvalid:
-// something else stands there.
+// Opens the file or directory at `path` for reading; the named path itself may be a link. Fails
+// with kInvalid if something else stands there.
 Result<Fd> OpenSource(int root, const std::string& path);
 
 }  // namespace session

@@ -18,7 +18,7 @@ namespace session {
 class StreamReader {
  public:
   explicit StreamReader(int fd);
-  // Until the next call; empty at the end.
+  // Returns the next bytes, valid until the next call; empty at the end.
   Result<std::string_view> Next();
 
  private:
@@ -26,7 +26,7 @@ class StreamReader {
   std::string buffer_;
 };
 
-// To a borrowed descriptor.
+// Returns a writer to a borrowed descriptor.
 TarWriter WriterTo(int fd, int owner);
 
 // Send and receive an archive of its own, under a name that means nothing.

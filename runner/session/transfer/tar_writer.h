@@ -35,8 +35,8 @@ class TarWriter {
   Output output_;
   int owner_;
   std::string buffer_;
-  int64_t size_ = 0;  // Of the entry's content,
-  int64_t left_ = 0;  // and how much of it is still to come.
+  int64_t size_ = 0;  // The size of the entry's content,
+  int64_t left_ = 0;  // and the part of it that is still to come.
 };
 
 }  // namespace session

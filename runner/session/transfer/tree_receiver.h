@@ -40,14 +40,14 @@ class TreeReceiver {
     kFiles,  // What is there is replaced, files by files; directories are merged.
     kLayer,  // A layer over what is there: whiteouts remove, and anything replaces anything.
   };
-  // Nothing: the archive must not hold that path.
+  // Returns nullopt if the archive must not hold that path.
   using Route = std::function<std::optional<Spot>(const std::string& path)>;
 
   TreeReceiver(Kind kind, ReceiveLimits limits, Route route)
       : kind_(kind), limits_(limits), route_(std::move(route)) {}
 
-  // All of it, in a process with one thread. kInvalid: the archive is not to be trusted, or larger
-  // than the limits. What was written before an error stays.
+  // Receives the whole archive, in a process with one thread. Fails with kInvalid if the archive is
+  // not to be trusted, or larger than the limits. Files that were written before an error stay.
   Status Receive(image::TarReader& tar);
 
   const Received& received() const { return received_; }

@@ -23,8 +23,8 @@ struct Sent {
   std::string first_left_out;
 };
 
-// Sends files and directories as they are found, following no link. What changes meanwhile is sent
-// as it was read: a file that becomes shorter is filled up with zeros.
+// Sends files and directories as they are found, following no link. Files that change meanwhile are
+// sent as they were read: a file that becomes shorter is filled up with zeros.
 class TreeSender {
  public:
   enum class Kind {

@@ -32,12 +32,13 @@ class Message {
   const std::string& where() const { return where_; }
   bool Has(std::string_view name) const;
 
-  // Each fails with kParse for another type. An absent or empty one fails with kMissing...
+  // Each fails with kParse for another type. For an absent or empty member these three fail with
+  // kMissingField.
   Checked<std::string> Text(std::string_view name) const;
   Checked<std::string> Bytes(std::string_view name) const;  // Also kBadBase64.
   Checked<Message> Child(std::string_view name,
                          std::initializer_list<std::string_view> fields) const;
-  // ... or the default, where proto3 leaves defaults out: 0, "", no elements.
+  // These give the default instead, since proto3 leaves defaults out: 0, "", no elements.
   Checked<std::string> OptionalText(std::string_view name) const;
   Checked<int64_t> Integer(std::string_view name) const;  // A number, or one in a string.
   Checked<std::vector<Message>> Children(std::string_view name,
@@ -46,7 +47,7 @@ class Message {
 
  private:
   Message(const codec::Json* json, std::string where) : json_(json), where_(std::move(where)) {}
-  // Nullptr when it is absent or null.
+  // Returns nullptr if it is absent or null.
   const codec::Json* Find(std::string_view name) const;
   std::string Place(std::string_view name) const;
   Rejection Wrong(std::string_view name, std::string_view type) const;
