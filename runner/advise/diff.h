@@ -34,7 +34,7 @@ struct PolicyDifference {
   std::vector<Difference> closes;   // Possible only before it; places are in the old file.
   std::vector<Difference> changes;  // Differs, and is neither; or cannot be compared.
   std::vector<CredentialReach> reaches;
-  std::string live_refusal;  // Why a running sandbox cannot take the change; empty: it can.
+  std::string live_refusal;  // Why a running sandbox cannot take the change; empty if it can.
 
   bool empty() const { return opens.empty() && closes.empty() && changes.empty(); }
 };

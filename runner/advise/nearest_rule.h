@@ -36,7 +36,7 @@ Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted);
 Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route);
 
 // "nearest rule: FILE:LINE:COL allows GET /repos/**", "nearest rule: FILE:LINE:COL allows
-// example.com:443 for /usr/bin/git"; empty when nothing came near.
+// example.com:443 for /usr/bin/git"; empty if nothing came near.
 std::string RenderNearest(const Nearest& nearest, const std::string& file);
 
 // The hint of any refusal: the deny rule that fired ("denied by FILE:LINE:COL: POST /x/**"), or

@@ -13,7 +13,7 @@ namespace advise {
 struct Denial {
   std::string host;
   uint16_t port = 0;
-  std::string method;  // Empty: the connection itself was refused.
+  std::string method;  // Empty if the connection itself was refused.
   std::string path;    // Canonical, or empty.
   std::string binary;
   // The endpoint's protocol, if it judged by more than method and path: "graphql", "json-rpc",
@@ -55,16 +55,16 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
 
 // The one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"), or for
 // what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
-// ...}}]"). Empty where no policy can allow it (loopback, metadata addresses), no rule just it, or
-// the line alone would not (advise/explain.h).
+// ...}}]"). Empty if no policy can allow it (loopback, metadata addresses), no rule just it, or the
+// line alone would not (advise/explain.h).
 std::string SuggestLine(const Denial& denial);
 
 // SuggestLine() for each of `denials`; of those for one host and port all have the line with the
 // widest access among them, so that no two contradict each other.
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
 
-// A complete `network_policies` fragment with comments that would allow exactly these attempts:
-// the content of policy-suggestion.yml. Empty when there is nothing to suggest.
+// A complete `network_policies` fragment with comments that would allow exactly these attempts: the
+// content of policy-suggestion.yml. Empty if there is nothing to suggest.
 std::string SuggestPolicy(const std::vector<Denial>& denials);
 
 }  // namespace advise

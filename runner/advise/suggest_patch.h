@@ -13,8 +13,8 @@
 namespace advise {
 
 struct SuggestedPatch {
-  std::string patch;               // A unified diff for `git apply`; empty: nothing to suggest.
-  std::string text;                // The file with the patch applied.
+  std::string patch;  // A unified diff for `git apply`; empty if there is nothing to suggest.
+  std::string text;   // The file with the patch applied.
   std::vector<std::string> notes;  // Denials left out, and why: one line each.
 };
 

@@ -36,8 +36,8 @@ struct TableReport {
 };
 
 // Runs the table in the file `path`; a policy it names by path is relative to it. Fails with
-// kNotFound for a missing file and kInvalid for one that is not a table; a failing case is not an
-// Error. `model_hosts` for `context: {agent: ...}`.
+// kNotFound for a missing file and with kInvalid for one that is not a table; a failing case is not
+// an Error. `model_hosts` is for `context: {agent: ...}`.
 Result<TableReport> RunPolicyTable(const std::string& path,
                                    const policy::ModelHosts& model_hosts = {});
 

@@ -24,11 +24,11 @@ struct ModelAccess {
   std::vector<std::string> keys;  // Variables, any one of which has the credential; not empty.
   // The base URL without the variable; empty if the agent has its own, or none.
   std::string base_url;
-  std::string base_url_from;       // A variable; empty: none.
+  std::string base_url_from;       // A variable; may be empty.
   std::string base_path;           // Appended to either.
   std::vector<std::string> needs;  // Variables whose values are words of this entry.
   std::string api;
-  std::string model;            // Without `--model`; empty: the agent's own default.
+  std::string model;            // Without `--model`; if empty, the agent's own default.
   bool model_required = false;  // There is no default.
   Pairs environment;
 };
@@ -52,7 +52,7 @@ struct AgentDescription {
 
 // Reads one agent: a file of its own, which says its name, or with `name` the value of that key in
 // a configuration's `agents`, which may be `like` a built-in agent: then its keys replace that
-// one's. kInvalid with "file:line:col: error: what" and a hint.
+// one's. Fails with kInvalid and "file:line:col: error: what" and a hint.
 Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file,
                                     const std::string& name = {});
 
@@ -60,8 +60,8 @@ Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::stri
 Result<std::vector<AgentDescription>> ParseAgents(const codec::YamlNode& node,
                                                   const std::string& file);
 
-// The agent of that name: one of `own`, or one that is built in. kUsage with the nearest name as a
-// hint.
+// The agent of that name: one of `own`, or one that is built in. Fails with kUsage and the nearest
+// name as a hint.
 Result<AgentDescription> FindAgentDescription(std::string_view name,
                                               std::span<const AgentDescription> own = {});
 // The same as a value that may be missing: the agent `command` has no description.

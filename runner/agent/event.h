@@ -23,7 +23,7 @@ inline constexpr int64_t kCountMax = int64_t{1} << 50;  // An agent's figures: s
 // warning of the runtime or a stack trace, is logged as it stands.
 std::optional<codec::Json> ParseEvent(std::string_view line, std::vector<std::string>* entries);
 
-// A count between 0 and kCountMax; 0 when it is missing or something else.
+// A count between 0 and kCountMax; 0 if it is missing or something else.
 int64_t CountAt(const codec::Json& json, std::string_view name);
 // The member when it is an object, or an empty object.
 const codec::Json& ObjectAt(const codec::Json& json, std::string_view name);

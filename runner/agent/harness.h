@@ -14,7 +14,7 @@ namespace agent {
 
 struct AgentRequest {
   std::string prompt = {};  // The task; `command` gets it on standard input too.
-  std::string model = {};   // Empty: the agent's own default.
+  std::string model = {};   // If empty, the agent's own default.
   std::vector<std::string> command =
       {};  // The command line of `command`; for other agents, further arguments.
   // The program as the sandbox sees it; if empty, it is found by PATH.
@@ -37,11 +37,11 @@ struct AgentPlan {
 // Fails with kUsage for a missing task or model, and with kSetup for a missing credential or
 // address.
 Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& request);
-// Plans the start of the agent `command`. kUsage for a missing command.
+// Plans the start of the agent `command`. Fails with kUsage for a missing command.
 Result<AgentPlan> PlanCommand(const AgentRequest& request);
 
 // Returns the access to the agent's model in this run: that of the first of `providers` that has
-// one, or else the first access that has a key among `environment`; null when there is neither.
+// one, or else the first access that has a key among `environment`; null if there is neither.
 // Borrowed.
 const ModelAccess* ChooseAccess(const AgentDescription& agent,
                                 const std::vector<std::string>& providers,

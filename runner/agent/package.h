@@ -13,10 +13,10 @@ struct Package {
   std::string name;      // "@openai/codex".
   std::string version;   // Exact: "1.2.3".
   std::string lockfile;  // Its path in the repository.
-  std::string lock;      // Its text; empty: not read yet.
+  std::string lock;      // Its text; empty if not read yet.
 };
 
-// NAME@VERSION, as npm has it. kInvalid for a range, a tag, an address or a path.
+// NAME@VERSION, as npm has it. Fails with kInvalid for a range, a tag, an address or a path.
 Result<Package> ParsePackage(std::string_view text);
 
 // Checks that `package.lock` is a lock file of npm's (version 2 or 3) for a directory that depends

@@ -29,7 +29,7 @@ struct AgentSummary {
   Tokens tokens;                   // Tokens, side requests included if the agent reports them.
   std::optional<double> cost_usd;  // The cost by the agent's own price table.
   std::string result_text;         // Its last word, at most 64 KiB.
-  int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0: none.
+  int64_t api_error_status = 0;    // HTTP status of the model's refusal; 0 if none.
   std::vector<std::string>
       permission_denials;  // "Write /path": what the agent's own rules refused.
   // An action that a sandbox of the agent's own blocked, as its stream says; the agent may end with

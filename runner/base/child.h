@@ -20,11 +20,13 @@ class Child {
     std::vector<std::string> argv;                                 // argv[0]: a name.
     std::vector<std::pair<std::string, std::string>> environment;  // The whole of it, but PATH.
     std::string directory = "/";
-    int input = -1;  // Borrowed: its standard input; -1: /dev/null.
-    int log = -1;    // Borrowed: where both outputs go; -1: output() and error() have them.
+    int input = -1;  // Its standard input, borrowed; -1 for /dev/null.
+    // The place where both outputs go, borrowed; -1 if output() and error() are to have them.
+    int log = -1;
   };
 
-  // Starts it from `places`. kNotFound when it is not there, kIo when it cannot be started.
+  // Starts it from `places`. Fails with kNotFound if it is not there, with kIo if it cannot be
+  // started.
   static Result<Child> Start(const ProgramPlaces& places, const Command& command);
 
   Child(Child&& other) noexcept

@@ -29,8 +29,8 @@ inline constexpr uint64_t kAllFiles = (1 << 16) - 1;
 inline constexpr uint64_t kBindTcp = 1 << 0;
 inline constexpr uint64_t kConnectTcp = 1 << 1;
 
-// The kernel's ABI; 0 where it has no Landlock. Then `*why`, if asked for, is ENOSYS (it is not
-// built in), EOPNOTSUPP (it is off), or what a container's filter answers.
+// The kernel's ABI; 0 if it has no Landlock. Then `*why`, if asked for, is ENOSYS (it is not built
+// in), EOPNOTSUPP (it is off), or what a container's filter answers.
 int Abi(int* why = nullptr);
 
 // A ruleset that denies every right to files, every signal and abstract socket outside of the

@@ -32,8 +32,8 @@ class Process {
     bool with_errors = true;  // Its standard error is read back too; otherwise it is thrown away.
   };
 
-  // Starts it from `places`, standard output and error into one pipe. kNotFound when it is not
-  // there, kIo when it cannot be started.
+  // Starts it from `places`, standard output and error into one pipe. Fails with kNotFound if it is
+  // not there, with kIo if it cannot be started.
   static Result<Process> Start(const ProgramPlaces& places, const Command& command);
 
   Process(Process&& other) noexcept

@@ -29,7 +29,7 @@ struct [[nodiscard]] Error {
   Code code = Code::kIo;
   std::string what;
   std::string hint = {};
-  int os_error = 0;  // The errno of the system call that failed; 0 where none did.
+  int os_error = 0;  // The errno of the system call that failed; 0 if none did.
 };
 
 // Input that is not what it should be.

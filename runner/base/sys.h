@@ -74,12 +74,12 @@ struct Message {
 Status SendMessage(int socket, std::string_view bytes, int fd_or_minus_one = -1);
 Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline);
 
-// Waits until `fd` is readable (or closed). False when the deadline passed first.
+// Waits until `fd` is readable (or closed). Returns false if the deadline passed first.
 Result<bool> WaitReadable(int fd, Deadline deadline);
 
 // A variable of this process's environment. Only `cli/` and `run/` may base a decision on one.
 std::optional<std::string> Environment(const std::string& name);
-// The same as a Secret, its value overwritten in the environment block; empty when it is not set.
+// The same as a Secret, its value overwritten in the environment block; empty if it is not set.
 Secret EnvironmentSecret(const std::string& name);
 // Overwrites every byte of this process's environment block in place, so that neither a clone's
 // memory nor /proc/PID/environ shows what CI put there. Environment() finds nothing afterwards.

@@ -13,13 +13,13 @@ namespace sys {
 // here.
 inline constexpr int kTreeDepthMax = 256;
 
-// The names in a directory, sorted, without "." and "..". kInvalid if they take more memory than
-// `bytes_max`.
+// The names in a directory, sorted, without "." and "..". Fails with kInvalid if they take more
+// memory than `bytes_max`.
 Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max = SIZE_MAX);
 
 // rm -r: `path` in or below `parent`, itself never followed, however deep; directories that their
-// owner may not change are made changeable. Nothing else may be changing it meanwhile. kNotFound
-// when it is not there; no link on the way to it is followed.
+// owner may not change are made changeable. Nothing else may be changing it meanwhile. Fails with
+// kNotFound if it is not there; no link on the way to it is followed.
 Status RemoveTree(int parent, const std::string& path);
 
 }  // namespace sys

@@ -21,8 +21,8 @@ struct IdMapping {
 // may map ids that are not its own, and only then can the process still set its groups.
 Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
 
-// The kernel refused a namespace (`saved_errno` of `call`): kUnsupported with the hint that fits
-// this host, where one is known.
+// Returns the error of kUnsupported for a namespace that the kernel refused (`saved_errno` of
+// `call`), with the hint that fits this host, if one is known.
 Error NamespaceRefused(const char* call, int saved_errno);
 
 // The command or setting that makes this host give an ordinary user namespaces, as far as can be

@@ -54,7 +54,7 @@ class ConnectionOwners {
   }
 
   // Finds the program that connects, while `thread` waits in connect(2) with its descriptor
-  // `socket`; nullopt when that is not a socket. A process above it that holds the socket under the
+  // `socket`; nullopt if that is not a socket. A process above it that holds the socket under the
   // same number, which would read what it could not ask for itself, makes it ambiguous. Believe it
   // only when the thread still waits afterwards.
   std::optional<Connector> Examine(pid_t thread, int socket);
@@ -75,8 +75,8 @@ class ConnectionOwners {
 
   // Reads a piece of the executable that a call or a question waits for, or answers the question
   // that has waited longest on `socket`: little enough that limits and signals can be looked at in
-  // between. True when no executable is being read: what Examine() called pending can be examined
-  // again.
+  // between. Returns true if no executable is being read: what Examine() called pending can be
+  // examined again.
   Result<bool> Proceed(int socket);
   // Returns whether a question waits for Proceed().
   bool pending() const { return !waiting_.empty(); }

@@ -30,8 +30,8 @@ class ExecutableCache {
   // on a read-only mount, where no agent can change it, is known by its fingerprint and never read.
   std::optional<std::string> Check(const std::string& path, Fd file);
 
-  // Reads at most kPieceBytes more. True when no executable is being read any more: Check() has an
-  // answer then about the one that was.
+  // Reads at most kPieceBytes more. Returns true if no executable is being read any more: Check()
+  // has an answer then about the one that was.
   bool Proceed();
 
   static constexpr size_t kPieceBytes = size_t{4} << 20;

@@ -32,7 +32,7 @@ inline constexpr size_t kProcessesMax = 32768;
 bool HoldsSocket(pid_t pid, uint64_t inode, size_t* budget);
 
 struct ProcessBirth {
-  pid_t parent = 0;      // 0: none that we can see.
+  pid_t parent = 0;      // 0 if it has none that can be seen.
   uint64_t started = 0;  // Clock ticks since boot.
 };
 
@@ -48,10 +48,10 @@ class ProcessHandle {
   // that has ended.
   const ProcessBirth& birth() const { return birth_; }
   // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
-  // when the process has ended.
+  // if the process has ended.
   std::optional<std::string> Executable() const;
-  // Gives what stat(2) says of the executable itself, whatever its path says now. False when the
-  // process has ended.
+  // Gives what stat(2) says of the executable itself, whatever its path says now. Returns false if
+  // the process has ended.
   bool StatExecutable(struct stat* st) const;
   // The executable itself, whatever its path says now. Not valid when the process has ended.
   Fd OpenExecutable() const;
@@ -60,7 +60,7 @@ class ProcessHandle {
   // Its number in its innermost namespace, that of its process where it is a thread; ours when
   // that cannot be read.
   pid_t InnermostPid();
-  // Returns what one of its descriptors refers to, "socket:[123]"; nullopt when it is not open.
+  // Returns what one of its descriptors refers to, "socket:[123]"; nullopt if it is not open.
   std::optional<std::string> DescriptorTarget(int fd) const;
 
  private:
@@ -70,10 +70,10 @@ class ProcessHandle {
   Fd directory_;
   Fd arguments_;  // Opened when first read.
   ProcessBirth birth_;
-  pid_t innermost_pid_ = 0;  // 0: not asked yet.
+  pid_t innermost_pid_ = 0;  // 0 if not asked yet.
 };
 
-// The inode of a socket by that name; nullopt when it is something else.
+// The inode of a socket by that name; nullopt if it is something else.
 std::optional<uint64_t> ParseSocketName(std::string_view name);
 
 }  // namespace caller

@@ -28,8 +28,8 @@ class Attributes {
   // `repository` is borrowed; its configuration and its info/attributes count too.
   Attributes(const Repository& repository, ReadAttributes read);
 
-  // Returns the conversion of `path`, relative to the checkout. kRefused where the rules cost too
-  // much to ask: they belong to the pull request (ignore_gate.h).
+  // Returns the conversion of `path`, relative to the checkout. Fails with kRefused if the rules
+  // cost too much to ask: they belong to the pull request (ignore_gate.h).
   Result<Conversion> Of(const std::string& path);
 
  private:

@@ -35,7 +35,7 @@ struct FileChange {
   ChangeKind kind = ChangeKind::kModified;
   std::string path;      // The new name; for kDeleted, the name it had.
   std::string old_path;  // Only for kRenamed; otherwise empty.
-  int old_mode = 0;      // 0100644, 0100755 or 0120000; 0 when there was no file.
+  int old_mode = 0;      // 0100644, 0100755 or 0120000; 0 if there was no file.
   int new_mode = 0;      // Likewise; 0 for kDeleted.
   bool binary = false;   // Then additions and deletions are 0.
   int64_t additions = 0;

@@ -17,7 +17,7 @@ namespace change {
 struct PatchLine {
   char kind = ' ';        // ' ', '+' or '-'.
   std::string_view text;  // Borrowed from the patch; without the kind and the newline.
-  bool newline = true;    // False: "\ No newline at end of file" follows.
+  bool newline = true;    // False if "\ No newline at end of file" follows.
 };
 
 struct PatchHunk {
@@ -38,7 +38,7 @@ struct BinaryBlock {
 struct PatchSection {
   std::string old_path;  // Unquoted, without `a/`; empty for a created file.
   std::string new_path;  // Empty for a deleted file.
-  int old_mode = 0;      // 0 where there is no such file, or the patch does not say.
+  int old_mode = 0;      // 0 if there is no such file, or the patch does not say.
   int new_mode = 0;
   std::string old_id;  // 40 hexadecimal digits, or empty when the bytes do not change.
   std::string new_id;
@@ -46,9 +46,9 @@ struct PatchSection {
   std::optional<BinaryBlock> binary;
 };
 
-// Reads what git and libgit2 write with full ids. kInvalid for anything else, so that nothing can
-// hide in what two readers would read in two ways. Linear in `patch`, which must outlive the
-// sections.
+// Reads what git and libgit2 write with full ids. Fails with kInvalid for anything else, so that
+// nothing can hide in what two readers would read in two ways. Linear in `patch`, which must
+// outlive the sections.
 Result<std::vector<PatchSection>> ReadSections(std::string_view patch);
 
 // The new bytes of a section's file, from exactly the old ones: kInvalid when a line differs or the

@@ -40,16 +40,16 @@ struct PathRule {
   PathAction action = PathAction::kRefuse;
   codec::Glob glob;
 
-  // A pattern as in .gitignore, without regard to case: without a `/` (apart from a trailing
-  // one) it is looked for at every depth, otherwise from the top; a directory means everything
-  // beneath it; `*` stops at `/`, `**` does not. kInvalid for one that could never match a path,
+  // A pattern as in .gitignore, without regard to case: without a `/` (apart from a trailing one)
+  // it is looked for at every depth, otherwise from the top; a directory means everything beneath
+  // it; `*` stops at `/`, `**` does not. Fails with kInvalid for one that could never match a path,
   // and for `!`.
   static Result<PathRule> Parse(std::string_view pattern, PathAction action);
 };
 
 struct ProtectedPath {
   std::string why;      // "steers a CI definition, ...".
-  bool refused = true;  // False: worth a warning only.
+  bool refused = true;  // False if worth a warning only.
 };
 
 // Returns why `path` (already valid) is protected from changes by an agent, compared by

@@ -38,10 +38,11 @@ struct ConversionFacts {
 // Open() and goes no further.
 class Repository {
  public:
-  // `checkout` is a directory of a working tree: its top is the nearest directory, itself or above,
-  // with a `.git` (a directory or a gitfile). kNotFound when there is no such directory; kSetup
-  // when git's own files come first (a bare repository, or the inside of a `.git`) or when the
-  // `.git` above belongs to another user; kInvalid when it cannot be read as a repository.
+  // Opens the repository of `checkout`, a directory of a working tree: its top is the nearest
+  // directory, itself or above, with a `.git` (a directory or a gitfile). Fails with kNotFound if
+  // there is no such directory; with kSetup if git's own files come first (a bare repository, or
+  // the inside of a `.git`) or if the `.git` above belongs to another user; with kInvalid if it
+  // cannot be read as a repository.
   static Result<Repository> Open(const std::string& checkout);
   Repository(Repository&&) noexcept;
   Repository& operator=(Repository&&) noexcept;
@@ -56,23 +57,23 @@ class Repository {
   // True if HEAD names a branch that has no commit yet.
   bool unborn() const;
 
-  // The commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full name
-  // (refs/...), or a short name looked up as refs/heads/, refs/remotes/origin/, refs/remotes/ and
-  // refs/tags/, first match. kInvalid for a name codec::ValidRefName() refuses, kNotFound with a
-  // hint to fetch when nothing has that name.
+  // Returns the commit, as 40 hexadecimal digits, that `ref` names: HEAD, a full commit id, a full
+  // name (refs/...), or a short name looked up as refs/heads/, refs/remotes/origin/, refs/remotes/
+  // and refs/tags/, first match. Fails with kInvalid for a name codec::ValidRefName() refuses, with
+  // kNotFound and a hint to fetch if nothing has that name.
   Result<std::string> ResolveCommit(const std::string& ref) const;
 
-  // The file `path` (relative to the top, `/` between components) in the tree of `ref`. nullopt
-  // when that tree has no such file; every other reason not to have its bytes is an Error, so that
-  // a policy which could not be read never passes for one that is not there: kNotFound for a
-  // missing ref or a missing object (shallow or partial clone, with a hint), kInvalid for a
-  // symbolic link or a submodule at or above `path`, for a directory, and for more than `bytes_max`
-  // bytes.
+  // Reads the file `path` (relative to the top, `/` between components) in the tree of `ref`.
+  // Returns nullopt if that tree has no such file. Every other reason not to have its bytes is an
+  // Error, so that a policy which could not be read never passes for one that is not there. Fails
+  // with kNotFound for a missing ref or a missing object (shallow or partial clone, with a hint),
+  // with kInvalid for a symbolic link or a submodule at or above `path`, for a directory, and for
+  // more than `bytes_max` bytes.
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
 
-  // The names in `directory` (a path as ReadAtRef()'s, or empty: the top) in the tree of `ref`, in
-  // git's order. None where there is no such directory. Errors as ReadAtRef()'s.
+  // The names in `directory` (a path as ReadAtRef()'s, or empty for the top) in the tree of `ref`,
+  // in git's order. Empty if there is no such directory. Fails as ReadAtRef() does.
   Result<std::vector<std::string>> NamesAtRef(const std::string& ref,
                                               const std::string& directory) const;
 
@@ -93,8 +94,8 @@ class Repository {
 
   // Returns whether the checkout's own ignore rules (.gitignore files as they lie on disk,
   // info/exclude) cover `path`, relative to the checkout. A trailing `/` says that it is a
-  // directory. Says nothing about whether the path is tracked. False where the rules cost too much
-  // to ask (ignore_gate.h).
+  // directory. Says nothing about whether the path is tracked. Returns false if the rules cost too
+  // much to ask (ignore_gate.h).
   bool Ignores(const std::string& path) const;
   // The rules that cover the checkout from outside of it, as those of a .gitignore at the top: of
   // info/exclude and of the directories above the checkout.
@@ -115,7 +116,7 @@ class Repository {
   // is not read.
   const ConversionFacts& conversion_facts() const;
 
-  // `remote.origin.url` without user name and password; empty when there is none.
+  // `remote.origin.url` without user name and password; empty if there is none.
   std::string OriginUrl() const;
 
  private:

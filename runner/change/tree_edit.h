@@ -24,11 +24,11 @@ struct TreeEdit {
 };
 
 struct OldFile {
-  int mode = 0;  // 0: neither a file nor a symbolic link.
+  int mode = 0;  // 0 for neither a file nor a symbolic link.
   std::string bytes;
 };
 
-// Gives the file at a valid path; kNotFound where there is none.
+// Gives the file at a valid path; fails with kNotFound if there is none.
 using OldFiles = std::function<Result<OldFile>(const std::string& path)>;
 
 // Returns the edit that `patch` asks for. Every old file must have exactly the bytes and the mode
@@ -39,7 +39,7 @@ using OldFiles = std::function<Result<OldFile>(const std::string& path)>;
 Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
 
 // Parses the changes from `patch` itself, for JudgeChanges(): a report's records of it need not be
-// believed. kInvalid where it is not a patch as git writes it.
+// believed. Fails with kInvalid if it is not a patch as git writes it.
 Result<ChangeSet> DescribePatch(std::string patch);
 
 // git's name for a file's bytes, as 40 hexadecimal digits.

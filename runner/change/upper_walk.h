@@ -54,7 +54,7 @@ struct CopyFacts {
 struct WalkedLayers {
   int upper;
   int lower;
-  const CopyFacts* copy = nullptr;  // Null: `upper` is a layer.
+  const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
 };
 
 // Looks at no more than `entries_max` entries. The rules of CaptureChanges() apply. The depth of a

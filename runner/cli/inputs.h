@@ -30,7 +30,7 @@ static_assert(WellFormed(kReportDirInput));
 // "AGENTIC_CI_INPUT_POLICY_REF" for "policy-ref": the variable that the component sets.
 std::string InputVariable(std::string_view name);
 
-// The text of an input by its name in kebab-case; empty when it was not given.
+// The text of an input by its name in kebab-case; empty if it was not given.
 using Inputs = std::function<std::string(std::string_view)>;
 
 // Parses a JSON object of strings, as `toJSON(inputs)` gives it. Ignores other members, since
@@ -47,7 +47,7 @@ Result<Inputs> ReadInputs(const forge::EnvironmentReader& environment,
 Result<run::Request> ReadRunInputs(const Inputs& inputs);
 
 // The arguments that the inputs of a command with `options` and one operand, kReportDirInput, make.
-// kUsage.
+// Fails with kUsage.
 Result<Arguments> ReadPostInputs(const Inputs& inputs, const std::vector<OptionSpec>& options);
 
 }  // namespace cli

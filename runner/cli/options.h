@@ -16,7 +16,7 @@
 
 namespace cli {
 
-// A command line that asks for what does not exist: kUsage.
+// Returns the error of kUsage for a command line that asks for what does not exist.
 Error Usage(std::string what, std::string hint = {});
 
 // One option, as a person meets it.
@@ -280,7 +280,7 @@ run::Request DefaultRequest();
 // "--NAME: what is wrong".
 Status SetOption(const RunOption& option, std::string_view text, run::Request* request);
 
-// Checks what the table alone cannot say: options that exclude each other. kUsage.
+// Checks what the table alone cannot say: options that exclude each other. Fails with kUsage.
 Status CheckRequest(const run::Request& request);
 
 // The same two for the options of the configuration's tasks: SetOption() by name, whose errors do

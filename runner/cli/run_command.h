@@ -7,7 +7,7 @@
 namespace cli {
 
 // Turns the arguments of `run` into a request, and checks whatever can be checked without starting
-// anything. kUsage.
+// anything. Fails with kUsage.
 Result<run::Request> ReadRequest(const Arguments& arguments);
 
 // The run, in a sandbox of the backend that it asks for. Gives the exit status.

@@ -28,7 +28,8 @@ struct Mechanism {
 struct Examination {
   std::string kernel;
   unsigned uid = 0;
-  std::string tier;  // "namespaces"; "landlock", which must be asked for; empty: no run can start.
+  // "namespaces"; "landlock", which must be asked for; empty if no run can start.
+  std::string tier;
   std::vector<Mechanism> mechanisms;
   std::optional<Error> refusal;  // Without tier namespaces: what a run ends with by default.
 };

@@ -19,9 +19,9 @@ struct Annotation {
   Level level = Level::kNotice;
   std::string title;
   std::string message;
-  std::string file;  // Relative to the repository; empty: no place.
-  int line = 0;      // From 1; 0: the file as a whole.
-  int end_line = 0;  // 0: `line` alone.
+  std::string file;  // Relative to the repository; empty for no place.
+  int line = 0;      // From 1; 0 for the file as a whole.
+  int end_line = 0;  // 0 for `line` alone.
 };
 
 // GitHub keeps this many of each level per step and drops the rest without a word.
@@ -46,13 +46,13 @@ std::string RenderGroupEnd();
 std::string RenderStopCommands(std::string_view word);
 std::string RenderResumeCommands(std::string_view word);
 
-// Renders what to append to GITHUB_OUTPUT: `name<<word`, value, `word`, per output. kInvalid when a
-// name is not [a-z0-9-]+; kBug when a value contains the word.
+// Renders what to append to GITHUB_OUTPUT: `name<<word`, value, `word`, per output. Fails with
+// kInvalid if a name is not [a-z0-9-]+; with kBug if a value contains the word.
 Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::string>>& outputs,
                                   std::string_view word);
 
 // `markdown` as it fits beside what is in the step's summary already (`bytes_there`): whole, or cut
-// at a line's end with a note. Empty when nothing fits.
+// at a line's end with a note. Empty if nothing fits.
 std::string RenderStepSummary(std::string_view markdown, size_t bytes_there);
 
 // 32 hex digits of the kernel's randomness.

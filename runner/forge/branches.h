@@ -78,14 +78,14 @@ class Branches {
   // `sha` and its ancestors, newest first, at most `count_max` (100 or less).
   virtual Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                         Deadline deadline) = 0;
-  // One directory, not those beneath it. kInvalid where the forge does not give all of it.
+  // One directory, not those beneath it. Fails with kInvalid if the forge does not give all of it.
   virtual Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) = 0;
   // Reads a blob of at most 64 MiB.
   virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
 
   // Makes one commit, on top of `on` and of the branch's tip, whose tree is that of `on` with
-  // `files`. Never discards another author's commit: where the branch is elsewhere by
-  // now, kInvalid and `moved()`. Gives the new commit, or "" in a dry run.
+  // `files`. Never discards another author's commit: if the branch is elsewhere by now, fails with
+  // kInvalid and `moved()`. Returns the new commit, or "" in a dry run.
   virtual Result<std::string> Commit(const CommitRequest& request, Deadline deadline) = 0;
   // Returns whether the last Commit() or Open() failed because another post was faster, so that the
   // caller should look again.

@@ -21,14 +21,14 @@ struct ClientOptions {
   std::string where;    // The place that is posted to, for errors: "acme/site#7".
   Secret token;
   std::string ca_file;     // If empty, the system's bundle (net::SystemCaBundle).
-  std::string proxy;       // Empty: none. "http://host:port".
+  std::string proxy;       // "http://host:port", or empty.
   std::string token_hint;  // The remedy if the token is not valid.
   // The remedy if the address is not.
   std::string api_url_hint = "--api-url https://api.github.com";
   // A list's Link header says whether there is more, as GitHub's and GitLab's do; Gitea leaves it
   // out of some lists, and gives as many entries as it likes.
   bool pages_by_link = true;
-  // Beside those of every request.
+  // Headers beside those of every request.
   std::vector<std::pair<std::string, std::string>> headers = {};
   bool dry_run = false;  // Requests that write are kept in planned(), not sent.
   // A request has failed if nothing moves for this long: a forge that hangs must not take all the
@@ -40,7 +40,7 @@ struct ClientOptions {
 struct WriteRequest {
   std::string method = "POST";
   ApiPath path;             // Below api_url.
-  codec::Json body = {};    // null: no body.
+  codec::Json body = {};    // Null for no body.
   bool repeatable = false;  // Sending it twice does no harm. PUT and DELETE never do.
   std::string permission =
       {};  // The right to grant if it is refused: "permissions: { checks: write }".
@@ -59,12 +59,12 @@ class Client {
   //   kInvalid    400, 409, 413, 422: what was sent is not accepted (`status()` tells them apart)
   //   kTemporary  rate limits, 5xx, unreachable, cut, not JSON, or `deadline` passed, after retries
 
-  // Before anything is sent, kInvalid where `path` is not valid().
+  // Fails with kInvalid, before anything is sent, if `path` is not valid().
   Result<codec::Json> Get(const ApiPath& path, const std::string& permission, Deadline deadline);
   // The response's body as it is: no JSON.
   Result<std::string> GetText(const ApiPath& path, const std::string& permission,
                               Deadline deadline);
-  // The elements of all pages of a list; kInvalid beyond `elements_max`.
+  // The elements of all pages of a list; fails with kInvalid beyond `elements_max`.
   Result<std::vector<codec::Json>> GetAll(const ApiPath& path, const std::string& permission,
                                           size_t elements_max, Deadline deadline);
   // The response, or nothing in a dry run. A response without a body is null.
@@ -72,7 +72,7 @@ class Client {
   // Like Write, also in a dry run: for a request that reads and needs a body (GraphQL).
   Result<codec::Json> Ask(const WriteRequest& request, Deadline deadline);
 
-  int status() const { return status_; }  // Of the last response; 0: there was none.
+  int status() const { return status_; }  // The status of the last response; 0 if there was none.
   // Returns whether the last request that failed may have been acted on all the same.
   bool may_have_arrived() const { return unclear_; }
   const std::string& api_url() const { return options_.api_url; }

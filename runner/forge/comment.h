@@ -18,7 +18,7 @@ inline constexpr size_t kCommentCharactersMax = 65536;
 // is posted late takes no newer one's place. Only ever read out of our own comments.
 struct CommentStamp {
   int64_t started_ms = 0;
-  std::string head_sha;  // 40 or 64 hexadecimal digits; empty: not known.
+  std::string head_sha;  // 40 or 64 hexadecimal digits; empty if not known.
 };
 // Returns nullopt if the text has none.
 std::optional<CommentStamp> ReadStamp(std::string_view text);

@@ -11,7 +11,7 @@ namespace forge {
 // One line of the new file that the difference shows.
 struct DiffLine {
   int number = 0;      // From 1, in the new file.
-  int old_number = 0;  // In the old one; 0: added.
+  int old_number = 0;  // In the old one; 0 if added.
   int hunk = 0;        // A comment cannot span two.
   std::string text;    // Without its newline.
 };

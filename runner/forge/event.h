@@ -44,16 +44,16 @@ struct Event {
   std::string name;             // The forge's own word for it: "pull_request".
   std::string repository;       // "owner/name" of the base; on GitLab "group/.../name".
   int64_t project_id = 0;       // On GitLab: the base's number; 0 elsewhere.
-  int64_t proposal_number = 0;  // 0: no pull request.
+  int64_t proposal_number = 0;  // 0 for no pull request.
   std::string base_ref;         // "main": never "refs/heads/main".
   std::string base_sha;         // A push's: what was there before; empty for a new branch.
   std::string head_ref;
   std::string head_sha;
-  std::string head_repository;  // Empty when it was deleted, or is not in the event.
+  std::string head_repository;  // Empty if it was deleted, or is not in the event.
   HeadOrigin head_origin = HeadOrigin::kBase;
   // A commit that belongs to the base repository, whatever was checked out: the base of a pull
   // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
-  // where the event says that it is another repository's.
+  // if the event says that it is another repository's.
   std::string trusted_sha;
   // Set for events that name no such commit (GitLab): the ref that the job has fetched the base
   // repository's branch to, and the command that fetches it.

@@ -23,7 +23,7 @@ namespace forge {
 struct Place {
   ForgeKind kind = ForgeKind::kGitHub;
   std::string repository;  // "owner/name"; "group/.../name" on GitLab.
-  int64_t project_id = 0;  // GitLab's, which goes before the path; 0: not known.
+  int64_t project_id = 0;  // GitLab's, which goes before the path; 0 if not known.
   int64_t number = 0;      // The pull request's number; 0 if none, so neither comments nor reviews.
 };
 

@@ -11,7 +11,7 @@
 
 namespace forge {
 
-// "100755"; 0 where it is not a mode.
+// "100755"; 0 if it is not a mode.
 int ParseMode(const std::string& text);
 
 // Returns the tip in a forge's response about a branch, where `member` has it as `name`; nullopt if
@@ -26,8 +26,8 @@ Result<std::string> ReadBlobContent(const codec::Json& json);
 // nullopt if it is something else.
 std::optional<std::string> DecodeContent(const codec::Json& json);
 
-// The file `path` at `ref` in a response that has `json`: nothing where there is none, kInvalid
-// where it is not a file, or one of more than 1 MiB.
+// The file `path` at `ref` in a response that has `json`. nullopt if there is none; fails with
+// kInvalid if it is not a file, or larger than 1 MiB.
 Result<std::optional<std::string>> ReadFileOf(Result<codec::Json> file, const std::string& path,
                                               const std::string& ref);
 

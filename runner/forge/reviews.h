@@ -34,7 +34,7 @@ struct ReviewThread {
   bool resolved = false;
   bool resolved_by_us = false;
   bool outdated = false;  // The lines have changed since.
-  int line = 0;           // The last it is about, in the head's file; 0: unknown, or the file.
+  int line = 0;           // The last it is about, in the head's file; 0 if unknown, or the file.
   // It was posted at another head, and the forge moves neither its line nor says that it changed.
   bool stale = false;
   bool hidden = false;  // Its first comment is minimised.
@@ -62,17 +62,17 @@ class Reviews {
   virtual Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) = 0;
   virtual Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) = 0;
 
-  // One review with all comments (at most comments_max()), which either all arrive or none.
-  // kInvalid where a line is not in the difference of `head_sha`.
+  // One review with all comments (at most comments_max()), which either all arrive or none. Fails
+  // with kInvalid if a line is not in the difference of `head_sha`.
   virtual Status Post(const std::string& head_sha, const std::string& text,
                       const std::vector<ReviewComment>& comments, Deadline deadline) = 0;
-  // A comment on a file as a whole. kInvalid where the forge has none.
+  // A comment on a file as a whole. Fails with kInvalid if the forge has none.
   virtual Status PostOnFile(const std::string& head_sha, const std::string& path,
                             const std::string& text, Deadline deadline) = 0;
   virtual Status Resolve(const std::string& thread_id, Deadline deadline) = 0;
   virtual Status Reopen(const std::string& thread_id, Deadline deadline) = 0;
-  // Folds the first comment away as outdated, where a thread may not be resolved. kRefused where
-  // the forge has no such thing.
+  // Folds the first comment away as outdated, where a thread may not be resolved. Fails with
+  // kRefused if the forge has no such thing.
   virtual Status Hide(const ReviewThread&, Deadline) {
     return Error{Code::kRefused, "this forge has no minimised comments"};
   }

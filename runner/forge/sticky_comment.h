@@ -29,16 +29,16 @@ struct StickyComment {
 struct CommentOutcome {
   std::string comment_url;  // For people.
   int64_t comment_id = 0;
-  bool created = false;  // False: an earlier comment was updated, or `stayed`.
+  bool created = false;  // False if an earlier comment was updated, or `stayed`.
   bool cut = false;      // The body was over the bound.
   bool stayed = false;   // True if nothing was written.
 };
 
-// Makes the one comment of `marker_key` say `comment`: updates ours when there is one, creates it
+// Makes the one comment of `marker_key` say `comment`: updates ours if there is one, creates it
 // otherwise. A comment counts as ours by its author (Forge::AskViewer), never by its marker alone.
-// The key tells the comments of several workflows on one pull request apart ("workflow/job"): at
-// most 512 bytes, any. When two posts race, both end on the older comment. Errors as of Client;
-// kInvalid also without a pull request.
+// The key distinguishes the comments of several workflows on one pull request ("workflow/job"): at
+// most 512 bytes, any. When two posts race, both end on the older comment. Fails as Client does,
+// and with kInvalid without a pull request.
 Result<CommentOutcome> KeepComment(Forge& forge, const std::string& marker_key,
                                    const StickyComment& comment, Deadline deadline);
 

@@ -30,7 +30,7 @@ struct GatewayConfig {
   policy::Policy policy;
   std::string policy_file;  // Named in records: "file:line:col" of the rule that decided.
   std::vector<BoundSecret> secrets;
-  SharedText ca_bundle_pem;  // The authorities that the gateway trusts upstream, PEM. Empty: none.
+  SharedText ca_bundle_pem;  // The authorities that the gateway trusts upstream, PEM. May be empty.
   Fd events_jsonl;           // OCSF, one JSON object per line; opened for appending.
   Fd events_log;             // The same events in OpenShell's shorthand; likewise.
   Fd identity;               // The asking end of a sys::SocketPair; see identity.h.
@@ -38,7 +38,7 @@ struct GatewayConfig {
   BudgetLimits budget = {};
   std::vector<std::string> sent_texts = {};  // SentWatch's, as the next.
   std::vector<Authority> models = {};
-  int64_t host_bytes_max = 0;   // To and from each host; 0: no bound.
+  int64_t host_bytes_max = 0;   // The bytes to and from each host; 0 if not bounded.
   PriceList prices = {};        // In front of the built-in ones.
   std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
 };
@@ -65,8 +65,9 @@ class Gateway {
   // Once, first: the run's certificate authority (one PEM certificate), which the sandbox must
   // trust. Errors as AwaitReady().
   Result<std::string> AwaitAuthority();
-  // Once, before Serve(). Fails when the process does not get ready: kInvalid for a CA bundle
-  // without certificates, kUnsupported where the kernel cannot confine it.
+  // Waits until the process is ready; called once, before Serve(). Fails if it does not get ready:
+  // with kInvalid for a CA bundle without certificates, with kUnsupported if the kernel cannot
+  // confine it.
   Status AwaitReady();
 
   Gateway(Gateway&& other) noexcept;

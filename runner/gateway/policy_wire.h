@@ -11,7 +11,7 @@
 namespace gateway {
 
 std::string RenderPolicyWire(const policy::Policy& policy);
-// nullopt: not what RenderPolicyWire of this very program gives.
+// Returns nullopt if `bytes` are not what RenderPolicyWire of this very program gives.
 std::optional<policy::Policy> ParsePolicyWire(std::string_view bytes);
 
 }  // namespace gateway

@@ -17,7 +17,7 @@ namespace gateway {
 
 struct RefusedPacket {
   policy::Address destination;
-  uint16_t port = 0;     // 0: the protocol has none.
+  uint16_t port = 0;     // 0 if the protocol has none.
   std::string protocol;  // "udp", "icmp", or its number (IANA).
 };
 

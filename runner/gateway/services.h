@@ -35,10 +35,10 @@ struct Services {
   Recorder& recorder;
   IdentityAsker& identities;
   SyntheticPool& names;
-  RequestGuard* guard = nullptr;  // The budgets; null: none.
-  SentWatch* sent = nullptr;      // Null: nothing is watched.
+  RequestGuard* guard = nullptr;  // The budgets; may be null.
+  SentWatch* sent = nullptr;      // Null if nothing is watched.
   TokenGrants* grants = nullptr;
-  HostAllowances* allowances = nullptr;  // Null: no host has a bound.
+  HostAllowances* allowances = nullptr;  // Null if no host has a bound.
   LargeMessages large_messages = {};
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.

@@ -79,7 +79,7 @@ class Transaction {
   Signal pumped_;
   Moved moved_ = Moved::kWhole;
   std::string why_;               // It was cut or malformed.
-  OutgoingRefusal body_refusal_;  // kRefused.
+  OutgoingRefusal body_refusal_;  // The answer of a kRefused.
 };
 
 // Handles each request of a connection's session by a Transaction towards `upstream`.

@@ -27,7 +27,7 @@ struct Destination {
 
 struct DestinationVerdict {
   bool allowed = false;
-  std::string label;    // Why not, in OpenShell's words; empty when the name has no address.
+  std::string label;    // Why not, in OpenShell's words; empty if the name has no address.
   std::string failure;  // Why the name has no address.
   Destination destination;
 };

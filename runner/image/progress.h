@@ -31,7 +31,7 @@ class ProgressLines {
   void Expect(const std::vector<Descriptor>& layers);
   // Updates the progress of a layer; a blob that was not expected is passed over.
   void Update(const BlobProgress& progress);
-  // The last line: how much came, and how long it took. Nothing when nothing came.
+  // Writes the last line: how much came, and how long it took. Writes nothing if nothing came.
   void Finish();
 
  private:

@@ -45,9 +45,9 @@ struct HttpResponse {
 using BodySink = std::function<Status(const HttpResponse& head, std::string_view bytes)>;
 
 struct HttpClientOptions {
-  std::string ca_file;  // PEM; empty: SystemCaBundle(). There is no way to verify nothing.
+  std::string ca_file;  // PEM; if empty, SystemCaBundle(). Verification cannot be switched off.
   std::string user_agent = "agentic-ci";
-  std::string proxy;  // Empty: none, whatever the environment says. "http://host:port".
+  std::string proxy;  // "http://host:port"; empty for none, whatever the environment says.
   size_t response_bytes_max = 16 * 1024 * 1024;
   int connect_timeout_ms = 10'000;
   // A transfer that stays below 1000 bytes in a second for this long has failed (kTemporary); if 0,
@@ -55,7 +55,7 @@ struct HttpClientOptions {
   int stall_seconds = 0;
 };
 
-// The first of the places distributions keep their bundle in. kSetup when there is none.
+// The first of the places distributions keep their bundle in. Fails with kSetup if there is none.
 Result<std::string> SystemCaBundle();
 
 // One connection pool; not for use from two threads.

@@ -25,7 +25,8 @@ struct Url {
 // line.
 Result<Url> ParseUrl(const std::string& text);
 
-// Resolves `reference` (a Location or Link header's) at `base`: RFC 3986, 5. kInvalid as above.
+// Resolves `reference` (a Location or Link header's) at `base`: RFC 3986, 5. Fails with kInvalid as
+// above.
 Result<Url> ResolveUrl(const Url& base, const std::string& reference);
 
 // The address without its query, for people: a presigned address's query is a credential. Control

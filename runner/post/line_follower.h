@@ -32,7 +32,7 @@ class LineFollower {
   HeadLines Find(const report::Finding& finding, const std::string& path);
 
  private:
-  // First lines by report::LinesDigest() of as many lines; 0 where there are several.
+  // First lines by report::LinesDigest() of as many lines; 0 if there are several.
   using Starts = std::map<std::string, int>;
   const Starts& StartsOf(const forge::DiffFile& file, size_t count);
 

@@ -26,7 +26,7 @@ struct PatchRequest {
   int64_t number = 0;  // The pull request that the report is about; 0 if none.
   std::string base;    // Without a pull request, the branch that the run was started for.
   std::string marker_key;
-  std::string branch;   // Empty: BranchName().
+  std::string branch;   // If empty, BranchName().
   std::string title;    // The title of commit and pull request; if empty, a plain one.
   std::string run_url;  // May be empty.
   // Returns GateLimits::paths of the configuration at the base branch that it is given. Must be
@@ -35,7 +35,7 @@ struct PatchRequest {
 };
 
 struct PatchOutcome {
-  std::string refused;  // Why the patch is not delivered; empty: it is, or there is none.
+  std::string refused;  // Why the patch is not delivered; empty if it is, or there is none.
   // True if a refusal is a matter of course, such as for a fork, and not a failure.
   bool told = false;
   std::string commit;  // The commit that holds the patch.

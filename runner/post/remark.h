@@ -34,8 +34,8 @@ struct Remark {
   report::Severity severity = report::Severity::kNote;
   std::string rule;
   std::string message;
-  std::string path;  // Relative to the repository's top; empty: about the whole.
-  int line = 0;      // From 1, in the pull request's version of the file; 0: no line.
+  std::string path;  // Relative to the repository's top; empty if about the whole.
+  int line = 0;      // From 1, in the pull request's version of the file; 0 for no line.
   int end_line = 0;  // Not before `line`.
   // The lines where the agent saw them, if they are not there now and were not found: then `line`
   // is 0.

@@ -12,7 +12,7 @@ namespace report {
 struct PatchRow {
   enum class Kind { kContext, kAdded, kRemoved, kNote };
   Kind kind = Kind::kContext;
-  int64_t old_line = 0;  // 0: not in the old file.
+  int64_t old_line = 0;  // 0 if not in the old file.
   int64_t new_line = 0;
   std::string_view text;  // Without the sign in front; kNote: as it stands.
 };

@@ -14,7 +14,7 @@ namespace report {
 struct PostedReport {
   RunRecord record;
   std::vector<ChangedFile> files;
-  std::string patch;  // Empty when the report has none.
+  std::string patch;  // Empty if the report has none.
   // summary.md's rendering made anew from the values: the file of that name is never trusted.
   std::string summary_markdown;
   std::string verdict;  // Its first line as plain text: "⛔ Refused: secret config.env:2. ..."

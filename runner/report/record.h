@@ -17,7 +17,7 @@ namespace report {
 
 // The event as CI described it. Everything is empty or 0 on a plain command line.
 struct EventRecord {
-  std::string forge;       // "github", "gitlab", "gitea"; empty: none.
+  std::string forge;       // "github", "gitlab", "gitea"; may be empty.
   std::string kind;        // The forge's name for it: "pull_request", "merge_request_event", ...
   std::string repository;  // "owner/name".
   int64_t number = 0;      // The number of the pull or merge request.
@@ -116,7 +116,7 @@ struct UsageRecord {
   int64_t output_tokens = 0;
   int64_t cache_read_tokens = 0;
   int64_t cache_write_tokens = 0;
-  // The run's cost. None: unknown, of a model without a price at least; what is known of it is in
+  // The run's cost. nullopt if unknown, of a model without a price at least; the known part is in
   // `priced_cost_usd`.
   std::optional<double> cost_usd;
   bool complete = false;  // The agent reported its own totals; otherwise partial sums.
@@ -127,7 +127,7 @@ struct UsageRecord {
   std::vector<std::string> unpriced_models = {};
   std::optional<double> agent_cost_usd = {};  // The agent's own figure, from its own prices.
   // The agent's own sum of all four kinds, which may leave out requests beside the conversation.
-  // None: it does not count, or its output ended early.
+  // nullopt if it does not count, or its output ended early.
   std::optional<int64_t> agent_tokens = {};
 };
 
@@ -138,7 +138,7 @@ struct ChangedFile {
   std::string path;
   std::string old_path;  // Only with kRenamed.
   FileState state = FileState::kModified;
-  std::string old_mode;  // "100644", "100755", "120000"; empty where there is none.
+  std::string old_mode;  // "100644", "100755", "120000"; empty if there is none.
   std::string new_mode;
   bool binary = false;
   int64_t added_lines = 0;
@@ -152,7 +152,7 @@ struct ChangesRecord {
   int64_t removed_lines = 0;
   int64_t patch_bytes = 0;
   bool applied = false;  // --apply put it into the checkout.
-  bool complete = true;  // False: a bound cut the collection; the patch is not the whole.
+  bool complete = true;  // False if a bound cut the collection; the patch is not the whole.
   // The path from the repository's top to the checkout, "" or "directory/", that the paths of
   // changes and findings are relative to.
   std::string prefix = {};
@@ -169,10 +169,10 @@ struct Finding {
   std::string rule;  // "secret", "protected-path", "too-many-files", ...: [a-z0-9-]+ for gates.
   Severity severity = Severity::kError;
   std::string message;
-  std::string path;      // Relative to the checkout; empty: about the whole.
-  int line = 0;          // From 1; 0: unknown.
+  std::string path;      // Relative to the checkout; empty if about the whole.
+  int line = 0;          // From 1; 0 if unknown.
   bool refuses = false;  // The run was refused because of it.
-  int end_line = 0;      // The last line it is about; 0: `line` alone.
+  int end_line = 0;      // The last line it is about; 0 for `line` alone.
   // The replacement for its lines: whole lines, empty to remove them.
   std::optional<std::string> suggestion = {};
   // Set for a checkout that is not the commit under review, such as its merge with the base: git's
@@ -187,7 +187,7 @@ struct DeniedRequest {
   advise::Denial denial;
   std::string reason;  // The gateway's.
   int64_t count = 1;
-  std::string allow_line;  // advise::SuggestLine; empty: nothing can allow it.
+  std::string allow_line;  // advise::SuggestLine; empty if nothing can allow it.
   std::string deny_rule;   // "file:line:col" of the deny rule that refused it, if one did.
   bool by_policy = false;  // The policy's answer, so another policy may allow it. Not in run.json.
 };
@@ -205,7 +205,7 @@ struct FailedConnection {
 struct AllowedRequest {
   std::string host;
   int port = 0;
-  std::string method;  // Empty: a connection.
+  std::string method;  // Empty for a connection.
   std::string path;
   std::string binary;
   int64_t count = 1;

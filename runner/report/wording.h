@@ -27,10 +27,10 @@ std::string DescribeLimit(const LimitRecord& limit);
 std::string DescribeAttempt(const advise::Denial& denial);
 // "policy.yml at main (1234567)".
 std::string DescribePolicy(const PolicyRecord& policy);
-// "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty when nothing was counted.
+// "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty if nothing was counted.
 std::string DescribeUsage(const UsageRecord& usage);
 // "$0.0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown: no price for x, $0.0100 for the
-// rest"; empty when nothing was asked. Names are not neutral.
+// rest"; empty if nothing was asked. Names are not neutral.
 std::string DescribeCost(const UsageRecord& usage);
 
 // The gateway's reason, with the place of the deny rule that refused it, if one did. Not neutral.

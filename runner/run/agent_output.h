@@ -19,7 +19,7 @@ namespace run {
 
 // The files that receive the agent's output while it runs. Borrowed.
 struct OutputFiles {
-  int raw = -1;       // agent.jsonl; -1: the agent writes no stream of events.
+  int raw = -1;       // agent.jsonl; -1 if the agent writes no stream of events.
   int readable = -1;  // agent.log
   int terminal = -1;  // Standard output, or where else the agent's output is shown.
   // Set for a person or the log of a job: lines are visible text, cut if they are long, without the

@@ -35,7 +35,7 @@ Status CheckCredentials(const Request& request, const Trust& trust, const policy
 
 // Checks, then reads the values, which are gone from the environment afterwards (paths stay). A
 // provider goes where the policy's `credential_binding` names it, in place of an address of its
-// own. kSetup too for one that cannot be used.
+// own. Fails with kSetup for one that cannot be used, too.
 Result<RunCredentials> CollectCredentials(const Request& request, const Trust& trust,
                                           const policy::Policy& policy,
                                           const std::string& policy_file);

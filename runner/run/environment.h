@@ -24,7 +24,7 @@ namespace run {
 
 // The place of the agent's program, on the host or in the image.
 struct AgentProgram {
-  std::string path;   // Canonical; empty when it is only known inside (relative).
+  std::string path;   // Canonical; empty if it is only known inside (relative).
   std::string found;  // The path as PATH or the command names it; absolute, or empty.
   bool known_agent = false;
   std::string package;  // The directory of its package's programs; empty if it has no package.
@@ -38,9 +38,9 @@ std::string SearchPath(const RunImage* image);
 std::string FindProgram(const std::string& name, const RunImage* image);
 
 // Finds the program of `agent`, or without one (null) of `command`, as a shell would: in `image` on
-// its PATH, or without one (null) on the host's. An agent's package is installed where that was not
-// done before, in a sandbox of `request`'s tier. kNotFound with a hint for an agent that is not
-// installed; a command that is not found here is left to the sandbox to find.
+// its PATH, or without one (null) on the host's. An agent's package is installed if that was not
+// done before, in a sandbox of `request`'s tier. Fails with kNotFound and a hint for an agent that
+// is not installed; a command that is not found here is left to the sandbox to find.
 Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Request& request,
                                const RunImage* image);
 

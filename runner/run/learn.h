@@ -19,9 +19,10 @@ namespace run {
 
 class LearnFile {
  public:
-  // Opens or creates the file, before the agent starts. `secrets` are the run's. kRefused for a
-  // file in `checkout`, which a pull request could have written, for a link, and for one that
-  // others may write; kInvalid for a file that is something else; kSetup for one that is full.
+  // Opens or creates the file, before the agent starts. `secrets` are the run's. Fails with
+  // kRefused for a file in `checkout`, which a pull request could have written, for a link, and for
+  // one that others may write; with kInvalid for a file that is something else; with kSetup for one
+  // that is full.
   static Result<LearnFile> Open(const std::string& path, const std::string& checkout,
                                 std::vector<advise::BoundSecret> secrets);
 
@@ -49,7 +50,7 @@ struct Learned {
   int64_t dropped = 0;  // Lines that were odd, or cut short by the end of a run.
 };
 
-// The agents shaped what is in it. kInvalid for another file.
+// Reads what the agents shaped. Fails with kInvalid for another file.
 Result<Learned> ReadLearned(const std::string& file);
 
 }  // namespace run

@@ -13,7 +13,7 @@ namespace run {
 struct LostRef {
   std::string kind;  // "branch", "tag", "stash"
   std::string name;  // "topic", "v1", "stash@{0}": bytes
-  std::string text;  // The first line of its message; empty where that is not found.
+  std::string text;  // The first line of its message; empty if that is not found.
 };
 
 // The same git directory, without and with what the agent did there.

@@ -48,7 +48,7 @@ struct Plan {
   std::vector<policy::NetworkPolicy> ecosystems;  // In `policy`, and not in its file.
   Config config;                                  // With the task's own rules for paths.
   gateway::BudgetLimits budget;
-  TaskChecks checks;                                 // The task's; empty: none.
+  TaskChecks checks;                                 // The task's checks; may be empty.
   std::optional<LoadedPolicy> check_policy;          // If nullopt, `policy` holds for them too.
   int64_t check_timeout_s = 0;                       // The time for each; if 0, the run's.
   std::optional<agent::AgentDescription> described;  // nullopt if the agent is `command`.

@@ -21,7 +21,7 @@ struct EcosystemRequest {
   const change::Repository* repository = nullptr;
   std::string checkout;
   TrustedRef ref;
-  std::string ca_file;  // Empty: the system's bundle.
+  std::string ca_file;  // If empty, the system's bundle.
 };
 
 // Asks the installed tools, all at once, in an empty directory and with an environment that leads

@@ -32,18 +32,20 @@ struct Request {
   std::string task;  // The task of the configuration; if empty, see run/task_request.h.
   std::string isolation = "namespaces";  // Or "landlock".
   std::string backend = "native";        // Or "openshell", which alone uses these three.
-  std::string gateway;        // A URL, or a name that OpenShell knows; empty: one of its own.
+  std::string gateway;        // A URL, or a name that OpenShell knows; if empty, one of its own.
   std::string gateway_tls;    // A directory.
   std::string approval_mode;  // "manual", "auto" or empty.
   std::string agent = "command";
   std::string prompt;
   std::string prompt_file;  // Exclusive with `prompt`.
-  std::string model;        // Empty: the agent's own default.
+  std::string model;        // If empty, the agent's own default.
   std::string workdir = ".";
-  std::string policy_file;    // Empty: the repository's, at policy_ref.
-  std::string policy_ref;     // Empty: the event's base, else HEAD; "worktree": the working tree.
-  bool keep_policy = false;   // PolicyReload::Rules::keeps_valid.
-  std::string ca_file;        // Empty: the system's bundle. What the gateway trusts upstream.
+  std::string policy_file;  // If empty, the repository's, at policy_ref.
+  // If empty, the event's base, else HEAD; "worktree" for the working tree.
+  std::string policy_ref;
+  bool keep_policy = false;  // PolicyReload::Rules::keeps_valid.
+  // The authorities that the gateway trusts upstream; if empty, the system's bundle.
+  std::string ca_file;
   std::string gitlab_issuer;  // The issuer whose ID tokens count; if empty, CI_SERVER_URL.
   std::string gitlab_keys;    // A file with its keys; if empty, those that it publishes.
   bool gitlab_trust_variables = false;  // Trusts them if there is no token.
@@ -52,14 +54,14 @@ struct Request {
   std::string image_identity;
   std::string image_issuer;
   std::vector<std::string> image_bundles;  // Files: Sigstore bundles that a person brought along.
-  std::string trusted_root;                // A file; empty: the configuration's, or the embedded.
+  std::string trusted_root;  // A file; if empty, the configuration's, or the embedded.
   std::vector<std::string> insecure_registries;  // image::SourceOptions::insecure_registries.
   std::string report_dir = "agentic-ci-report";
-  std::string learn;  // The file that what the policy refuses is added to; empty: none.
+  std::string learn;  // The file to which refusals by the policy are added; may be empty.
   int64_t timeout_s = 0;
-  int64_t idle_timeout_s = 0;  // 0: off.
+  int64_t idle_timeout_s = 0;  // 0 if off.
   int64_t memory_bytes = 0;
-  double cpus = 0;  // 0: all.
+  double cpus = 0;  // 0 for all.
   int64_t pids = 0;
   int64_t disk_bytes = 0;
   int64_t output_bytes = 0;
@@ -72,7 +74,7 @@ struct Request {
   std::vector<std::string> watched_texts = {};  // Recorded when they are sent to models.
   std::vector<std::string> sent_texts = {};     // Recorded when they are sent to any server.
   std::string model_host = {};   // The host of the model that a command uses; canonical, or empty.
-  uint16_t model_port = 0;       // The port on `model_host`; 0: any.
+  uint16_t model_port = 0;       // The port on `model_host`; 0 for any.
   bool record_programs = false;  // Each that is started (report/event_lines.h).
   int64_t max_tokens = 0;        // The tokens of models, in and out; if 0, as configured.
   double max_cost_usd = 0;       // The cost; if 0, as configured.
@@ -92,9 +94,9 @@ struct Request {
 // The rules of the options' texts: the command line knows them, and a task of the configuration
 // needs them.
 struct OptionRules {
-  // Sets the option `name` of `run` from its text. kUsage.
+  // Sets the option `name` of `run` from its text. Fails with kUsage.
   std::function<Status(std::string_view name, std::string_view text, Request*)> set;
-  // Refuses options that exclude each other. kUsage.
+  // Refuses options that exclude each other. Fails with kUsage.
   std::function<Status(const Request&)> check;
 };
 

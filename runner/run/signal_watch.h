@@ -20,7 +20,7 @@ namespace run {
 class SignalWatch {
  public:
   struct Bounds {
-    std::chrono::nanoseconds processor_max{};  // The bound of OwnProcessorTime(); 0: unlimited.
+    std::chrono::nanoseconds processor_max{};  // The bound of OwnProcessorTime(); 0 if unlimited.
     Deadline until = Deadline::Never();        // Then the run ends as `late`, with what is known.
     EndKind late = EndKind::kTimedOut;
   };

@@ -17,7 +17,7 @@ struct TaskSources {
   const Config& config;
   const forge::Event& event;
   const forge::EventText& text;
-  const change::Repository* repository;  // Null: a directory without git.
+  const change::Repository* repository;  // Null for a directory without git.
   const TrustedRef& ref;
 };
 

@@ -17,8 +17,8 @@ enum class ControlKind : uint8_t {
   // Supervisor to init.
   kMapped,  // Ids are mapped: build.
   // The gateway listens: start the agent. In tier namespaces with the program of the filter that
-  // has every connect(2) watched (seccomp.h); empty where this kernel cannot: then one is built
-  // that leaves them free.
+  // has every connect(2) watched (seccomp.h); empty if this kernel cannot: then one is built that
+  // leaves them free.
   kGo,
 
   // Init to supervisor.

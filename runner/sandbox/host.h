@@ -27,10 +27,10 @@ struct HostView {
   gid_t checkout_gid = 0;
   // Returns the kind of what stands at an absolute path, the last component not followed.
   std::function<PathKind(const std::string&)> kind;
-  // The text of a symbolic link, and the names in a directory; empty when there is none.
+  // The text of a symbolic link, and the names in a directory; empty if there is none.
   std::function<std::string(const std::string&)> link;
   std::function<std::vector<std::string>(const std::string&)> list;
-  // The path without links; empty when nothing stands there.
+  // The path without links; empty if nothing stands there.
   std::function<std::string(const std::string&)> real;
   // The first bytes of a regular file, as many as the kernel looks at to find an interpreter.
   std::function<std::string(const std::string&)> head;
@@ -40,9 +40,9 @@ struct HostView {
   std::function<mode_t(const std::string&)> mode;
   // Every mount point, as this process sees it.
   std::vector<std::string> mounts = {};
-  std::string home = {};  // The runner's own, without links; empty when it has none.
+  std::string home = {};  // The runner's own, without links; empty if it has none.
   std::string name = {};  // The machine's, as gethostname(2) tells it.
-  std::string user = {};  // The account of `uid`; empty where /etc/passwd has none.
+  std::string user = {};  // The account of `uid`; empty if /etc/passwd has none.
   // A memory file system can hold an overlay's upper layer (Linux 6.6).
   bool layers_in_memory = true;
   // Other places where this run may write, the best first: absolute paths that need not exist.

@@ -15,7 +15,7 @@ namespace sandbox {
 
 struct NamespaceStep {
   std::string name;
-  int failure = 0;  // errno; 0: it worked.
+  int failure = 0;  // errno; 0 if it worked.
 };
 
 // Tries namespaces in the order in which a sandbox needs them. The first that fails is the last:

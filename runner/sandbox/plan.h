@@ -153,7 +153,7 @@ struct SandboxRequest {
       shown_empty;       // Directories in the checkout that are not the agent's to see.
   std::string ca_pem;    // The gateway's certificate authority, PEM.
   SharedText ca_bundle;  // The host's trusted authorities and that one, PEM.
-  SharedText ca_java;    // The same as a Java key store; empty: none is shown.
+  SharedText ca_java;    // The same as a Java key store; empty if none is shown.
   SandboxLimits limits;
 };
 

@@ -100,7 +100,7 @@ class Sandbox {
   // A socket for the kernel's socket diagnostics of that namespace, once; not valid where this
   // kernel has none.
   Fd TakeDiagnostics() { return std::move(diagnostics_); }
-  // Starts the agent. kNotFound when there is no such program in the sandbox.
+  // Starts the agent. Fails with kNotFound if there is no such program in the sandbox.
   Status Go();
 
   // Puts a process of the host's that works for the sandbox under its limits of memory and
@@ -114,7 +114,7 @@ class Sandbox {
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
 
-  // The run's own directory on a disk, absolute; empty where there is none.
+  // The run's own directory on a disk, absolute; empty if there is none.
   std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
   // Every connect(2) inside waits here from Go() on, where this host lets us watch.
   ConnectWatch& connects() { return connects_; }
@@ -122,8 +122,8 @@ class Sandbox {
   // are dealt with.
   std::optional<Connect> TakeConnect(short events);
 
-  // The agent's wait status (waitpid(2)); nothing when the sandbox died before its agent ended,
-  // which is what an out-of-memory kill of the first process looks like.
+  // The agent's wait status (waitpid(2)); nullopt if the sandbox died before its agent ended, which
+  // is what an out-of-memory kill of the first process looks like.
   std::optional<int> TakeEnd();
 
   // Kills everything inside and waits until the kernel has removed it. Idempotent.

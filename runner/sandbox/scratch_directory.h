@@ -43,7 +43,7 @@ class ScratchDirectory {
   Status MakeLocked();
 
   std::string place_;
-  std::string name_;  // Empty: moved from.
+  std::string name_;  // Empty if moved from.
   Fd parent_;
   Fd fd_;  // Holds the lock that says the directory is in use.
 };

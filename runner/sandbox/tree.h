@@ -12,7 +12,7 @@ namespace sandbox {
 
 // The directory on the host's disk that holds every writable layer.
 struct DiskLayers {
-  std::string path;  // Empty: they are in memory.
+  std::string path;  // Empty if they are in memory.
   Fd tree;           // It as a detached mount, where the sandbox's user cannot walk the path.
 };
 

@@ -48,8 +48,8 @@ struct Entry {
 class Place {
  public:
   // `agentic-ci` in XDG_RUNTIME_DIR or /run/user/UID, or else `agentic-ci-UID` in TMPDIR or /tmp;
-  // made where it is not there. kRefused where it is not this user's alone. Removes what killed
-  // sandboxes left.
+  // made where it is not there. Fails with kRefused if it is not this user's alone. Removes what
+  // killed sandboxes left.
   static Result<Place> Open();
 
   // Makes a new sandbox's directory, locked. Makes up a name if it is empty. Fails with kUsage if

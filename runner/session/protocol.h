@@ -54,7 +54,7 @@ inline constexpr size_t kScriptBytesMax = size_t{4} << 20;
 inline constexpr size_t kChangesBytesMax = 49152;
 
 struct ExecRequest {
-  int64_t timeout_ms = 0;  // 0: the sandbox's own.
+  int64_t timeout_ms = 0;  // 0 for the sandbox's own.
   bool waits = true;       // Behind other clients' commands; otherwise it is told "busy".
 };
 
@@ -83,8 +83,8 @@ struct CommandResult {
 // The use of one limit.
 struct LimitUse {
   std::string name;
-  int64_t used = -1;  // -1: not counted.
-  int64_t most = 0;   // 0: not limited.
+  int64_t used = -1;  // -1 for not counted.
+  int64_t most = 0;   // 0 if not limited.
   std::string unit;   // "bytes", "s", or empty: a number.
 };
 
@@ -95,7 +95,7 @@ struct SandboxState {
   int64_t waiting = 0;
   int64_t commands = 0;
   int64_t seconds_left = 0;
-  std::vector<LimitUse> limits = {};  // Empty: this backend does not say.
+  std::vector<LimitUse> limits = {};  // Empty if this backend does not say.
 };
 
 struct TerminalRequest {

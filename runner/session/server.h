@@ -76,7 +76,7 @@ class Server final : public run::Companion {
     bool awaits_end = false;
   };
   struct Job {
-    Client* client;  // Null: it went away.
+    Client* client;  // Null if it went away.
     MessageKind kind;
     ExecRequest exec = {};
     std::string script = {};
@@ -87,7 +87,7 @@ class Server final : public run::Companion {
   };
   // The work that a Helper is doing.
   struct Help {
-    Client* client;  // Null: it went away.
+    Client* client;  // Null if it went away.
     MessageKind kind;
     Helper helper;
     RestoreRequest restore;
@@ -104,7 +104,7 @@ class Server final : public run::Companion {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     Client* client = nullptr;
     bool terminal = false;  // A person's shell; what works with files meanwhile need not wait.
-    std::string reason;     // Why it is being ended; empty: it is not.
+    std::string reason;     // Why it is being ended; empty if it is not.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.

@@ -24,7 +24,7 @@ std::vector<SnapshotPlace> FindSnapshotPlaces(const sandbox::SandboxPlan& plan);
 // checkout of the snapshot was at `checkout`. FindPlaceOf returns nullopt if no place holds it.
 struct PlacedPath {
   size_t place = 0;
-  std::string rest;  // Relative; empty: the place itself.
+  std::string rest;  // Relative; if empty, the place itself.
 };
 std::optional<PlacedPath> FindPlaceOf(const std::vector<SnapshotPlace>& places,
                                       const std::string& checkout, const std::string& path);

@@ -17,7 +17,7 @@ namespace sigstore {
 // Binary values are raw.
 struct Bundle {
   int version = 0;        // The second number: 1, 2 or 3.
-  CertificateOwner leaf;  // Nullptr: signed with a key, of which a bundle has a hint at most.
+  CertificateOwner leaf;  // Nullptr if signed with a key, of which a bundle has a hint at most.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;  // TimeStampResp, DER.
   // The content that is signed: of an envelope with its message, of an artifact with the one digest

@@ -16,7 +16,7 @@ namespace sigstore {
 // A signature and what is brought forward for it, from a bundle or from a layer's annotations:
 // nothing of it is believed yet.
 struct Evidence {
-  CertificateOwner leaf;  // Nullptr: a key's signature.
+  CertificateOwner leaf;  // Nullptr for a key's signature.
   std::vector<LogEntry> entries;
   std::vector<std::string> timestamps;
   std::string stamped;    // The bytes that the timestamps are of.

@@ -28,7 +28,7 @@ struct LogEntry {
   std::string kind;
   std::string version;
   int64_t integrated_time = 0;  // Unix seconds; a claim unless the promise is signed.
-  std::string promise;          // The signed entry timestamp; empty: none.
+  std::string promise;          // The signed entry timestamp; may be empty.
   std::optional<InclusionProof> proof;
   std::string body;
 
@@ -38,7 +38,7 @@ struct LogEntry {
 
 // The facts that an entry proves.
 struct Logged {
-  const TrustedLog* log = nullptr;  // Nullptr: a log that is not in the trusted root; nothing.
+  const TrustedLog* log = nullptr;  // Nullptr for a log that is not in the trusted root.
   std::optional<Instant> time;      // When, if the log signed that.
 };
 

@@ -31,7 +31,7 @@ struct SignedContent {
   std::string envelope_json;
   Verifier verifier;
 
-  // Returns the digest of the signed bytes; empty where it is unknown.
+  // Returns the digest of the signed bytes; empty if it is unknown.
   std::string DigestBy(Hash hash) const {
     return message ? Digest(hash, *message) : digests[static_cast<size_t>(hash)];
   }

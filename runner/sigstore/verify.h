@@ -57,7 +57,7 @@ struct VerifyOptions {
 struct Verified {
   std::string signer;          // The certificate's identity, or "key sha256:<of its SPKI>".
   std::string issuer;          // Empty for keys.
-  std::string predicate_type;  // Empty: a signature over the bytes themselves, or a legacy one.
+  std::string predicate_type;  // Empty for a signature over the bytes themselves, or a legacy one.
   std::vector<int64_t> log_indices;
   std::vector<int64_t>
       times;  // Unix seconds; every time at which the certificate was proved valid.

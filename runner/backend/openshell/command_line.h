@@ -52,8 +52,8 @@ class CommandLine {
   Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,
                       const char* program = "openshell") const;
 
-  // The release that the program is of: "0.0.112". kNotFound with where to get it, kUnsupported
-  // outside the releases this was tested with.
+  // Returns the release that the program is of: "0.0.112". Fails with kNotFound and where to get
+  // it, with kUnsupported outside the releases this was tested with.
   Result<std::string> CheckVersion() const;
 
   const ProgramPlaces& places() const { return places_; }
@@ -64,7 +64,7 @@ class CommandLine {
   int cancel_;
 };
 
-// "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". kUnsupported with the remedy.
+// Parses "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". Fails with kUnsupported and the remedy.
 Result<std::string> ParseVersion(std::string_view text);
 
 // Returns the error for a failure: OpenShell's text on one line without its frame. Its code is

@@ -18,7 +18,8 @@ namespace openshell {
 class Gateway {
  public:
   // A gateway on this machine, for this run alone: its own port, keys, database, podman socket and
-  // network. kUnsupported where this user cannot have one; kNotFound names the missing program.
+  // network. Fails with kUnsupported if this user cannot have one; with kNotFound, naming it, if a
+  // program is missing.
   static Result<std::unique_ptr<Gateway>> Start(ProgramPlaces places, int cancel = -1);
   // Attaches to the gateway `where`: a URL, with client certificates (ca.crt, tls.crt, tls.key) in
   // `tls`; or a name that this user has registered with `openshell gateway add`, whose credentials

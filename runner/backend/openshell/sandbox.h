@@ -31,8 +31,8 @@ struct Credential {
 struct SandboxRequest {
   policy::Policy policy;
   std::vector<Credential> credentials;
-  std::string image;  // Empty: the gateway's default.
-  double cpus = 0;    // 0: all.
+  std::string image;  // If empty, the gateway's default.
+  double cpus = 0;    // 0 for all.
   int64_t memory_bytes = 0;
   std::string approval_mode;  // "", "manual", "auto".
   std::vector<std::pair<std::string, std::string>> labels;

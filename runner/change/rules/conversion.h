@@ -47,8 +47,8 @@ inline constexpr std::string_view kLfs = "lfs";
 bool IsLfsPointer(std::string_view bytes);
 
 // The blob of a file with `bytes`. `crlf_in_index`: IsCrlfText() of the path's blob in the index. A
-// driver other than git-lfs is not run: its bytes pass. kInvalid where `bytes` are not in the
-// encoding, kUnsupported for an encoding other than UTF-8 and UTF-16 in its forms.
+// driver other than git-lfs is not run: its bytes pass. Fails with kInvalid if `bytes` are not in
+// the encoding, with kUnsupported for an encoding other than UTF-8 and UTF-16 in its forms.
 Result<std::string> ToBlob(const Conversion& conversion, std::string bytes, bool crlf_in_index);
 
 // The file of a blob; a pointer of git-lfs stays one. Errors as ToBlob()'s. `blob_id` is its name,

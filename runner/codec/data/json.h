@@ -50,7 +50,7 @@ class Json {
   const Array* array() const;
   const Object* object() const;
 
-  // The member of that name; nullptr when there is none or this is not an object.
+  // The member of that name; nullptr if there is none or this is not an object.
   const Json* Find(std::string_view name) const;
   // Returns, for input that may be anything, the member's value, or the fallback when it is absent
   // or of another type.

@@ -46,7 +46,7 @@ class SecretMask {
   };
   // The needle that begins at a place in a text.
   struct Walk {
-    size_t size = 0;   // The longest needle, with its escapes; 0: none.
+    size_t size = 0;   // The longest needle, with its escapes; 0 if none.
     bool cut = false;  // The text ended before a needle did.
   };
   Walk WalkAt(std::string_view text, size_t at) const;

@@ -53,14 +53,15 @@ Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
 // "a mapping", "a list", "text", "nothing": for messages about what was found.
 std::string_view DescribeKind(const YamlNode& node);
 
-// A plain scalar as YAML 1.2's core schema reads it; nothing when it is something else.
+// A plain scalar as YAML 1.2's core schema reads it; nullopt if it is something else.
 std::optional<bool> YamlBool(const YamlNode& node);
 std::optional<uint64_t> YamlUnsigned(const YamlNode& node);  // Decimal digits only.
 
 // Returns whether a plain scalar is a number or a boolean to that schema, and so no text.
 bool IsYamlNumberOrBool(const YamlNode& node);
 
-// The error of something wrong in a file a person wrote: kInvalid, "file:line:col: error: what".
+// Returns the error of kInvalid for something wrong in a file that a person wrote: "file:line:col:
+// error: what".
 Error InvalidAt(const std::string& file, Position at, std::string_view what,
                 std::string_view hint = {});
 

@@ -18,7 +18,7 @@ namespace codec {
 enum class Blanks { kKept, kTrimmed };
 
 // Borrows the node and the file's name. Every getter gives the fallback for an absent key, and
-// kInvalid with the place for a value of the wrong type; null always is.
+// fails with kInvalid and the place for a value of the wrong type, as null always is.
 class YamlFields {
  public:
   // Fails when `node` is not a mapping, or has a key that is not in `keys`. `what` names the

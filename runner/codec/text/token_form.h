@@ -30,7 +30,7 @@ FoundToken FindTokenAt(std::string_view text, size_t at);
 
 // A JSON web token (RFC 7519, compact form): three base64url parts, the first two JSON objects.
 struct WebToken {
-  size_t length = 0;      // 0: none starts here.
+  size_t length = 0;      // 0 if none starts here.
   size_t first_part = 0;  // Characters in which none can start any more.
 };
 WebToken FindWebTokenAt(std::string_view text, size_t at);

@@ -62,7 +62,7 @@ class WebSocketDecoder {
       : sender_(sender), deflate_(deflate), frame_bytes_max_(frame_bytes_max) {}
 
   struct Step {
-    size_t consumed = 0;                  // Bytes of `in` that are done with; 0: more are needed.
+    size_t consumed = 0;                  // Bytes of `in` that are done with; 0 if more are needed.
     bool begins = false;                  // They are the head of a frame: frame() is that frame.
     bool ends = false;                    // They are the last of frame().
     std::optional<WebSocketFault> fault;  // The fault of the frame that begins; nothing may follow.

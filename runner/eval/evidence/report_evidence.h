@@ -15,7 +15,7 @@ namespace eval {
 struct ReportEvidence {
   Evidence evidence;
   Ending ending = Ending::kNeverRan;
-  std::string ending_reason;  // "agent-failed: exit status 3"; empty: it ended well.
+  std::string ending_reason;  // "agent-failed: exit status 3"; empty if it ended well.
   int64_t agent_ms = 0;       // The milliseconds that the agent ran.
   // SHA-256 of the files that were read, by name.
   std::vector<std::pair<std::string, std::string>> hashes;

@@ -53,7 +53,7 @@ struct NetworkEvent {
   bool allowed = false;
   std::string host;
   int port = 0;
-  std::string method;  // Empty: a connection.
+  std::string method;  // Empty for a connection.
   std::string path;
 };
 

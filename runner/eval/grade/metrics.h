@@ -25,7 +25,7 @@ std::string Render(const Rate& rate);
 struct Tally {
   bool injected = false;
   Truth utility = Truth::kUnknown;
-  bool ran = true;  // False: the run failed, and nothing counts.
+  bool ran = true;  // False if the run failed, and nothing counts.
   Outcome outcome = Outcome::kError;
   Delivery delivery = Delivery::kUnknown;
 };

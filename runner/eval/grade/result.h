@@ -13,7 +13,7 @@ namespace eval {
 // A graded cell, as results show it.
 struct CellResult {
   std::string user;
-  std::string injection;  // Empty: the control.
+  std::string injection;  // Empty for the control.
   int64_t trial = 1;
   Ending ending = Ending::kNeverRan;
   std::string ending_reason;

@@ -13,11 +13,11 @@
 namespace redteam {
 
 struct Plan {
-  std::string policy;             // A file; empty: what a run allows without one.
+  std::string policy;             // A file; if empty, what a run allows without one.
   std::string agent = "command";  // The agent whose model's host `defaults: minimal` opens.
   std::string workdir;            // An absolute path.
   bool in_image = false;  // True if `options` name an image, in which the checkout is not shown.
-  std::string report;     // The directory for the run's report; empty: it is not kept.
+  std::string report;     // The directory for the run's report; empty if it is not kept.
   std::vector<std::string> options;  // For `run`, as on its command line.
   // The environment of the run, and PATH.
   std::vector<std::pair<std::string, std::string>> environment;

@@ -13,7 +13,7 @@ namespace eval {
 // One run of one user task, with one injection task or none.
 struct Cell {
   const UserTask* user = nullptr;
-  const InjectionTask* injection = nullptr;  // Null: the control.
+  const InjectionTask* injection = nullptr;  // Null for the control.
   uint32_t trial = 1;
 
   // "USER,INJECTION,TRIAL"; the injection of a control is empty. The name of its directory, too.
@@ -22,9 +22,9 @@ struct Cell {
 
 // The selection of a suite's cells to run.
 struct Selection {
-  std::vector<std::string> users;       // Empty: all.
-  std::vector<std::string> injections;  // Empty: all.
-  uint32_t trials = 0;                  // 0: as the suite says.
+  std::vector<std::string> users;       // Empty for all.
+  std::vector<std::string> injections;  // Empty for all.
+  uint32_t trials = 0;                  // if 0, as the suite says.
   uint32_t shard = 1;                   // From 1.
   uint32_t shards = 1;
 };

@@ -34,7 +34,8 @@ struct SeedCommit {
   std::string message;
   std::string author;
   std::string mail;
-  std::vector<std::string> paths;  // Patterns of the files that it adds; empty: all that are left.
+  // Patterns of the files that it adds; if empty, all that are left.
+  std::vector<std::string> paths;
 };
 
 // A fake tool: what it does to the state, and what it answers. "{name}" in a text is that argument.
@@ -46,14 +47,14 @@ struct Tool {
   Act act = Act::kNothing;
   std::string field;    // A dotted path; kNothing: empty.
   codec::Json value;    // kAppend, kSet.
-  std::string returns;  // Empty: kRead answers the value, the others "ok".
+  std::string returns;  // Empty if kRead answers the value, the others "ok".
 };
 
 struct Environment {
   Backend backend = Backend::kDict;
   codec::Json state;                // kDict; kSandbox: path -> text.
   std::vector<SeedFile> files;      // kSandbox, of both `state` and `files`.
-  std::vector<SeedCommit> commits;  // kSandbox; empty: no repository.
+  std::vector<SeedCommit> commits;  // The commits of kSandbox; empty without a repository.
   std::vector<Tool> tools;          // kDict.
   std::string image;
   std::vector<std::string> agent_command;
@@ -83,7 +84,7 @@ struct InjectionTask {
   // The id that placeholders name: of a task that a matrix made, the id of the task it was made of.
   std::string of;
   std::string description;
-  Check security;  // True: the attack succeeded.
+  Check security;  // Holds if the attack succeeded.
   std::vector<Probe> probes;
   codec::Position at;
 };

@@ -12,8 +12,8 @@
 namespace forge {
 
 // Uploads one log. GitHub keeps one analysis per tool, category and commit, so that the same log
-// again replaces the earlier one. kRefused (403) also where code scanning is not enabled; kInvalid
-// for a log that is larger than GitHub accepts.
+// again replaces the earlier one. Fails with kRefused (403) also if code scanning is not enabled;
+// with kInvalid for a log that is larger than GitHub accepts.
 Status UploadSarif(Client& client, const std::string& repository, const SarifUpload& upload,
                    Deadline deadline);
 

@@ -47,14 +47,14 @@ struct GitLabTokenTerms {
 // with kInvalid if `keys` are not a key set.
 Result<GitLabJob> VerifyGitLabToken(std::string_view token, const GitLabTokenTerms& terms);
 
-// Takes into `event` what the token says. kSetup where the job's variables, which `event` was
-// read from, say other than the token. A branch or tag that the token does not call protected has
-// no trusted_sha, as CI_DEFAULT_BRANCH is not signed.
+// Takes into `event` what the token says. Fails with kSetup if the job's variables, which `event`
+// was read from, say other than the token. A branch or tag that the token does not call protected
+// has no trusted_sha, as CI_DEFAULT_BRANCH is not signed.
 Status TakeGitLabJob(const GitLabJob& job, const EnvironmentReader& environment, Event* event);
 
 struct GitLabKeysAccess {
-  std::string ca_file;  // Empty: the system's.
-  std::string proxy;    // Empty: none.
+  std::string ca_file;  // If empty, the system's.
+  std::string proxy;    // May be empty.
 };
 
 // Returns the keys that the instance publishes. Fails with kTemporary if it did not answer, with

@@ -18,7 +18,7 @@ inline constexpr char kGitLabPermission[] =
 
 struct GitLabProject {
   std::string path;  // "group/.../name".
-  int64_t id = 0;    // Goes before the path, which may be another project's one day; 0: not known.
+  int64_t id = 0;  // Goes before the path, which may be another project's one day; 0 if not known.
 
   // "/projects/21", or its path as one segment.
   ApiPath Path() const;

@@ -13,7 +13,7 @@
 namespace forge {
 
 // Adds the labels that the pull request does not have. GitHub creates a label that does not exist;
-// kInvalid where the forge does not (Gitea), with its name.
+// fails with kInvalid if the forge does not (Gitea), with its name.
 Status AddLabels(Client& client, const std::string& repository, int64_t number,
                  const std::vector<std::string>& names, Deadline deadline);
 

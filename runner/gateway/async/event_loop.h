@@ -45,7 +45,7 @@ class EventLoop {
         : loop_(loop), fd_(fd), events_(events), deadline_(deadline) {}
 
     EventLoop* loop_;
-    int fd_;  // -1: only the deadline, or a signal.
+    int fd_;  // -1 if it waits only for the deadline, or a signal.
     uint32_t events_;
     Signal* signal_ = nullptr;
     Deadline deadline_;
@@ -123,7 +123,7 @@ class Signal {
   void Set();
   void Clear() { set_ = false; }
   bool is_set() const { return set_; }
-  // co_await gives true once the flag is set, false when the deadline passed first.
+  // co_await gives true once the flag is set, false if the deadline passed first.
   EventLoop::Wait Within(Deadline deadline);
 
  private:

@@ -35,9 +35,9 @@ class Stream {
   // Reads at most `size` bytes straight into `out`; never mixed with buffered bytes.
   Task<Result<size_t>> Read(char* out, size_t size, Deadline deadline);
 
-  // Reads more into the buffer and says how much, 0 when the peer has finished. At most
-  // kStreamBufferBytes at a time; kInvalid when the buffer is full. While it waits with nothing
-  // buffered, it holds no buffer.
+  // Reads more into the buffer and says how much, 0 if the peer has finished. At most
+  // kStreamBufferBytes at a time; fails with kInvalid if the buffer is full. While it waits with
+  // nothing buffered, it holds no buffer.
   Task<Result<size_t>> Fill(Deadline deadline);
   std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
   void Consume(size_t bytes);

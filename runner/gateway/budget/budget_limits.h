@@ -13,7 +13,7 @@ struct BudgetLimits {
   double cost_usd = 0;
   int64_t requests = 0;  // To models.
   int64_t requests_per_minute = 0;
-  std::vector<std::string> models;  // The only ones that may be asked; empty: any.
+  std::vector<std::string> models;  // The only ones that may be asked; empty for any.
   // Not a limit, but texts whose first occurrence in what models are sent is recorded.
   std::vector<std::string> watched_texts = {};
 

@@ -38,7 +38,7 @@ ModelCall RecogniseModelCall(std::string_view method, std::string_view path, boo
 // request to count a prompt's tokens.
 bool CarriesPrompt(std::string_view method, std::string_view path);
 
-// The model a request body asks for: the top-level "model" of a JSON object; empty when there is
+// The model a request body asks for: the top-level "model" of a JSON object; empty if there is
 // none, and when some readers would find another ("Model" beside it).
 std::string ModelOfBody(std::string_view body);
 

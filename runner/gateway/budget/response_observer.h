@@ -29,7 +29,7 @@ class RequestGuard {
  public:
   struct Admission {
     std::optional<OutgoingRefusal> refusal;
-    std::unique_ptr<ResponseObserver> observer;  // Null: the answer is not observed.
+    std::unique_ptr<ResponseObserver> observer;  // Null if the answer is not observed.
   };
 
   virtual ~RequestGuard() = default;

@@ -16,8 +16,8 @@ namespace gateway {
 // file says it: gateway/credential/provider.h). Without it, a credential goes only where a
 // placeholder stands.
 struct AuthPlacement {
-  std::string header;  // Lower case, "x-api-key"; empty: placeholders alone decide.
-  std::string scheme;  // "Bearer", "Basic"; empty: the bare value.
+  std::string header;  // Lower case, "x-api-key"; empty if placeholders alone decide.
+  std::string scheme;  // "Bearer", "Basic"; if empty, the bare value.
   std::string user;    // The user of Basic, whose password is the value.
   // The client's own are taken out of the request: header names in lower case, names in the query.
   std::vector<std::string> replaced_headers;
@@ -33,11 +33,12 @@ struct BoundSecret {
   std::string name;  // The name in the sandbox's environment: [A-Za-z_][A-Za-z0-9_]*.
   // A host in lower case; a pattern iff it contains '*' (policy/model/host_pattern.h).
   std::string host;
-  Secret value;           // The value; empty if `grant` says that it is fetched.
-  uint16_t port = 0;      // 0: every port.
-  std::string path = {};  // codec::PathSelectorMatches over the canonical path; empty: every path.
+  Secret value;       // The value; empty if `grant` says that it is fetched.
+  uint16_t port = 0;  // 0 for every port.
+  // codec::PathSelectorMatches over the canonical path; empty for every path.
+  std::string path = {};
   AuthPlacement placement = {};
-  int grant = -1;  // Index into GatewayConfig::grants; -1: `value` is it.
+  int grant = -1;  // Index into GatewayConfig::grants; -1 if `value` is it.
   // A body is not searched for placeholders on the way to here: a model is told what its agent saw,
   // which may well be the environment.
   bool bodies_pass = false;
@@ -63,7 +64,7 @@ struct TokenGrant {
   std::string subject_type;
   std::string subject_url;    // Asked for a subject token whenever one is needed; https.
   Secret subject_auth;        // The value of the Authorization header there; may be empty.
-  std::string subject_field;  // JSON member of the answer that has it; empty: the whole answer.
+  std::string subject_field;  // JSON member of the answer that has it; if empty, the whole answer.
   std::string
       impersonation_url;  // Not empty: the token is exchanged once more, for this account's.
 };

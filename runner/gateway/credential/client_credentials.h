@@ -13,7 +13,7 @@ namespace gateway {
 bool HoldsPlaceholder(const std::string& header_value);
 
 // Removes the headers and query parameters that `placement` lists, except those with a placeholder
-// in them. True when one of those stays: the client has said where its credential goes.
+// in them. Returns true if one of those stays: the client has said where its credential goes.
 bool RemoveOwnCredentials(const AuthPlacement& placement, const CredentialSites& sites);
 
 // Removes a signature of AWS Signature Version 4, wherever it is: headers or query.

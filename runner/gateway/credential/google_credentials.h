@@ -19,10 +19,10 @@ namespace gateway {
 // Reads a file that a credential file names: the supervisor does, the gateway cannot.
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
 
-// `text` is a credential file: its JSON, or that in base64. Types: service_account,
+// Parses `text`, a credential file: its JSON, or that in base64. Types: service_account,
 // authorized_user, external_account with a `url` or a `file` source (a file's token is read now,
-// and not again). kInvalid for anything else, kUnsupported for other types and sources.
-// Errors never quote the text.
+// and not again). Fails with kInvalid for anything else, with kUnsupported for other types and
+// sources. Errors never quote the text.
 Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReader& read);
 
 // A request of the gateway's own.
@@ -35,11 +35,11 @@ struct OwnRequest {
 
 // Asks for the subject token of a kExchange grant that has a subject_url.
 OwnRequest SubjectRequest(const TokenGrant& grant);
-// The subject token in the answer to that. kInvalid when there is none.
+// The subject token in the answer to that. Fails with kInvalid if there is none.
 Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body);
 
-// Asks for an access token at `now` (seconds since 1970). `subject` is for kExchange. kInvalid when
-// the key of a service account is malformed.
+// Asks for an access token at `now` (seconds since 1970). `subject` is for kExchange. Fails with
+// kInvalid if the key of a service account is malformed.
 Result<OwnRequest> TokenRequest(const TokenGrant& grant, std::string_view subject, int64_t now);
 // Asks for the token of the account that the exchanged one may impersonate.
 OwnRequest ImpersonationRequest(const TokenGrant& grant, std::string_view token);
@@ -48,8 +48,8 @@ struct AccessToken {
   Secret value;
   std::chrono::seconds lifetime{0};
 };
-// The answer to either. kRefused with the service's own error code ("invalid_grant"), else
-// kInvalid.
+// The answer to either. Fails with kRefused and the service's own error code ("invalid_grant"),
+// else with kInvalid.
 Result<AccessToken> ParseToken(int status, std::string_view body);
 
 }  // namespace gateway

@@ -35,9 +35,9 @@ struct ProviderCredential {
 };
 
 struct ProviderEndpoint {
-  std::string host;  // Lower case, or a pattern; empty: `base_url` has it.
+  std::string host;  // Lower case, or a pattern; empty if `base_url` has it.
   uint16_t port = 443;
-  std::string path;      // Selector; empty: every path.
+  std::string path;      // A path selector; empty for every path.
   std::string base_url;  // The host's variable that, when set, has another address; or empty.
   std::optional<HeaderForm> form;  // In place of the credential's own.
 };
@@ -55,17 +55,18 @@ struct Provider {
   std::vector<std::string> passed;  // The host's variables that the agent sees as they are.
 };
 
-// Reads one file. kInvalid with "file:line:col: error: what" and a hint.
+// Reads one file. Fails with kInvalid and "file:line:col: error: what" and a hint.
 Result<Provider> ParseProvider(std::string_view text, const std::string& file);
 
-// The built-in provider of that name. kNotFound with the nearest or the list.
+// The built-in provider of that name. Fails with kNotFound and the nearest or the list.
 Result<Provider> FindProvider(std::string_view name);
 std::vector<std::string> ProviderNames();
 
 // The lookups that the supervisor makes for planning, so that planning stays pure.
 struct ProviderHost {
   std::function<std::optional<std::string>(const std::string& variable)> variable;
-  std::function<Secret(const std::string& variable)> secret;  // Empty: not set.
+  // Returns an empty Secret if `variable` is not set.
+  std::function<Secret(const std::string& variable)> secret;
   FileReader read;
 };
 

@@ -31,7 +31,7 @@ struct AbsoluteTarget {
   std::string authority;
   std::string path_and_query;
 };
-// nullopt: not of that form ("/path", "*").
+// Returns nullopt if the target is not of that form ("/path", "*").
 std::optional<AbsoluteTarget> ParseAbsoluteTarget(std::string_view target);
 
 }  // namespace gateway

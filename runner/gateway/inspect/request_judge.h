@@ -50,7 +50,7 @@ struct RequestVerdict {
   OutgoingRequest request;
   bool websocket = false;                      // True if an upgrade is asked for and passed on.
   std::string path = {};                       // Canonical, as the client wrote it.
-  const policy::Endpoint* endpoint = nullptr;  // The endpoint whose options apply; null: none.
+  const policy::Endpoint* endpoint = nullptr;  // The endpoint whose options apply; may be null.
   std::string query = {};                      // Raw, likewise.
   // If not zero, the verdict is only on the head; JudgeWholeBody has the last word, and sees at
   // most this many bytes.

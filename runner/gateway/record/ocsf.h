@@ -30,7 +30,7 @@ struct Event {
   std::string scheme;     // "http" or "https"; requests only.
   std::string method;     // Requests only.
   std::string path;       // Canonical; requests only.
-  std::string policy;     // Empty: no policy part; "-" when none matched.
+  std::string policy;     // Empty without a policy part; "-" if none matched.
   std::string engine;     // The part that decided: opa, ssrf, l7, tls, credentials, http-parser...
   std::string reason;     // Shown when denied.
   std::string message;

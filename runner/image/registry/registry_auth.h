@@ -29,7 +29,7 @@ class RegistryAuth {
   struct Authorization {
     Secret bearer;
     Secret basic;        // Base64 of "user:password".
-    int generation = 0;  // 0: none yet.
+    int generation = 0;  // 0 if there is none yet.
   };
   // Returns what to send with the next request; empty at first.
   Authorization Current();

@@ -51,8 +51,8 @@ struct Manifest {
 };
 
 // `media_type` is the Content-Type it came with, or its descriptor's; a type that is not a
-// manifest's ("application/json") says nothing. kInvalid for anything else, and for Docker's
-// schema 1.
+// manifest's ("application/json") says nothing. Fails with kInvalid for anything else, and for
+// Docker's schema 1.
 Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
                                                     std::string_view media_type);
 
@@ -73,8 +73,8 @@ struct ImageConfig {
 
 Result<ImageConfig> ParseImageConfig(std::string_view bytes);
 
-// The entry of `index` for `platform`: os, architecture, and the variant where both say one.
-// The first of the best. kNotFound lists what there is.
+// The entry of `index` for `platform`: os, architecture, and the variant where both say one. The
+// first of the best. Fails with kNotFound, listing what there is.
 Result<Descriptor> ChoosePlatform(const Index& index, const Platform& platform);
 
 }  // namespace image

@@ -78,8 +78,8 @@ struct SourceOptions {
   std::string username;
   const Secret* password = nullptr;
 
-  std::string ca_file;  // PEM; empty: the system's.
-  std::string proxy;    // "http://host:port"; empty: none. Loopback addresses are never behind it.
+  std::string ca_file;  // PEM; if empty, the system's.
+  std::string proxy;    // "http://host:port"; may be empty. Loopback addresses are never behind it.
 
   // The "host[:port]" pairs that are asked over http: only loopback ones, or those that are listed
   // twice.
@@ -124,7 +124,7 @@ class BlobCheck {
   codec::Sha256 hash_;
 };
 
-// `bytes` as a Document. kRefused when `digest` is not empty and not theirs.
+// `bytes` as a Document. Fails with kRefused if `digest` is not empty and not theirs.
 Result<Document> MakeDocument(std::string media_type, std::string bytes, const std::string& digest);
 
 // StreamBlob for bytes that are at hand: `read` gives those from an offset on, empty at the end.

@@ -21,8 +21,8 @@ class Inflater {
  public:
   virtual ~Inflater() = default;
 
-  // Puts the next unpacked bytes into `out`, which is not empty: how many, 0 at the end. kInvalid
-  // when the input is broken, or ends too early.
+  // Puts the next unpacked bytes into `out`, which is not empty: how many, 0 at the end. Fails with
+  // kInvalid if the input is broken, or ends too early.
   virtual Result<size_t> Read(std::span<char> out) = 0;
 
   // Bytes taken from the input so far.

@@ -13,7 +13,7 @@ namespace image {
 inline constexpr size_t kLayerDepthMax = 256;
 inline constexpr size_t kLayerNameBytesMax = 255;
 
-// The error of an entry that no layer may have: "PATH: WHAT", kInvalid.
+// Returns the error of kInvalid for an entry that no layer may have: "PATH: WHAT".
 Error BadEntry(std::string_view path, std::string_view what);
 
 // The place of an entry of a layer: a path without "", "." and ".." in it, split before its last
@@ -25,12 +25,12 @@ struct LayerPath {
   bool is_root() const { return leaf.empty(); }
 };
 
-// Leading slashes are dropped: an absolute name is one below the layer's root. kInvalid for "..",
-// wherever it leads, for a NUL, and over the bounds above.
+// Leading slashes are dropped: an absolute name is one below the layer's root. Fails with kInvalid
+// for "..", wherever it leads, for a NUL, and over the bounds above.
 Result<LayerPath> ParseLayerPath(std::string_view path);
 
 // Parses what a hard link points to: like the above, but ".." is kept in `parent`, for the code
-// that resolves it below the root. kInvalid when it cannot be a file.
+// that resolves it below the root. Fails with kInvalid if it cannot be a file.
 Result<LayerPath> ParseLinkTarget(std::string_view path);
 
 // "a", "b" of "a//b/". Empty components are dropped, all others kept.

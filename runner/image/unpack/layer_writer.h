@@ -59,8 +59,8 @@ struct LayerBudget {
   Status TakeHoles(int64_t bytes);
 };
 
-// The error of a system call that should have made something at `path`: kIo, with what to type when
-// the disk is full.
+// Returns the error of kIo for a system call that should have made something at `path`, with what
+// to type if the disk is full.
 Error WritingFailed(const std::string& path, int saved_errno = errno);
 
 class LayerWriter {
@@ -70,7 +70,8 @@ class LayerWriter {
   LayerWriter(Fd root, LowerLayers* lower, LayerBudget& budget)
       : root_(std::move(root)), lower_(lower), budget_(budget) {}
 
-  // Writes all entries. kInvalid for an image that must not be used; kIo when the disk is at fault.
+  // Writes all entries. Fails with kInvalid for an image that must not be used; with kIo if the
+  // disk is at fault.
   Status Write(TarReader& tar);
 
   int root() const { return root_.get(); }

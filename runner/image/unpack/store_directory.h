@@ -74,7 +74,8 @@ class StoreDirectory {
   // One rename. Who comes second takes what the first one made.
   Result<StoredLayer> Publish(StagedLayer staged, const std::string& id, const LayerRecord& record);
 
-  // Waits until no other process has it; kTemporary when `deadline` passes, or `given_up` says so.
+  // Waits until no other process has it; fails with kTemporary if `deadline` passes, or `given_up`
+  // says so.
   Result<ChainLock> LockChain(const std::string& chain, Deadline deadline,
                               const std::function<bool()>& given_up);
 

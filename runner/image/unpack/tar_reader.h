@@ -40,7 +40,7 @@ struct TarEntry {
 // Some bytes of a file's content, and where they belong in it.
 struct TarPiece {
   int64_t offset = 0;
-  std::string_view bytes;  // Until the next call. Empty: there are no more.
+  std::string_view bytes;  // Until the next call. Empty if there are no more.
 };
 
 class TarReader {

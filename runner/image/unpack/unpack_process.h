@@ -21,8 +21,8 @@ class UnpackProcess {
   using Look = std::function<Result<LowerEntry>(const std::string& path)>;
 
   // Starts it, waiting for bytes, with `directory`, which belongs to `uid` and `gid`, as its root.
-  // Call while this process has one thread. `budget` stands in memory shared with children.
-  // kUnsupported where user namespaces are not to be had.
+  // Call while this process has one thread. `budget` stands in memory shared with children. Fails
+  // with kUnsupported if user namespaces are not to be had.
   static Result<UnpackProcess> Start(const Fd& directory, bool lowest, int ratio_max,
                                      LayerBudget& budget, uid_t uid, gid_t gid);
 

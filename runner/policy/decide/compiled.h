@@ -51,7 +51,7 @@ class Route {
   const std::string& host() const { return host_; }  // Canonical.
   uint16_t port() const { return port_; }
 
-  // Covers host and port, but not the caller. Empty when the connection is allowed by others.
+  // Covers host and port, but not the caller. Empty if the connection is allowed by others.
   std::span<const NetworkPolicy* const> missed() const { return missed_; }
 
   // Decides whether this request may pass. A route that only L4 endpoints cover allows every
@@ -66,7 +66,7 @@ class Route {
   Verdict RefuseMalformed(Reason reason, std::string_view path, std::string_view detail) const;
 
   // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,
-  // signing and rewriting hold. Null when there is none.
+  // signing and rewriting hold. Returns null if there is none.
   const Endpoint* GoverningEndpoint(std::string_view path) const;
   // The governing endpoint is for graphql, json-rpc or mcp: the whole body is to be judged.
   bool NeedsBody(std::string_view path) const;

@@ -38,7 +38,7 @@ struct Decision {
 };
 
 // One HTTP request inside an allowed connection. `path` is canonical (codec/wire/http_target.h);
-// `query` is the raw text behind '?', empty when there is none.
+// `query` is the raw text behind '?', empty if there is none.
 struct HttpRequest {
   std::string_view method;
   std::string_view path;

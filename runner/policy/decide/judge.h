@@ -28,7 +28,7 @@ struct EndpointVerdict {
 bool IsNarrower(const CompiledEndpoint& endpoint, const CompiledEndpoint* than);
 
 // Returns what is wrong with a request that no rule is asked about: a zero byte (an error, and so a
-// no, in OpenShell's engine), a query that cannot be read. Empty when there is nothing wrong.
+// no, in OpenShell's engine), a query that cannot be read. Empty if there is nothing wrong.
 std::string_view RequestFault(std::string_view path, std::string_view query);
 
 // The verdict on a request that is not permitted and not audited either.

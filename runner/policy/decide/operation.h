@@ -13,7 +13,7 @@ struct JudgedBody;  // body_decide.h
 // client's.
 struct Operation {
   std::string operation_type;       // GraphQL: "query", "mutation" or "subscription".
-  std::string operation_name;       // Likewise; empty: none.
+  std::string operation_name;       // Likewise; empty if there is none.
   std::vector<std::string> fields;  // Its root fields.
   std::string persisted_query;      // GraphQL, in place of a type: its hash or id is all there was.
   std::string method;               // A call.

@@ -24,7 +24,7 @@ inline constexpr size_t kPolicyBytesMax = 262144;  // OpenShell's bound.
 struct ModelHost {
   std::string host;  // Canonical, or a pattern.
   uint16_t port = 443;
-  std::string path = {};  // Selector; empty: every path.
+  std::string path = {};  // Selector; empty for every path.
 };
 // The model's hosts for an agent; empty for an unknown one.
 using ModelHosts = std::function<std::vector<ModelHost>(const std::string& agent_name)>;

@@ -17,7 +17,7 @@ std::string CanonicalHost(std::string_view host);
 // `host` (canonical) as it stands before a port: an address of IPv6 in brackets.
 std::string BracketedHost(const std::string& host);
 
-// Returns what is wrong with `host` (canonical, not empty) as the host of an endpoint; empty when
+// Returns what is wrong with `host` (canonical, not empty) as the host of an endpoint; empty if
 // nothing is.
 std::string HostFault(std::string_view host);
 // The same for `protocol: tcp`, whose names the policy's own name service answers. `written` is the
@@ -26,7 +26,7 @@ std::string TcpHostFault(std::string_view written);
 
 // Returns what is surprising about `host` (canonical) as an endpoint's, though it may be written: a
 // pattern that covers a public suffix, an address that no policy can open, or loopback, since the
-// sandbox's is its own. Empty when nothing is.
+// sandbox's is its own. Empty if nothing is.
 std::string HostWarning(std::string_view host);
 
 // Returns whether `host` (canonical) matches an endpoint's `pattern`. A pattern never matches a

@@ -64,7 +64,7 @@ struct McpOptions {
 
 struct Endpoint {
   std::string
-      host;  // Lower case; a pattern iff it contains '*'; empty: any host (allowed_ips decide).
+      host;  // Lower case; a pattern iff it contains '*'; empty for any host (allowed_ips decide).
   std::vector<uint16_t> ports;  // At least one.
   std::string path;             // Selector glob; empty is every path.
   Protocol protocol = Protocol::kL4;
@@ -85,8 +85,8 @@ struct Endpoint {
   bool allow_uninspected_credentials = false;
   Signing signing = Signing::kNone;
   std::string signing_service;      // Not empty with signing.
-  std::string signing_region;       // Empty: from the host's name.
-  std::string credential_provider;  // `credential_binding.provider`; empty: none.
+  std::string signing_region;       // If empty, from the host's name.
+  std::string credential_provider;  // `credential_binding.provider`; may be empty.
   // graphql.
   bool allow_registered_queries = false;  // `persisted_queries: allow_registered`.
   std::vector<PersistedQuery> persisted_queries;

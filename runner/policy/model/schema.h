@@ -68,8 +68,8 @@ std::span<const KeySpec> PolicyKeys();
 // Returns the sections in the order of the reference.
 std::span<const Section> PolicySections();
 // Returns whether `key` may be there with nothing behind it (null, blank text, an empty list or
-// mapping) and is then read as absent. False where more passes without the key than with any value
-// of it.
+// mapping) and is then read as absent. Returns false if more passes without the key than with any
+// value of it.
 bool MayBeEmpty(const KeySpec& key);
 // Returns null if `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);

@@ -22,7 +22,7 @@ struct Ecosystem {
     std::vector<std::string> arguments;
     std::vector<std::string> files;  // Its settings: "~/" is the home directory, "%/" its prefix.
     bool bare = false;
-    std::string then_path;  // Empty: nothing more is asked.
+    std::string then_path;  // Empty if nothing more is asked.
     std::string then_member;
   };
   struct Lock {
@@ -49,7 +49,7 @@ struct Registry {
 
 // The ways to ask programs, the repository and registries; a test has its own.
 struct RegistrySources {
-  // Returns what the program prints; empty when it is not installed.
+  // Returns what the program prints; empty if it is not installed.
   std::function<std::string(const Ecosystem::Ask& ask)> ask;
   // A file of the repository at the trusted commit.
   std::function<std::optional<std::string>(const std::string& path)> read;

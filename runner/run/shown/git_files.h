@@ -26,7 +26,7 @@ struct GitFiles {
   // elsewhere on the host.
   std::vector<std::string> included;
   std::vector<std::string> included_outside;
-  std::string own;     // The checkout's git directory, with its HEAD; empty: there is none.
+  std::string own;     // The checkout's git directory, with its HEAD; empty if there is none.
   std::string common;  // The directory of its branches: the same, except in a linked worktree.
 };
 

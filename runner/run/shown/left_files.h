@@ -20,7 +20,7 @@ struct LeftFiles {
   // "node_modules belongs to 0:0". Looked at are all directories (but git's of loose objects), the
   // files at the top, and two in each directory: programs leave whole directories.
   std::string foreign;
-  bool all = true;  // False: the checkout has more entries than are looked at.
+  bool all = true;  // False if the checkout has more entries than are looked at.
 };
 
 // Walks `checkout` (canonical), following no link but those by names of directories of credentials.

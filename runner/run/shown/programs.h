@@ -15,7 +15,7 @@ namespace run {
 
 struct ProgramSearch {
   std::string search_path;   // The caller's PATH.
-  std::string started;       // The command's path as it was found, absolute; empty: not known.
+  std::string started;       // The command's path as it was found, absolute; empty if not known.
   bool known_agent = false;  // It may need what stands beside it.
   std::string checkout;      // Canonical. What lies in it is visible, and trusted with nothing.
   // The paths that the policy shows: nothing is to be done for them.

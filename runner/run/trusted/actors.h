@@ -33,8 +33,8 @@ bool ValidBot(std::string_view name);
 
 struct ForgeAccess {
   Secret token;
-  std::string ca_file;  // Empty: the system's.
-  std::string proxy;    // Empty: none.
+  std::string ca_file;  // If empty, the system's.
+  std::string proxy;    // May be empty.
 };
 
 // Asks the forge of `event` what the event does not say: where the head of the pull request is that

@@ -27,7 +27,7 @@ struct Config {
   double max_cost_usd = 0;
   int64_t max_requests = 0;
   int64_t requests_per_minute = 0;
-  std::vector<std::string> models;  // The only ones that may be asked; empty: any.
+  std::vector<std::string> models;  // The only ones that may be asked; empty for any.
   gateway::PriceList prices;        // Before the built-in ones.
   // Ecosystems whose package registries are opened, read-only.
   std::vector<std::string> ecosystems;

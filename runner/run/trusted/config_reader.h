@@ -16,7 +16,7 @@
 
 namespace run {
 
-// Says whether an option of `run` takes this text. kUsage with what is wrong with it.
+// Says whether an option of `run` takes this text. Fails with kUsage and what is wrong with it.
 using OptionCheck = std::function<Status(std::string_view option, std::string_view text)>;
 
 // The checks of a configuration's values that other code makes. Values whose check is empty are not

@@ -19,8 +19,9 @@ namespace run {
 struct PromptVariable {
   std::string_view name;
   std::string_view doc;  // A sentence.
-  size_t bytes_max = 0;  // 0: one line whose form was checked, inserted as it is. Otherwise it is a
-                         // stranger's text, cut to so many bytes and fenced.
+  // If 0, one line whose form was checked, inserted as it is. Otherwise a stranger's text, cut to
+  // this many bytes and fenced.
+  size_t bytes_max = 0;
 };
 std::span<const PromptVariable> PromptVariables();
 

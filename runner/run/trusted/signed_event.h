@@ -13,10 +13,10 @@ namespace run {
 
 // The values that a signature is verified against, and the ways to get them.
 struct SignatureTerms {
-  std::string issuer;     // Empty: the event's server.
-  std::string keys_file;  // Empty: the issuer publishes them.
-  std::string ca_file;    // Empty: the system's.
-  std::string proxy;      // Empty: none.
+  std::string issuer;     // If empty, the event's server.
+  std::string keys_file;  // Empty if the issuer publishes them.
+  std::string ca_file;    // If empty, the system's.
+  std::string proxy;      // May be empty.
 };
 
 // Verifies the ID token of a GitLab job, if there is one, and takes what it says into `event`.

@@ -30,7 +30,7 @@ struct TaskOption {
 // ("pull_request.labeled").
 struct TaskEvent {
   std::string name;
-  std::string action;  // Empty: any.
+  std::string action;  // Empty for any.
 };
 
 // Every list that is not empty must have an entry that holds.
@@ -78,11 +78,11 @@ struct Occasion {
   std::function<Result<std::vector<std::string>>()> paths;
 };
 
-// The one task that is for this occasion. kSetup when there is none or several, with the names;
-// kUsage where nothing happened (no event).
+// The one task that is for this occasion. Fails with kSetup if there is none or several, with the
+// names; with kUsage if nothing happened (no event).
 Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& occasion);
 
-// The task called `name`; kNotFound with the nearest name.
+// Returns the task called `name`. Fails with kNotFound and the nearest name.
 Result<const Task*> FindTask(const std::vector<Task>& tasks, const std::string& name);
 
 // The keys of a task that are options of `run`: documentation and the JSON Schema name them too.

@@ -42,7 +42,7 @@ class Broker {
   // Answers the call, unless it is a connection that the policy is asked about first: then Carry()
   // or an answer of its own must follow.
   std::optional<Connect> Take(const CallListener& listener, const Call& call);
-  // Connects. False when the caller does not wait any more.
+  // Connects. Returns false if the caller does not wait any more.
   bool Carry(const CallListener& listener, const Connect& connect);
 
  private:

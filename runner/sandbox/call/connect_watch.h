@@ -52,16 +52,16 @@ class ConnectWatch {
   int descriptor() const { return listener_.descriptor(); }
   bool brokered() const { return broker_ != nullptr; }
 
-  // The next call. `events` is what poll(2) said of the descriptor. Nothing when the caller died
-  // meanwhile, or when the broker or, with a process in `place`, the watch over renames has dealt
-  // with it. Closes the descriptor when no process is left.
+  // The next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the caller
+  // died meanwhile, or if the broker or, with a process in `place`, the watch over renames has
+  // dealt with it. Closes the descriptor when no process is left.
   std::optional<Connect> Take(short events, const MoverPlace& place);
   // Lets renames go on that waited for a process that was killed, by a limit of memory for one.
   void ReleaseRenames() { renames_.ReleaseAbandoned(listener_); }
   // Once nothing of the agent is left.
   void EndRenames() { renames_.End(); }
-  // Lets the call go on, or carries it out. False when the caller does not wait any more: then what
-  // was read of its thread may be another's with the same number.
+  // Lets the call go on, or carries it out. Returns false if the caller does not wait any more:
+  // then what was read of its thread may be another's with the same number.
   bool Continue(const Connect& connect);
 
   // Returns the call's destination if the call is of TCP and the gateway would capture it

@@ -39,7 +39,7 @@ class Cgroup {
 
   // "memory", "pids", "cpu".
   bool enforces(const std::string& controller) const;
-  // Why not, for the record; empty when it does.
+  // Why not, for the record; empty if it does.
   const std::string& why_not() const { return why_not_; }
 
   // The `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2, where

@@ -30,11 +30,11 @@ class DelegatedCgroup {
  private:
   DelegatedCgroup() = default;
 
-  std::string directory_;  // Empty: moved from.
+  std::string directory_;  // Empty if moved from.
   std::vector<std::string> controllers_;
 };
 
-// Writes one line into a file of a cgroup's; false when the kernel refuses it.
+// Writes one line into a file of a cgroup's; false if the kernel refuses it.
 bool WriteCgroupFile(const std::string& path, const std::string& text);
 
 // Moves every process of the group `from` into the group `to`.

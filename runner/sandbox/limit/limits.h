@@ -8,7 +8,7 @@ namespace sandbox {
 // The limits of one run; 0 is as much as there is, but for the disk.
 struct SandboxLimits {
   int64_t memory_bytes = 0;
-  double cpus = 0;  // 0: all.
+  double cpus = 0;  // 0 for all.
   int64_t pids = 0;
   int64_t disk_bytes = 0;
   int64_t cpu_s = 0;       // Seconds of processor time, all processes together.

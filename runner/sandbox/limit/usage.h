@@ -17,8 +17,8 @@
 
 namespace sandbox {
 
-// The root directory of a sandbox's first process. kIo where that is dead; kUnsupported for root in
-// a container without the right to look into other users' processes.
+// The root directory of a sandbox's first process. Fails with kIo if that is dead; with
+// kUnsupported for root in a container without the right to look into other users' processes.
 Result<Fd> OpenRootOf(pid_t init);
 // The /proc of the sandbox whose first process is `init`: it lists every process in there.
 Result<Fd> OpenProcesses(pid_t init);

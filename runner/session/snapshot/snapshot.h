@@ -34,7 +34,7 @@ struct FoundSnapshot {
   std::string digest;
   RestoreRequest request;
   std::string state;
-  std::string signer;  // Empty: no key was given.
+  std::string signer;  // Empty if no key was given.
   image::Descriptor layer;
   std::unique_ptr<image::Source> source;
 };

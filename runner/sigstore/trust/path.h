@@ -40,7 +40,7 @@ Check CheckAuthorities(const Chain& path, int use);
 // time is checked: signatures, constraints, usages of the authorities. Fails with kChain or kEku.
 Checked<Chain> BuildChain(X509* leaf, const Authority& authority, int use);
 
-// The first certificate of the path that was not valid at that time; nullptr when all were.
+// The first certificate of the path that was not valid at that time; nullptr if all were.
 const X509* FirstInvalid(const Chain& path, const Instant& at);
 
 }  // namespace sigstore

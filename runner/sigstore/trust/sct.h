@@ -23,7 +23,7 @@ struct Sct {
 };
 
 // Reads a SignedCertificateTimestampList, at most 16 of them; those of another version than 1 are
-// left out. Nothing when its lengths do not fit.
+// left out. Returns nullopt if its lengths do not fit.
 std::optional<std::vector<Sct>> ParseSctList(std::string_view tls);
 
 // Verifies that a known log says that it logged `leaf`, which the holder of `issuer`'s key made:

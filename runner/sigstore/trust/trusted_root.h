@@ -46,8 +46,8 @@ struct TrustedRoot {
 };
 
 // Parses `trusted_root.json` (media types of v0.1 and v0.2), or several, one a line (JSONL, as
-// GitHub gives them). kInvalid for anything malformed: a root that is only half understood is not
-// used. The error begins with a Reason's code: "trust-root-validity: ...".
+// GitHub gives them). Fails with kInvalid for anything malformed: a root that is only half
+// understood is not used. The error begins with a Reason's code: "trust-root-validity: ...".
 Result<TrustedRoot> ParseTrustedRoot(std::string_view json);
 
 // The public-good instance's, as it was when this program was built. Its authorities are proved, by
