@@ -12,7 +12,8 @@ namespace advise {
 namespace {
 
 constexpr size_t kAlternativesMax = 64;
-constexpr char kFresh = '\x01';  // In no pattern, so only a star of the wide one can take it.
+// A byte in no pattern, so only a star of the wide one can take it.
+constexpr char kFresh = '\x01';
 
 Cover Of(bool covers) { return covers ? Cover::kYes : Cover::kNo; }
 
@@ -132,7 +133,7 @@ Cover QueryCovers(const std::vector<policy::QueryMatcher>& wide,
   return all;
 }
 
-// Empty is any text.
+// Compares patterns of names, of which an empty one matches any text.
 Cover NameCovers(const std::string& wide, const std::string& narrow) {
   if (wide.empty()) return Cover::kYes;
   return narrow.empty() ? Cover::kNo : GlobCovers(wide, narrow, '.');

@@ -23,7 +23,8 @@ std::string SigningText(const policy::Endpoint& endpoint) {
          (endpoint.signing_region.empty() ? "" : " in " + endpoint.signing_region);
 }
 
-// What is true of an endpoint beside its rules, each as a text that two endpoints can share.
+// Returns the facts about an endpoint beside its rules, each as a text that two endpoints can
+// share.
 Texts TraitsOf(const policy::Endpoint& endpoint) {
   Texts traits;
   auto add = [&](bool holds, std::string text) {
@@ -45,7 +46,7 @@ Texts TraitsOf(const policy::Endpoint& endpoint) {
   return traits;
 }
 
-// What more than its rules an endpoint opens.
+// Returns what an endpoint opens beyond its rules.
 Texts LooseEndsOf(const policy::Endpoint& endpoint) {
   Texts ends;
   if (endpoint.tls == policy::TlsMode::kSkip) ends.emplace_back("uninspected TLS");
@@ -65,7 +66,7 @@ bool Contains(const Texts& texts, const std::string& text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
-// Whether rules of the endpoint let every request pass.
+// Returns whether rules of the endpoint let every request pass.
 bool AllowsEverything(const Grant& grant) {
   if (!grant.endpoint->deny_rules.empty()) return false;
   return std::any_of(grant.rules.begin(), grant.rules.end(), [](const policy::HttpRule& rule) {
@@ -146,7 +147,7 @@ class OneWay {
     Opened(grant, what, binary, grant.endpoint->at);
   }
 
-  // What the other side has of a wider grant.
+  // Returns what the other side has of a wider grant.
   std::string NarrowerText(const Grant& other, const Grant& grant,
                            const std::string& binary) const {
     bool narrower =
@@ -285,7 +286,7 @@ bool PutsSecret(const Grant& grant, const BoundSecret& secret) {
   return inspected && (endpoint.host.empty() || policy::HostMatches(endpoint.host, secret.host));
 }
 
-// In reach of `binary`, in a policy with these grants.
+// Returns whether a secret is in reach of `binary`, in a policy with these grants.
 bool IsInReach(const std::vector<Grant>& grants, const BoundSecret& secret, uint16_t port,
                const std::string& binary) {
   return std::any_of(grants.begin(), grants.end(), [&](const Grant& grant) {

@@ -51,7 +51,7 @@ class EndpointEditor {
   }
 
   void Apply(const std::vector<std::string>& comment) {
-    // From the bottom, so that places stay where they were; within a line, lines come last.
+    // Sorts from the bottom, so that places stay where they were; within a line, lines come last.
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
       return a.at.line != b.at.line ? a.at.line > b.at.line : a.at.column > b.at.column;
     });
@@ -142,7 +142,7 @@ class EndpointEditor {
       AddBehind(node_.at, text);
       return true;
     }
-    // In front of the second key: the first one may stand behind a dash.
+    // Inserts in front of the second key: the first one may stand behind a dash.
     if (node_.entries.size() < 2 || node_.entries[1].at.line == node_.entries[0].at.line)
       return false;
     AddLines(node_.entries[1].at, {text});

@@ -104,7 +104,7 @@ class Explainer {
 
   void ChooseCaller() {
     caller_.cmdline = question_.cmdline;
-    caller_.agent = true;  // As everything in a sandbox.
+    caller_.agent = true;  // Everything in a sandbox is the agent's.
     if (!question_.binaries.empty()) {
       caller_.binary = question_.binaries.front();
       caller_.ancestors = {question_.binaries.begin() + 1, question_.binaries.end()};

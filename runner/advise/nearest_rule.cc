@@ -21,7 +21,7 @@ size_t SharedBeginning(std::string_view a, std::string_view b) {
 
 constexpr size_t kSameHost = 1000;  // More than a name has labels.
 
-// How many whole labels two names share at their ends.
+// Counts the whole labels that two names share at their ends.
 size_t SharedLabels(std::string_view a, std::string_view b) {
   size_t labels = 0;
   while (!a.empty() && !b.empty()) {
@@ -37,7 +37,7 @@ size_t SharedLabels(std::string_view a, std::string_view b) {
   return labels;
 }
 
-// How near a rule comes: more is nearer. The first number counts what matches.
+// The nearness of a rule; more is nearer. The first number counts what matches.
 using Score = std::tuple<int, size_t>;
 
 Score ScoreHead(const policy::HttpRule& rule, const policy::HttpRequest& request) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kWordBytesMax = 256;
 
-// What can stand in quotes and is not a pattern there; it came from outside.
+// Returns whether `text`, which came from outside, can stand in quotes and is not a pattern there.
 bool IsWord(std::string_view text) {
   constexpr std::string_view kSpecial = "'\\*?[]{}";
   return !text.empty() && text.size() <= kWordBytesMax &&
@@ -29,7 +29,7 @@ std::string PersistedField(const policy::Operation& operation) {
   return "{operation_type: query, fields: ['persisted:" + operation.persisted_query + "']}";
 }
 
-// Empty: none says just this.
+// Returns a rule for just this call; empty if there is none.
 std::string CallRule(const policy::Operation& operation) {
   bool of_tool = operation.method == codec::kToolsCall;
   if (!IsWord(operation.method) || (of_tool && !IsWord(operation.tool))) return {};

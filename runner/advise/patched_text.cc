@@ -35,13 +35,13 @@ std::string RenderLine(const PatchLine& line) {
   return "-" + line.second + std::string(kNoEnd) + "\n+" + line.second + "\n";
 }
 
-// What git makes of a path: relative to the folder that the patch is applied in.
+// Returns a path as git takes it: relative to the folder that the patch is applied in.
 std::string PatchPath(const std::string& path) {
   std::string relative = path.substr(std::min(path.find_first_not_of('/'), path.size()));
   return relative.starts_with("./") ? relative.substr(2) : relative;
 }
 
-// Where the hunk of the change at `change` ends: changes that are near share one.
+// Returns where the hunk of the change at `change` ends: changes that are near share one.
 size_t EndOfHunk(const std::vector<PatchLine>& lines, size_t change) {
   size_t end = change + 1;
   for (size_t i = end; i < lines.size() && i < end + 2 * kContext; ++i) {

@@ -30,7 +30,7 @@ bool IsWriting(std::string_view method) {
          method == policy::kWebSocketText;
 }
 
-// What the endpoint needs, as YAML on one line.
+// Returns what the endpoint needs, as YAML on one line.
 std::string AdditionLine(const EndpointAddition& addition) {
   std::string rules = "rules: [" + RuleList(addition.rules) + "]";
   if (addition.queries.empty()) return rules;
@@ -38,14 +38,14 @@ std::string AdditionLine(const EndpointAddition& addition) {
          Join(addition.queries) + "}, " + rules + "}";
 }
 
-// What comes after a name is most likely TLS.
+// Turns the look-up of a name into the connection that follows it, most likely TLS.
 Denial AsConnection(Denial denial) {
   denial.method.clear();
   denial.port = 443;
   return denial;
 }
 
-// Of the access that a line gives; 0: no line.
+// Returns the width of the access that a line gives; 0 without a line.
 int Width(std::string_view line) {
   if (line.find(":full") != std::string_view::npos) return 3;
   if (line.find(":read-write") != std::string_view::npos) return 2;
@@ -69,7 +69,7 @@ std::string DescribeProgram(const Denial& denial) {
   return denial.ancestors.empty() ? text : text + ")";
 }
 
-// Whether a policy of that line alone would allow what `denial` was refused.
+// Returns whether a policy of that line alone would allow what `denial` was refused.
 bool Helps(const std::string& line, const Denial& denial) {
   policy::ParseContext context;
   context.file = "suggestion";
@@ -195,7 +195,7 @@ std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
   std::vector<Suggestion> suggestions = CollectSuggestions(WithoutNames(denials));
   if (suggestions.empty()) return {};
-  // Of each place the widest that is needed. What is judged by operation has none.
+  // The widest line that is needed for each place. Requests that are judged by operation have none.
   std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
   for (const Suggestion& suggestion : suggestions) {
     if (!suggestion.addition.rules.empty()) continue;

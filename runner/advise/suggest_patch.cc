@@ -63,10 +63,10 @@ policy::Verdict DecideCarried(const policy::Route& route, const policy::HttpRequ
                                    : route.Decide(request);
 }
 
-// What the gateway would say to the attempt.
+// The gateway's verdict on the attempt.
 struct Judgement {
   policy::Decision decision;
-  // For a refusal that did not come from a deny rule: the endpoint that decided, if one did.
+  // Set for a refusal that did not come from a deny rule: the endpoint that decided, if one did.
   std::optional<policy::Endpoint> endpoint;
 };
 
@@ -74,7 +74,7 @@ Judgement Ask(const policy::Policy& policy, const Denial& denial) {
   policy::Caller caller;
   caller.binary = denial.binary.empty() ? "/unknown" : denial.binary;
   caller.ancestors = denial.ancestors;
-  caller.agent = true;  // As everything that a run records.
+  caller.agent = true;  // Everything that a run records is the agent's.
   policy::CompiledPolicy compiled(policy);
   policy::Route route = compiled.FindRoute(compiled.MatchCaller(caller), denial.host, denial.port);
   std::string path = denial.path.empty() ? "/" : denial.path;
@@ -105,10 +105,10 @@ std::string Describe(const Denial& denial) {
   return codec::NeutralLine(what + (denial.binary.empty() ? "" : " by " + denial.binary));
 }
 
-// Where to add to a block of YAML, and how far its entries are indented.
+// The place for additions to a block of YAML, and the indentation of its entries.
 struct Place {
   size_t before = 0;        // The line of the file that the addition stands in front of.
-  std::string indentation;  // Of an entry of the block.
+  std::string indentation;  // The blanks before an entry of the block.
   std::string head;         // The block's own line, when the file has none.
 };
 
@@ -141,7 +141,7 @@ class Patcher {
   }
 
  private:
-  // What the request carried is not known, and a rule for its path would let every call pass.
+  // Notes a request whose content is not known: a rule for its path would let every call pass.
   bool NoteJudgedByContent(const Denial& denial) {
     std::string path = denial.path.empty() ? "/" : denial.path;
     for (const policy::NetworkPolicy& network : parsed_.policy.network) {
@@ -307,7 +307,7 @@ class Patcher {
     return line.ends_with(":read-write") ? 1 : 0;
   }
 
-  // Of the line for the host and port of `denial`: the methods, and who asked.
+  // Describes the origin of the line for the host and port of `denial`: the methods, and who asked.
   static std::string OriginAt(const Denial& denial, const std::vector<Denial>& open) {
     std::set<std::string> methods;
     std::vector<Denial> there;
@@ -342,7 +342,7 @@ class Patcher {
     }
   }
 
-  // Of the endpoints that are there for this host and port.
+  // Returns the traits of the endpoints that are there for this host and port.
   SharedTraits TraitsAt(const std::string& host, uint16_t port) const {
     SharedTraits traits;
     for (const policy::NetworkPolicy& network : parsed_.policy.network) {

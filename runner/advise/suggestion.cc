@@ -15,7 +15,7 @@ namespace advise {
 namespace {
 
 constexpr size_t kDenialsMax = 200;    // More would be noise.
-constexpr size_t kTextBytesMax = 512;  // Of a host, path or binary in the file.
+constexpr size_t kTextBytesMax = 512;  // The bytes of a host, path or binary in the file.
 
 // A path as a pattern that matches just this path.
 std::string EscapePattern(std::string_view path) {
@@ -36,7 +36,7 @@ void AddOnce(const std::vector<std::string>& texts, std::vector<std::string>* li
   }
 }
 
-// What the endpoint has beside host, port and rules.
+// Appends what the endpoint has beside host, port and rules.
 void AppendTraits(const Suggestion& suggestion, const SharedTraits& traits,
                   std::vector<std::string>* lines) {
   if (!suggestion.path.empty())
@@ -169,7 +169,7 @@ bool MustNotBeSuggested(std::string_view host) {
 }
 
 std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
-  // By place, what judges there, and program.
+  // The suggestions by place, protocol, path and program.
   std::map<std::tuple<std::string, uint16_t, std::string, std::string, std::string>, Suggestion>
       wanted;
   size_t taken = 0;

@@ -149,7 +149,7 @@ class TableRun {
     return question;
   }
 
-  // What the request carries, and the fields that a decision looks at.
+  // Reads what the request carries, and the fields that a decision looks at.
   Status ReadBody(const YamlFields& row, Question* question) const {
     if (row.Find("body") != nullptr) {
       std::string body = TRY(row.Text("body"));

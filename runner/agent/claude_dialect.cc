@@ -41,10 +41,11 @@ class ClaudeDialect : public Dialect {
   std::string FailureOf(int exit_status) const;
 
   AgentSummary summary_;
-  std::map<std::string, Tokens> messages_;  // By message id: an event per content block repeats it.
+  // Tokens by message id: an event per content block repeats it.
+  std::map<std::string, Tokens> messages_;
   bool is_error_ = false;
   std::string subtype_;
-  std::string last_error_;  // Of the last refused model request.
+  std::string last_error_;  // The error of the last refused model request.
   std::string last_text_;
 };
 

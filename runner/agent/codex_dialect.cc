@@ -88,8 +88,8 @@ void CodexDialect::TakeCompleted(const Json& item, std::vector<std::string>* ent
   }
 }
 
-// With a sandbox of its own, which cannot start inside another one, nothing is written, and it ends
-// with "turn.completed" and status 0 all the same.
+// Detects that Codex's own sandbox, which cannot start inside another one, kept it from writing: it
+// ends with "turn.completed" and status 0 all the same.
 void CodexDialect::TakeFileChange(const Json& item, std::vector<std::string>* entries) {
   ++summary_.tool_calls;
   for (const Json& change : ItemsAt(item, "changes")) {

@@ -26,7 +26,7 @@ class CopilotDialect : public Dialect {
 
   AgentSummary summary_;
   int64_t exit_code_ = 0;
-  bool failed_ = false;  // What it did last with the model, or as a session.
+  bool failed_ = false;  // True if its last step with the model, or as a session, failed.
   std::string error_;
 };
 

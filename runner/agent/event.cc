@@ -14,7 +14,7 @@ namespace {
 
 using codec::Json;
 
-constexpr size_t kTextLinesMax = 60;  // Of one text, in the log.
+constexpr size_t kTextLinesMax = 60;  // The lines of one text in the log.
 constexpr size_t kToolBytesMax = 300;
 constexpr size_t kFailureBytesMax = 500;
 constexpr size_t kReasonBytesMax = 300;

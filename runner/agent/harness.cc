@@ -8,7 +8,7 @@
 namespace agent {
 namespace {
 
-// Where and how to report, for an agent that is asked to find something.
+// Tells an agent that is asked to find something where and how to report:
 // docs/reference/schemas/findings.schema.json.
 constexpr std::string_view kFindingsInstruction =
     "When you are asked to review, or find a problem you do not fix, report it in the file named "

@@ -26,7 +26,7 @@ class PiDialect : public Dialect {
   void TakeMessage(const Json& message, std::vector<std::string>* entries);
 
   AgentSummary summary_;
-  std::string stop_reason_;  // Of the last message.
+  std::string stop_reason_;  // The stop reason of the last message.
   std::string error_;
 };
 

@@ -12,10 +12,10 @@ namespace {
 
 constexpr size_t kBlockedBytesMax = 200;
 
-// What Codex's own sandbox blocked, if this line says so; else empty. Codex 0.169 has two ways, and
-// goes on to "turn.completed" and status 0 after both: a change of a file that ends as "failed" or
-// "declined" in its JSON, and a line of its log on standard error. Its sandbox cannot start inside
-// another one.
+// Returns what Codex's own sandbox blocked, if this line says so; else empty. Codex 0.169 has two
+// ways, and goes on to "turn.completed" and status 0 after both: a change of a file that ends as
+// "failed" or "declined" in its JSON, and a line of its log on standard error. Its sandbox cannot
+// start inside another one.
 std::string BlockedByCodex(std::string_view line) {
   constexpr std::string_view kItem = R"({"type":"item.completed")";
   constexpr std::string_view kLog = " ERROR codex_core::";

@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kChildNotStarted = 127;  // As a shell says it.
+constexpr int kChildNotStarted = 127;  // The status that a shell gives.
 
 struct Streams {
   int input;
@@ -91,7 +91,7 @@ Result<int> Child::Wait(Deadline deadline) {
   while (::waitpid(pid_, &status, 0) < 0) {
     if (errno != EINTR) return Errno("waitpid");
   }
-  // What it left behind in its session ends with it.
+  // Processes that it left behind in its session end with it.
   ::kill(-std::exchange(pid_, -1), SIGKILL);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -48,7 +48,7 @@ constexpr uint64_t kAllScopes = 1 | kSignals;  // Abstract sockets too.
 constexpr uint64_t kOfFiles = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
                               LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev;
 
-// Of all rights to files, what this kernel can deny.
+// Returns the rights to files that this kernel can deny.
 uint64_t Deniable(int abi) {
   return kAllFiles &
          ~((abi < 2 ? kRefer : 0) | (abi < 3 ? kTruncate : 0) | (abi < 5 ? kIoctlDev : 0));
@@ -65,7 +65,7 @@ int Abi(int* why) {
 Result<Fd> CreateRuleset(uint64_t network) {
   int abi = Abi();
   if (abi == 0) return Fd();
-  const uint64_t denied[] = {Deniable(abi), network, kAllScopes};  // From ABI 1, 4 and 6.
+  const uint64_t denied[] = {Deniable(abi), network, kAllScopes};  // Known from ABI 1, 4 and 6 on.
   size_t size = (abi >= 6 ? 3 : abi >= 4 ? 2 : 1) * sizeof denied[0];
   Fd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, denied, size, 0)));
   if (!ruleset.valid()) return Errno("landlock_create_ruleset");

@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kNotStarted = 127;  // As a shell says it.
+constexpr int kNotStarted = 127;  // The status that a shell gives.
 
 [[noreturn]] void Become(const Process::Command& command, char* const* argv, char* const* envp,
                          int in, int out, pid_t starter) {
@@ -24,7 +24,7 @@ constexpr int kNotStarted = 127;  // As a shell says it.
   bool ready = ::chdir(command.directory.c_str()) == 0 && null >= 0 && ::dup2(in, 0) == 0 &&
                ::dup2(out, 1) == 1 && ::dup2(command.with_errors ? out : null, 2) == 2;
   if (command.ends_with_starter) {
-    // Where it has ended before this call, its death is not told any more.
+    // If the starter has ended before this call, its death is not reported any more.
     ready = ready && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == starter;
   }
   if (ready) ::execve(argv[0], argv, envp);

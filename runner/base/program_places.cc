@@ -15,7 +15,7 @@ bool IsBeneath(const std::string& path, const std::string& directory) {
   return directory == "/" || path == directory || path.starts_with(directory + "/");
 }
 
-// As many bytes as the kernel looks at to find an interpreter.
+// Returns the bytes in which the kernel looks for an interpreter.
 std::string Head(const std::string& path) {
   constexpr size_t kHeadBytes = 256;  // BINPRM_BUF_SIZE.
   Result<Fd> file = sys::Open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);

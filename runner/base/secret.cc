@@ -31,7 +31,8 @@ namespace {
 // A string that was longer, or short and moved from, has bytes beyond its size.
 void WipeAll(std::string& text) {
   text.assign(text.capacity(), '\0');
-  __asm__ volatile("" : : "r"(text.data()) : "memory");  // As explicit_bzero: the bytes are read.
+  // As in explicit_bzero, the bytes are read.
+  __asm__ volatile("" : : "r"(text.data()) : "memory");
   text.clear();
 }
 

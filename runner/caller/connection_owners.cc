@@ -47,7 +47,8 @@ policy::Caller Above(const policy::Caller& caller, size_t depth) {
   return {*self, {self + 1, caller.ancestors.end()}, {}, {}};
 }
 
-// What an owner takes in memory, nearly: a path may have 4096 bytes, and there may be 64 of them.
+// Returns about how much memory an owner takes: a path may have 4096 bytes, and there may be 64 of
+// them.
 size_t BytesOf(const Owner& owner) {
   size_t bytes = sizeof owner + owner.caller.binary.size() + owner.refusal.size();
   for (const std::string& path : owner.caller.ancestors) bytes += sizeof path + path.size();
@@ -144,7 +145,7 @@ std::optional<Owner> ConnectionOwners::FindHolder(uint64_t inode) {
   return owner.has_value() ? *owner : Refused("no process in the sandbox owns the connection");
 }
 
-// True also where there is too much to look at.
+// Returns true also if there is too much to look at.
 bool ConnectionOwners::HeldInSandbox(uint64_t inode) const {
   size_t budget = kDescriptorsReadMax;
   for (const ProcessEntry& process : ListDescendants(init_)) {

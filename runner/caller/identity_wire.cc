@@ -13,7 +13,7 @@ constexpr size_t kTextBytesMax = 4096;
 constexpr size_t kTextsMax = 64;
 constexpr size_t kSizeBytes = 4;
 
-// As many of `texts` as fit: what is cut off can only make a match fail.
+// Returns as many of `texts` as fit; the ones cut off can only make a match fail.
 std::vector<std::string> Fitting(const std::vector<std::string>& texts, size_t bytes_max) {
   std::vector<std::string> fitting;
   size_t bytes = 0;

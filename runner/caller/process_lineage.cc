@@ -13,7 +13,7 @@ constexpr size_t kKnownMax = 128;
 
 }  // namespace
 
-// As ExecutableCache::Check().
+// Answers as ExecutableCache::Check() does.
 std::optional<std::string> LineageReader::CheckExecutable(const ProcessHandle& process,
                                                           const std::string& path) {
   struct stat st {};
@@ -37,8 +37,9 @@ ProcessHandle* LineageReader::Reopen(pid_t pid) {
   return &known_.insert_or_assign(pid, std::move(*process)).first->second;
 }
 
-// With `remembered`, nullopt when one of them is not known, or has ended: those below it may have
-// another parent by now. Without, every one of them is opened anew.
+// Reads the lineage of `pid`. With `remembered`, returns nullopt if one of them is not known, or
+// has ended: those below it may have another parent by now. Without, every one of them is opened
+// anew.
 std::optional<Lineage> LineageReader::Walk(pid_t pid, bool remembered) {
   Lineage lineage;
   lineage.caller.agent = pid != init_;

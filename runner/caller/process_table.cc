@@ -25,8 +25,8 @@ std::string ProcPath(pid_t pid, std::string_view name) {
   return "/proc/" + std::to_string(pid) + "/" + std::string(name);
 }
 
-// What one read gives of a file in /proc, from its beginning; empty when the process has ended. To
-// ask for the end as well would cost as much again.
+// Returns what one read gives of a file in /proc, from its beginning; empty if the process has
+// ended. Asking for the end as well would cost as much again.
 std::string ReadOnce(int fd) {
   char chunk[4096];
   ssize_t n = ::pread(fd, chunk, sizeof chunk, 0);

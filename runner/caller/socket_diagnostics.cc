@@ -81,7 +81,7 @@ Result<uint64_t> AskSocketInode(int netlink, const Endpoint& local, const Endpoi
     return Error{Code::kIo, "asking for a socket: unexpected message type"};
   }
   ::memcpy(&found, NLMSG_DATA(&reply.header), sizeof found);
-  // Where no connection matches, the kernel shows a listening socket that would take one.
+  // If no connection matches, the kernel shows a listening socket that would take one.
   bool same = TakeEnd(found.idiag_family, found.id.idiag_src, found.id.idiag_sport) == local &&
               TakeEnd(found.idiag_family, found.id.idiag_dst, found.id.idiag_dport) == remote;
   if (!same || found.idiag_state == TCP_LISTEN) return Error{Code::kNotFound, "no such socket"};

@@ -16,7 +16,7 @@
 namespace change {
 namespace {
 
-// Of one old file; the capture's own limits are lower.
+// The bytes of one old file; the capture's own limits are lower.
 constexpr int64_t kFileBytesMax = int64_t{1} << 30;
 
 Result<OldFile> ReadOldFile(int root, const std::string& path) {

@@ -33,7 +33,8 @@ class Collector {
         lower_(lower_fd),
         limits_(limits) {}
 
-  // Whatever the ignore rules say of it. One that was there before says nothing.
+  // Takes out the file, whatever the ignore rules say about it. One that was there before does not
+  // count.
   void TakeOut() {
     if (tree_.taken_out.empty()) return;
     Result<TreeFile> now = TreeFile::Open(upper_, tree_.taken_out, Unreadable::kMakeReadable);
@@ -103,9 +104,9 @@ class Collector {
 
   void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
 
-  // Of a copy without anything of the checkout, not even `.git`: either the agent never had the
-  // checkout, or it removed all of it. The two cannot be told apart, and a patch that deletes every
-  // file would be wrong for the first.
+  // Returns whether a copy has nothing of the checkout, not even `.git`: either the agent never had
+  // the checkout, or it removed all of it. The two cannot be told apart, and a patch that deletes
+  // every file would be wrong for the first.
   Result<bool> HasNoBase(const std::vector<std::string>& not_copied) {
     if (!tree_.copied) return false;
     bool expected = false;
@@ -189,7 +190,7 @@ class Collector {
   int lower_;
   const CaptureLimits& limits_;
   ChangeSet changes_;
-  std::vector<std::string> submodules_;  // With a trailing `/`.
+  std::vector<std::string> submodules_;  // Paths with a trailing `/`.
   TreeEntries before_;
   TreeEntries after_;
   int64_t files_ = 0;

@@ -163,7 +163,7 @@ Result<std::string> CheckoutBlobs::Of(const std::string& path, const std::string
   Conversion known = TRY(std::move(conversion));
   if (known.none()) {
     if (!tracked) return bytes;
-    // As the user's core.autocrlf does it.
+    // Converts as the user's core.autocrlf does.
     Conversion text;
     text.text = Conversion::Text::kYes;
     std::string blob = TRY(ToBlob(text, bytes, false));

@@ -91,7 +91,7 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
   return entries;
 }
 
-// Whether the lower layer is seen at `path`, where `entries` have nothing at it.
+// Returns whether the lower layer is seen at `path`, where `entries` have nothing at it.
 bool LayerWatch::Shines(const Entries& entries, const std::string& path) const {
   if (copied_) return false;
   for (size_t slash = path.find('/'); slash != std::string::npos;

@@ -58,7 +58,7 @@ Result<GitTree> MemoryRepository::MakeTree(const TreeEntries& entries) {
   git_index* raw_index = nullptr;
   if (git_index_new(&raw_index) != 0) return GitError(Code::kBug, "making an index");
   GitIndex index(raw_index);
-  for (const auto& [path, entry] : entries) {  // In the index's own order: each add is an append.
+  for (const auto& [path, entry] : entries) {  // The index's own order makes each add an append.
     git_index_entry item{};
     item.path = path.c_str();
     item.id = entry.id;

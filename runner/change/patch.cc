@@ -61,8 +61,8 @@ FileChange Describe(const git_diff_delta& delta) {
   return change;
 }
 
-// By path; where a file gives way to a link or the reverse, the deletion comes first: `git apply`
-// takes them in this order only, and finding renames leaves them in the other.
+// Orders the sections by path; where a file gives way to a link or the reverse, the deletion comes
+// first: `git apply` takes them in this order only, and finding renames leaves them in the other.
 std::vector<size_t> SectionOrder(git_diff* diff) {
   std::vector<size_t> order(git_diff_num_deltas(diff));
   std::iota(order.begin(), order.end(), size_t{0});
@@ -95,7 +95,7 @@ Status AddSection(MemoryRepository& repository, git_diff* diff, size_t at, int64
   git_buf text = GIT_BUF_INIT;
   if (git_patch_to_buf(&text, raw) != 0) return GitError(Code::kBug, "writing the patch of a file");
   std::string_view section(text.ptr, text.size);
-  // Of a binary file with another name or mode but the same bytes libgit2 says that it differs, and
+  // libgit2 says of a binary file with another name or mode but the same bytes that it differs, and
   // `git apply` then asks for the data.
   if (git_oid_equal(&delta->old_file.id, &delta->new_file.id) != 0) {
     section = section.substr(0, std::min(section.find("\nBinary files "), section.size() - 1) + 1);

@@ -168,7 +168,7 @@ class SectionReader {
     return true;
   }
 
-  // True when the line was one of the extended header's; `good` when it could be read.
+  // Returns true if the line was one of the extended header's; sets `good` if it could be read.
   bool ReadHeaderLine(bool& good) {
     if (TakeText(line_, "new file mode ")) {
       created_ = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checkout's commits change, for a task's choice and its prompt.
+// The changes of the checkout's commits, for a task's choice and its prompt.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -25,7 +25,7 @@ Result<GitTree> CommitTree(git_repository* git, const git_oid& commit_id, std::s
   return GitTree(tree);
 }
 
-// From `base`, or with `merged` from its merge base with HEAD, to HEAD.
+// Returns the difference from `base`, or with `merged` from its merge base with HEAD, to HEAD.
 Result<GitDiff> DiffToHead(git_repository* git, const std::string& base, bool merged) {
   GitCommit from = TRY(FindCommit(git, base));
   GitCommit head = TRY(FindCommit(git, "HEAD"));
@@ -51,8 +51,8 @@ Result<GitDiff> DiffToHead(git_repository* git, const std::string& base, bool me
   return diff;
 }
 
-// What differs between two trees, without looking into directories that are the same on both sides:
-// libgit2's difference reads every tree of the repository.
+// Finds the differences between two trees without looking into directories that are the same on
+// both sides: libgit2's difference reads every tree of the repository.
 class TreeComparison {
  public:
   explicit TreeComparison(git_repository* git) : git_(git) {}
@@ -110,7 +110,7 @@ class TreeComparison {
     return entry != nullptr && git_tree_entry_filemode(entry) != GIT_FILEMODE_TREE;
   }
 
-  // Null for what is not a directory.
+  // Returns null if `entry` is not a directory.
   Result<GitTree> TreeOf(const git_tree_entry* entry) {
     if (entry == nullptr || IsFile(entry)) return GitTree();
     git_tree* tree = nullptr;

@@ -14,8 +14,9 @@ namespace {
 // PATH_MAX is 4096 with its NUL; the rest is room for the checkout's own path.
 constexpr size_t kPathBytesMax = 4000;
 
-// Whether NTFS may know another file by this name (folded): VSCODE~1 is `.vscode`, MCP~1.JSO
-// `.mcp.json`. Which file it is depends on what else the directory has, and is not in the name.
+// Returns whether NTFS may know another file by this name (folded): VSCODE~1 is `.vscode`,
+// MCP~1.JSO `.mcp.json`. Which file it is depends on what else the directory has, and is not in the
+// name.
 bool MayBeShortName(std::string_view name) {
   const size_t dot = std::min(name.find('.'), name.size());
   const std::string_view extension = name.substr(std::min(dot + 1, name.size()));
@@ -294,7 +295,8 @@ constexpr Rule kRules[] = {
     {".gitattributes", "diff settings, which can hide changes from review", true, false},
 };
 
-// Whether `path` (folded) starts with the rule's name at `path`'s start, on component boundaries.
+// Returns whether `path` (folded) starts with the rule's name at `path`'s start, on component
+// boundaries.
 bool MatchesHere(std::string_view path, const Rule& rule) {
   std::string_view name = rule.name;
   bool directory = name.back() == '/';

@@ -125,7 +125,7 @@ std::string ReadRules(int directory, const std::string& path) {
   return rules.ok() ? std::move(rules).value() + "\n" : std::string();
 }
 
-// As ReadRules(), of a file that all working trees share.
+// Reads, as ReadRules() does, a file that all working trees share.
 std::string ReadShared(git_repository* repository, const std::string& path) {
   Result<Fd> common = sys::Open(git_repository_commondir(repository), O_RDONLY | O_DIRECTORY);
   return common.ok() ? ReadRules(common.value().get(), path) : std::string();
@@ -164,8 +164,8 @@ bool IsGitDirectory(const std::string& path) {
          sys::Exists(path + "/refs");
 }
 
-// Where git would find the working tree that `directory` (canonical) is in. A `.git` above it that
-// belongs to another user is not taken for its own.
+// Returns where git would find the working tree that `directory` (canonical) is in. A `.git` above
+// it that belongs to another user is not taken for its own.
 Result<std::string> FindTop(const std::string& directory) {
   struct stat own {};
   if (::stat(directory.c_str(), &own) != 0) return Errno("looking at " + directory);

@@ -89,9 +89,8 @@ class Planner {
   TreeEdit edit_;
 };
 
-// What the patch says of a link's target. A link that only moves keeps one that is not in the
-// patch:
-// "." stands for it, and PlanEdit() judges it once the bytes are known.
+// Returns the target of a link by the patch. A link that only moves keeps one that is not in the
+// patch: "." stands for it, and PlanEdit() judges it once the bytes are known.
 std::string LinkTargetOf(const PatchSection& section) {
   if (section.binary.has_value()) return "";
   if (section.hunks.empty() && !section.old_path.empty()) return ".";

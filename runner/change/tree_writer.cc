@@ -26,8 +26,8 @@ std::string Parent(const std::string& path) {
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What lies at `path`, links not followed: its type bits, or 0 for nothing, also where something
-// above it is not a directory.
+// Returns the type bits of what lies at `path`, links not followed; 0 for nothing, also if
+// something above it is not a directory.
 Result<mode_t> TypeAt(int root, const std::string& path) {
   Result<Fd> place = sys::OpenBeneath(root, path, kPlace);
   if (!place.ok()) {
@@ -43,7 +43,7 @@ Error InTheWay(const std::string& path) {
   return Error{Code::kInvalid, "the patch does not apply: " + path + " is in the way"};
 }
 
-// True when every file beneath `path` is removed by `edit`, so that the directory goes too.
+// True if `edit` removes every file beneath `path`, so that the directory goes too.
 Result<bool> Empties(int root, const std::string& path, const TreeEdit& edit, int depth) {
   if (depth > 500) return false;
   Fd directory = TRY(sys::OpenBeneath(root, path, kDirectory));
@@ -79,7 +79,7 @@ Status CheckPlace(int root, const std::string& path, const TreeEdit& edit) {
   return InTheWay(path);
 }
 
-// What root puts into a checkout gets the directory's owner: the steps that follow run as that
+// Gives what root puts into a checkout to the directory's owner: the steps that follow run as that
 // user.
 Status GiveToOwnerOf(int directory, const std::string& name) {
   struct stat st {};

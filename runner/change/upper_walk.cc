@@ -26,20 +26,20 @@
 namespace change {
 namespace {
 
-// What waits to be listed is paths, and a hostile tree has long ones.
+// The bound on the paths that wait to be listed; a hostile tree has long ones.
 constexpr size_t kPendingBytesMax = 256 << 20;
 // Every level is walked anew for every directory in it; no source tree is half as deep.
 constexpr int kDepthMax = 128;
 
-// What waits to be listed.
+// A directory that waits to be listed.
 struct Pending {
   std::string path;
   enum class Layer {
-    kMerged,  // In the upper, over what the lower has at the same path.
+    kMerged,  // In the upper, over an entry of the lower at the same path.
     kHiding,  // In the upper, and nothing of the lower shines through.
     kGone,    // In the lower only, deleted.
   } layer;
-  bool touched = false;  // Of a copy: it, or a directory above it, was changed or moved.
+  bool touched = false;  // True in a copy if it, or a directory above it, was changed or moved.
 };
 
 class Walk {
@@ -92,14 +92,14 @@ class Walk {
     return std::move(names).value();
   }
 
-  // Whether the copy's file was changed, or the directory moved, since it was made.
+  // Returns whether the copy's file was changed, or the directory moved, since it was made.
   bool Touched(const struct stat& st) const {
     return copy_ == nullptr || std::pair(st.st_ctim.tv_sec, st.st_ctim.tv_nsec) >=
                                    std::pair(copy_->made.tv_sec, copy_->made.tv_nsec);
   }
 
-  // Whether a copy of the lower layer has nothing at `path` of what is there: another file system
-  // is mounted there, or it was left out.
+  // Returns whether a copy of the lower layer has nothing at `path` of what is there: another file
+  // system is mounted there, or it was left out.
   bool NotCopied(int lower_directory, const std::string& path, const std::string& name) const {
     if (copy_ == nullptr) return false;
     const std::vector<std::string>& left = copy_->left_out;
@@ -115,8 +115,8 @@ class Walk {
            errno == EACCES;
   }
 
-  // True when the path is not to be looked at, after telling why. `own`: it is the agent's, not the
-  // lower layer's.
+  // Returns true, after reporting why, if the path is not to be looked at. `own` is true for a path
+  // of the agent's, not of the lower layer.
   bool Skip(const std::string& path, const std::string& name, bool own) {
     if (NamesGitDirectory(name)) {
       bool top = path == ".git";
@@ -130,7 +130,7 @@ class Walk {
     return true;
   }
 
-  // How the ignore rules cover an untracked path.
+  // The cover of an untracked path by the ignore rules.
   enum class Cover {
     kNone,
     kAlways,  // Before the run, too.
@@ -142,7 +142,7 @@ class Walk {
     return repository_->Tracks(path) || (directory && repository_->TracksBeneath(path));
   }
 
-  // By the rules as the agent left them.
+  // Returns the cover by the rules as the agent left them.
   Cover CoverOf(const std::string& path, bool directory) {
     const std::string asked = directory ? path + "/" : path;
     if (repository_ == nullptr || !rules_.Ignores(asked) || Tracked(path, directory)) {
@@ -151,7 +151,7 @@ class Walk {
     return !rules_.Changed(path) || repository_->Ignores(asked) ? Cover::kAlways : Cover::kAdded;
   }
 
-  // By the rules of the checkout: they say whether what is gone matters.
+  // Returns whether the rules of the checkout ignore the path: they say whether its loss matters.
   bool WasIgnored(const std::string& path, bool directory) {
     bool ignored = repository_ != nullptr && repository_->Ignores(directory ? path + "/" : path) &&
                    !Tracked(path, directory);
@@ -159,8 +159,8 @@ class Walk {
     return ignored;
   }
 
-  // True when a new file or directory is left out, as `git status` does. What was in the checkout
-  // before the run is captured in any case: no rule of the agent's can hide it.
+  // Returns true if a new file or directory is left out, as `git status` does. Files that were in
+  // the checkout before the run are captured in any case: no rule of the agent's can hide it.
   bool LeftToRules(const std::string& path, bool directory, bool is_new, bool counts) {
     Cover cover = CoverOf(path, directory);
     if (cover == Cover::kNone || (cover == Cover::kAdded && !is_new)) return false;
@@ -198,8 +198,9 @@ class Walk {
     rules_.Enter(path, before, now);
   }
 
-  // Where the lower layer has a repository of its own at `path`, or the index says that one belongs
-  // there: what lies beneath is not this repository's. -1: the lower has no directory there.
+  // Notes a repository of its own that the lower layer has at `path`, or that belongs there by the
+  // index: what lies beneath is not this repository's. `lower_directory` is -1 if the lower has no
+  // directory there.
   void NoteSubmodule(int lower_directory, const std::string& path) {
     if (path.empty()) return;
     bool own = ExistsIn(lower_directory, ".git");

@@ -94,7 +94,7 @@ Command RunCommandSpec() {
   return command;
 }
 
-// What `run` and the commands about images share.
+// Adds the options that `run` and the commands about images share.
 void AddImageOptions(std::vector<OptionSpec>* options) {
   for (const RunOption& option : kRunOptions) {
     std::string_view name = option.spec.name;

@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// What may follow each beginning of a command line; "" is the beginning of all.
+// Returns what may follow each beginning of a command line; "" is the beginning of all.
 std::map<std::string, std::string, std::greater<>> Continuations(
     const std::vector<Command>& commands) {
   std::map<std::string, std::string, std::greater<>> words;

@@ -31,7 +31,8 @@ namespace {
 
 constexpr size_t kConfigFileBytesMax = size_t{1} << 20;
 
-// What the paths in `file` are relative to: the directory that .agentic-ci/ is in, or its own.
+// Returns the directory that paths in `file` are relative to: the one that .agentic-ci/ is in, or
+// its own.
 std::string RootOf(const std::string& file) {
   if (file == run::kConfigPath) return ".";
   std::string suffix = "/" + std::string(run::kConfigPath);
@@ -43,7 +44,7 @@ std::string RootOf(const std::string& file) {
 struct CheckedConfig {
   std::string file;
   std::string text;
-  std::vector<Error> errors;  // From the file's top; empty: it is valid.
+  std::vector<Error> errors;  // The errors from the file's top; empty if it is valid.
 };
 
 CheckedConfig CheckConfig(const std::string& file) {
@@ -76,7 +77,7 @@ CheckedConfig CheckConfig(const std::string& file) {
 
 Status PrintCheckedConfig(const CheckedConfig& checked) {
   for (const Error& error : checked.errors) {
-    // Of a prompt file, the line is not one of this text.
+    // An error in a prompt file has a line that is not one of this text.
     bool own = error.what.starts_with(codec::Locate(checked.file, {}) + ":");
     TRY(sys::WriteAll(STDERR_FILENO,
                       own ? RenderErrorIn(error, checked.text) : RenderError(error)));
@@ -142,7 +143,7 @@ void ExplainGates(const run::Gates& gates, const std::string& place,
   if (gates.bytes != 0) settings->push_back({"gates.bytes", codec::RenderSize(gates.bytes), place});
 }
 
-// What is not an option: the command, the prompt, gates, what is posted.
+// Explains what is not an option: the command, the prompt, gates, what is posted.
 void ExplainTask(const run::Task& task, const Arguments& arguments, const std::string& at,
                  std::vector<Setting>* settings) {
   std::string place = codec::Locate(run::kConfigPath, task.at) + at;
@@ -172,7 +173,7 @@ void ExplainTask(const run::Task& task, const Arguments& arguments, const std::s
   if (!task.post.empty()) settings->push_back({"post", Joined(task.post, ","), place});
 }
 
-// What holds for every task.
+// Explains what holds for every task.
 void ExplainConfig(const run::Config& config, const std::string& at,
                    std::vector<Setting>* settings) {
   std::string place = run::kConfigPath + at;
@@ -250,7 +251,7 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
   return request;
 }
 
-// False: it is there already, and was left alone.
+// Returns false if it is there already; it is left alone.
 Result<bool> WriteStarter(int top, const starter::StarterFile& file, bool force) {
   for (size_t slash = file.path.find('/'); slash != std::string::npos;
        slash = file.path.find('/', slash + 1)) {

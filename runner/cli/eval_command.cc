@@ -132,7 +132,7 @@ Status PrintWarnings(const eval::Suite& suite) {
   return Ok();
 }
 
-// What the environment of this process says of its own CI event is not about the cells.
+// Returns whether a variable is about this process's own CI event, which is not about the cells.
 bool IsOfEvent(std::string_view name) {
   return name == "CI" || name == "INPUTS" || name == "PATH" || name.starts_with("GITHUB_") ||
          name.starts_with("GITLAB_") || name.starts_with("CI_") || name.starts_with("AGENTIC_CI_");
@@ -154,7 +154,7 @@ Result<std::string> AbsoluteOf(const std::string& path) {
   return sys::RealPath(path).Context("reading " + path);
 }
 
-// Which server is the model matters to what counts as sent.
+// Passes on the model's host, on which it depends what counts as sent.
 void PassModelHost(const Arguments& arguments, const eval::Suite& suite, eval::RunPlan* plan) {
   if (arguments.Has("model-host")) {
     plan->options.insert(plan->options.end(), {"--model-host", arguments.Get("model-host")});

@@ -68,7 +68,7 @@ Status PublishEnd(const forge::Event& event, const run::Request& request) {
 // A run that could not start has a report as a rule; without one of this very failure there are
 // no outputs but what happened, and no exit-code: there is nothing to post.
 Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
-  // What lies in a directory that was refused is not this run's report, whatever it says.
+  // A report in a directory that was refused is not this run's, whatever it says.
   bool prepared = !error.what.starts_with(run::kPreparingReport);
   Result<report::PostedReport> posted = report::ReadReport(request.report_dir, LinksOf(event));
   if (prepared && posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
@@ -82,7 +82,8 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));
 }
 
-// Nothing that the agent or the repository says between the two lines is a command to the CI.
+// Runs between two lines, so that nothing that the agent or the repository says is a command to the
+// CI.
 Result<int> RunQuoted(const run::Request& request) {
   std::string word = TRY(forge::RandomWord());
   TRY(Print(forge::RenderGroupBegin("agentic-ci run") + forge::RenderStopCommands(word)));

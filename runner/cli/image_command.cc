@@ -24,12 +24,12 @@
 namespace cli {
 namespace {
 
-constexpr std::chrono::minutes kTimeLimit{5};  // For manifests and signatures.
+constexpr std::chrono::minutes kTimeLimit{5};  // The time for manifests and signatures.
 constexpr size_t kPasswordBytesMax = 65536;
 
 using codec::Json;
 
-// What every command about one image is given: where it is, and who may have signed it.
+// The options of every command about one image: where it is, and who may have signed it.
 class Setup {
  public:
   static Result<std::unique_ptr<Setup>> Read(const Arguments& arguments, std::string_view command);

@@ -121,7 +121,7 @@ Result<int> Print(const std::string& text) {
   return 0;
 }
 
-// Which build this is, and for one of a release how to verify that.
+// Returns the build that this is, and for one of a release how to verify that.
 std::string VersionText() {
 #if defined(__x86_64__)
   constexpr std::string_view kMachine = "x86_64";

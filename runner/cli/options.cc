@@ -141,8 +141,8 @@ Status SetField(const RunOption& option, std::string_view text, run::Request* re
   return std::visit([&](const auto& field) { return Set(field, text, request); }, option.field);
 }
 
-// Whether there is such an agent, the configuration says, which may describe more than are built
-// in.
+// Accepts any well-formed name: the configuration, which may describe more agents than are built
+// in, says whether there is such an agent.
 Status CheckAgent(const std::string& name) {
   if (agent::IsAgentName(name)) return Ok();
   return Usage("an agent's name consists of a-z, 0-9 and '-'", "--agent claude-code");

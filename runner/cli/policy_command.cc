@@ -48,7 +48,7 @@ policy::ParseContext ContextOf(const std::string& file, const std::string& agent
   return context;
 }
 
-// What `--policy` names, or else the repository's own, as it is in the working tree.
+// Returns what `--policy` names, or else the repository's own, as it is in the working tree.
 Result<std::string> PolicyFileOf(const Arguments& arguments, const std::string& command) {
   std::string file =
       arguments.Has("policy") ? arguments.Get("policy") : FindRepositoryFile(run::kPolicyPath);
@@ -63,8 +63,8 @@ Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::stri
   return policy::ParsePolicy(text, ContextOf(file, agent));
 }
 
-// What a run would see for a program: its path, links followed. A path that is not on this machine
-// stands for itself.
+// Returns what a run would see for a program: its path, links followed. A path that is not on this
+// machine stands for itself.
 Result<std::string> ResolveBinary(const std::string& name) {
   std::string path = name;
   if (name.find('/') == std::string::npos) {
@@ -90,7 +90,7 @@ Result<advise::BoundSecret> ParseBoundSecret(std::string_view text) {
                              policy::CanonicalHost(text.substr(at + 1))};
 }
 
-// What the policy refused in runs, and where credentials go in them.
+// The refusals of the policy in runs, and the hosts that credentials go to in them.
 struct Refusals {
   std::vector<report::DeniedRequest> denials;
   std::vector<advise::BoundSecret> secrets;
@@ -108,7 +108,7 @@ Result<Refusals> ReadPolicyDenials(const std::string& path) {
   std::string events = directory ? path + "/" + std::string(kEvents) : path;
   TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW).Context("reading " + events));
   report::DenialList list = TRY(report::ReadDenialsIn(events));
-  // What something else refused (a malformed request, a budget), no policy allows.
+  // No policy allows what something else refused (a malformed request, a budget).
   std::erase_if(list.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
   return Refusals{std::move(list.denials), {}};
 }
@@ -154,7 +154,7 @@ std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
   return notes + fragment;
 }
 
-// As a person reads the file: from its top.
+// Sorts the warnings as a person reads the file: from its top.
 std::vector<policy::Warning> InOrder(std::vector<policy::Warning> warnings) {
   std::stable_sort(warnings.begin(), warnings.end(),
                    [](const policy::Warning& a, const policy::Warning& b) {
@@ -168,7 +168,7 @@ struct Checked {
   std::string file;
   std::string text;
   Result<policy::ParsedPolicy> parsed;
-  std::vector<Error> errors;  // From the file's top.
+  std::vector<Error> errors;  // The errors from the file's top.
 };
 
 Checked Check(const std::string& file) {
@@ -252,7 +252,7 @@ codec::Json CheckAsJson(const Checked& checked, bool for_openshell) {
   return object;
 }
 
-// What `policy test` adds up over its files.
+// The sums that `policy test` forms over its files.
 struct TableTotal {
   int passed = 0;
   int failed = 0;

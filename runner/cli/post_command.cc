@@ -148,7 +148,7 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Capabilit
   return parts;
 }
 
-// Whether the event names no pull request, but a head that one may have.
+// Returns whether the event names no pull request, but a head that one may have.
 bool AsksForNumber(const Arguments& arguments, const forge::Event& event,
                    const forge::Place& place) {
   return place.number == 0 && !arguments.Has("number") && event.name == "workflow_run" &&
@@ -164,8 +164,8 @@ Status CheckNumber(const post::Parts& parts, const forge::Place& place) {
                "--number NUMBER"};
 }
 
-// Where the agent's changes go. `forge` reads the configuration that says which paths they may
-// change: from the base branch, never from the report or the checkout.
+// Reads where the agent's changes go. `forge` reads the configuration that says which paths they
+// may change: from the base branch, never from the report or the checkout.
 Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
                         const post::Target& target, forge::Forge& forge, Deadline deadline,
                         post::PatchRequest* patch) {
@@ -254,7 +254,7 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
   return text;
 }
 
-// What the forge took nowhere is shown on the run's own page.
+// Returns what the forge took nowhere; it is shown on the run's own page.
 std::string Undelivered(const post::Outcome& outcome) {
   std::vector<forge::Annotation> annotations;
   for (const post::Remark& remark : outcome.undelivered) {
@@ -275,7 +275,7 @@ Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
   return Print(forge::RenderStopCommands(word) + lines + forge::RenderResumeCommands(word));
 }
 
-// Nothing can be posted: the job's log has the findings.
+// Returns `error` after the findings went to the job's log, since nothing can be posted.
 Error WithoutGitLab(const Arguments& arguments, Error error) {
   Result<report::PostedReport> posted = report::ReadReport(arguments.operands.front());
   if (!posted.ok()) return std::move(posted).error();
@@ -334,7 +334,7 @@ Result<int> PostCommand(const Arguments& arguments) {
                            {"commit", outcome.patch.commit},
                            {"branch", outcome.patch.branch},
                            {"pull-request-url", outcome.patch.url}}));
-  // Of a post that did nothing at all, the error says everything.
+  // If the post did nothing at all, the error says everything.
   const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
                    outcome.delivered.on_lines + outcome.delivered.on_files > 0;
   if (any || outcome.ended.ok()) TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));

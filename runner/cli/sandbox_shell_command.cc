@@ -28,7 +28,7 @@
 namespace cli {
 namespace {
 
-// What is asked for on the command line, or else the script on standard input.
+// Returns the script on the command line, or else the one on standard input.
 Result<std::string> ReadScript(const Arguments& arguments) {
   if (!arguments.command.empty()) return session::QuoteWords(arguments.command);
   return sys::ReadAll(STDIN_FILENO, session::kScriptBytesMax).Context("reading the script");
@@ -82,12 +82,13 @@ constexpr std::string_view kShellDoc =
 
 constexpr std::chrono::seconds kLimitsTime{30};
 
-// In a sandbox's shell: the sandbox's name, and the word behind the command, or nothing.
+// Carries out a command in a sandbox's shell, given the sandbox's name, and the word behind the
+// command, or nothing.
 using Carried = Status (*)(const std::string& name, const std::string& word);
 
 struct LineCommand {
   std::string_view name;
-  std::string_view operand;  // As its usage line shows it; empty if it takes none.
+  std::string_view operand;  // The operand as its usage line shows it; empty if it takes none.
   std::string_view doc;
   Carried carry_out;
   bool replaces;  // The shell's sandbox ends with it.
@@ -169,7 +170,7 @@ std::vector<std::string> LineCommandNames() {
   return names;
 }
 
-// True: the sandbox was replaced. What is wrong is said, and the shell goes on.
+// Returns true if the sandbox was replaced. Reports an error, and the shell goes on.
 bool CarryOutLine(const std::string& sandbox, const std::string& line) {
   size_t space = line.find(' ');
   std::string name = line.substr(0, space);

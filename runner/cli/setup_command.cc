@@ -78,7 +78,7 @@ std::vector<Command> SetupCommands() {
                                                        : nullptr;
     if (like == nullptr) continue;
     for (const OptionSpec& option : command.options) {
-      // What is on a gateway has no checkout here.
+      // A sandbox on a gateway has no checkout here.
       if (option.name == "backend" || option.name.starts_with("gateway")) continue;
       like->options.push_back(option);
     }

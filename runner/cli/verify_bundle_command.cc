@@ -136,7 +136,8 @@ codec::Json AsJson(const sigstore::Verified& verified) {
   object.Set("signer", verified.signer);
   object.Set("issuer", verified.issuer);
   object.Set("predicate_type", verified.predicate_type);
-  codec::Json indices = codec::Json::EmptyArray();  // In decimal, as the record of a run has them.
+  // The indices in decimal, as the record of a run has them.
+  codec::Json indices = codec::Json::EmptyArray();
   for (int64_t index : verified.log_indices) indices.Push(std::to_string(index));
   object.Set("log_indices", indices);
   codec::Json times = codec::Json::EmptyArray();
@@ -156,7 +157,7 @@ codec::Json AsJson(const sigstore::Rejection& rejection) {
 }
 
 std::string AsText(const sigstore::Verified& verified) {
-  // What a certificate says is anybody's.
+  // Anyone may have chosen the text of a certificate.
   auto fact = [](const char* name, const std::string& value) {
     return value.empty() ? "" : name + codec::NeutralLine(value) + "\n";
   };
@@ -168,8 +169,8 @@ std::string AsText(const sigstore::Verified& verified) {
   return text;
 }
 
-// What was found instead, as the options that would accept it; or a key of a kind that is accepted.
-// A branch may be called anything, and an identity has its name in it.
+// Returns what was found instead, as the options that would accept it; or a key of a kind that is
+// accepted. A branch may be called anything, and an identity has its name in it.
 std::string HintFor(const sigstore::Rejection& rejection) {
   if (rejection.reason == sigstore::Reason::kKeyAlgorithm) return "cosign generate-key-pair";
   if (rejection.identity.empty()) return {};
@@ -187,10 +188,10 @@ Result<int> Report(const sigstore::Verdict& verdict, bool json) {
   return Error{Code::kRefused, sigstore::Render(rejection), HintFor(rejection)};
 }
 
-// What the library makes ready of itself takes as long as some signatures. Its messages are not
-// read here. The first cipher would have it construct all, and none is needed but for the random
-// numbers that blind a curve's points: from a hash they are as good (SP 800-90A). Before anything
-// of the library is used; where it comes too late, verifying is slower and nothing else.
+// Spares the library preparations that take as long as some signatures. Its messages are not read
+// here. The first cipher would have it construct all, and none is needed but for the random numbers
+// that blind a curve's points: from a hash they are as good (SP 800-90A). Called before anything of
+// the library is used; if it comes too late, verifying is merely slower.
 void DoWithoutCiphers() {
   (void)::OPENSSL_init_crypto(OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS,
                               nullptr);

@@ -23,7 +23,7 @@
 namespace doctor {
 namespace {
 
-// What would make a control better that this host only has in part.
+// Returns what would improve a control that this host only has in part.
 std::string RemedyFor(const std::string& control, bool root, sandbox::Isolation isolation) {
   if (control == "memory" || control == "cpu") {
     bool systemd = ::access("/run/systemd/system", F_OK) == 0;
@@ -45,7 +45,7 @@ Availability Of(const std::string& state) {
   return state == "emulated" ? Availability::kRestricted : Availability::kAbsent;
 }
 
-// What a started sandbox says of itself.
+// Returns the mechanisms that a started sandbox reports.
 std::vector<Mechanism> MechanismsOf(sandbox::Sandbox& sandbox, bool root,
                                     sandbox::Isolation isolation) {
   std::vector<Mechanism> mechanisms;
@@ -140,7 +140,7 @@ void AddSteps(Examination* examination) {
   }
 }
 
-// What there is instead, if it is asked for.
+// Adds what there is instead, if it is asked for.
 void AddLandlock(Result<std::vector<Mechanism>> started, Examination* examination) {
   Mechanism tier{"tier landlock", Availability::kAvailable, {}, {}};
   if (!started.ok()) {

@@ -111,7 +111,7 @@ std::string RenderStopCommands(std::string_view word) {
 }
 
 std::string RenderResumeCommands(std::string_view word) {
-  // On a line of its own even where the agent's text did not end in a newline.
+  // The command stands on a line of its own even where the agent's text did not end in a newline.
   return "\n::" + std::string(word) + "::\n";
 }
 

@@ -13,7 +13,7 @@ namespace forge {
 namespace {
 
 constexpr int kPerPage = 100;
-constexpr int kPerPageMax = 50;  // Of Gitea, unless its administrator says otherwise.
+constexpr int kPerPageMax = 50;  // The bound of Gitea, unless its administrator says otherwise.
 // A page of the longest comments there can be, every character escaped as \uXXXX\uXXXX.
 constexpr size_t kResponseBytesMax = 96 * 1024 * 1024;
 
@@ -61,7 +61,8 @@ std::string GraphQlUrl(std::string api_url) {
   return api_url + "/graphql";
 }
 
-// Of Gitea: where it counts, that is believed; otherwise the page behind the last one is empty.
+// Returns whether this is Gitea's last page: if it gives a count, that is believed; otherwise the
+// page behind the last one is empty.
 bool IsLastPage(const net::HttpResponse& response, const codec::Json& page, size_t read) {
   Result<int64_t> total = codec::ParseCount(response.Header("x-total-count"));
   if (total.ok()) return static_cast<int64_t>(read) >= total.value() || page.array()->empty();
@@ -187,7 +188,7 @@ Result<std::vector<codec::Json>> Client::GetAll(const ApiPath& path, const std::
     }
     const size_t known = elements.size();
     for (const codec::Json& element : *json.array()) {
-      // What moved to the next page meanwhile comes twice.
+      // An element that moved to the next page meanwhile comes twice.
       const int64_t id = element.IntegerAt("id");
       if (id == 0 || seen.insert(id).second) elements.push_back(element);
     }

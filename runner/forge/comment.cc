@@ -19,7 +19,7 @@ bool IsCommitId(std::string_view text) {
 
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
 
-// What is put in place of a '<' has none, so no new "<!--" comes about.
+// Makes comments harmless. The replacement of a '<' has none, so no new "<!--" comes about.
 std::string Neutralise(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());

@@ -33,7 +33,8 @@ constexpr const char* kOtherCis[] = {
     "PROW_JOB_ID",      "BITRISE_BUILD_NUMBER",
 };
 
-// Likewise of GitLab. A job's own YAML can give each of them another value, and take none away.
+// The same variables of GitLab. A job's own YAML can give each of them another value, and take none
+// away.
 constexpr const char* kGitLabs[] = {
     "GITLAB_CI",          "CI_SERVER",     "CI_SERVER_URL", "CI_PIPELINE_ID", "CI_PIPELINE_IID",
     "CI_PIPELINE_SOURCE", "CI_PROJECT_ID", "CI_JOB_ID",     "CI_RUNNER_ID",   "CI_API_V4_URL",
@@ -124,7 +125,7 @@ EventKind KindOf(std::string_view name) {
   return EventKind::kOther;
 }
 
-// By id: a name can be given up and taken by another owner. A deleted repository has none.
+// Compares by id: a name can be given up and taken by another owner. A deleted repository has none.
 HeadOrigin OriginOf(const codec::Json& base, const codec::Json& head) {
   int64_t base_id = base.IntegerAt("id");
   int64_t head_id = head.IntegerAt("id");
@@ -246,8 +247,8 @@ Status Check(const Event& event) {
   return CheckRef("head", event.head_ref);
 }
 
-// Whether `repository`, of the event, is another than the one that the job runs for. By id where
-// both are known: a repository can be renamed after its event.
+// Returns whether `repository`, of the event, is another than the one that the job runs for.
+// Compares by id if both are known: a repository can be renamed after its event.
 bool IsOther(const codec::Json& repository, const Variables& variables) {
   const int64_t id = repository.IntegerAt("id");
   const std::string own_id = variables.Get("GITHUB_REPOSITORY_ID");

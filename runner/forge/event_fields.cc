@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kAddressBytesMax = 2048;
 
-// Of a repository's or a project's path.
+// Returns whether `part` may be one of a repository's or a project's path.
 bool IsPathPart(std::string_view part, size_t bytes_max) {
   if (part.empty() || part.size() > bytes_max || part == "." || part == "..") return false;
   return std::all_of(part.begin(), part.end(), [](unsigned char c) {
@@ -46,7 +46,8 @@ bool IsZeroSha(std::string_view text) {
 
 bool IsLogin(std::string_view login) {
   constexpr std::string_view kBot = "[bot]";
-  if (login == "nektos/act") return true;  // What act says, which runs workflows on a desk.
+  // The login that act gives, which runs workflows on a desk.
+  if (login == "nektos/act") return true;
   if (login.size() > kBot.size() && login.substr(login.size() - kBot.size()) == kBot) {
     login.remove_suffix(kBot.size());
   }

@@ -10,7 +10,7 @@
 namespace forge {
 namespace {
 
-constexpr size_t kEventBytesMax = 25 * 1024 * 1024;  // As forge/event.cc.
+constexpr size_t kEventBytesMax = 25 * 1024 * 1024;  // The same as in forge/event.cc.
 constexpr size_t kLabelsMax = 100;                   // GitHub's own bound for one issue.
 
 const codec::Json& Member(const codec::Json& json, std::string_view name) {

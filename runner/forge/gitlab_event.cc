@@ -30,7 +30,7 @@ EventKind KindOf(const std::string& source, bool about_merge_request) {
   return source == "push" ? EventKind::kPush : EventKind::kOther;
 }
 
-// By id: a path can be given up, and then be taken by another project.
+// Compares by id: a path can be given up, and then be taken by another project.
 HeadOrigin OriginOf(const Variables& variables) {
   int64_t job = NumberOf(variables.Get("CI_PROJECT_ID"));
   int64_t target = NumberOf(variables.Get("CI_MERGE_REQUEST_PROJECT_ID"));
@@ -52,7 +52,7 @@ Status ReadMergeRequest(const Variables& variables, Event& event) {
   event.base_sha = variables.Get("CI_MERGE_REQUEST_TARGET_BRANCH_SHA",
                                  variables.Get("CI_MERGE_REQUEST_DIFF_BASE_SHA"));
   event.head_ref = variables.Get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME");
-  // Of a merged result, CI_COMMIT_SHA is the merge.
+  // In a pipeline of a merged result, CI_COMMIT_SHA is the merge.
   event.head_sha =
       variables.Get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", variables.Get("CI_COMMIT_SHA"));
   event.head_repository = variables.Get("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH");

@@ -10,7 +10,7 @@
 namespace forge {
 namespace {
 
-// How often the comments are looked at anew after another post changed them under us.
+// The number of new looks at the comments after another post changed them meanwhile.
 constexpr int kRoundsMax = 4;
 constexpr size_t kMarkerKeyBytesMax = 512;
 

@@ -23,8 +23,8 @@ constexpr int kPatchMin = 111;
 constexpr int kPatchMax = 112;
 constexpr const char* kRemedy = "install OpenShell 0.0.112";
 
-// What a part of its message says of a failure. The first that is there counts: a certificate that
-// is not accepted is a failure to connect, too.
+// The meaning of a part of the message of a failure. The first that is there counts: a certificate
+// that is not accepted is a failure to connect, too.
 struct Sign {
   std::string_view part;
   Code code;

@@ -78,7 +78,7 @@ void ParseTail(std::string_view tail, Event* event) {
   }
 }
 
-// What follows the severity: "DENIED /usr/bin/curl(41) -> host:443 [policy:- engine:opa]".
+// Parses what follows the severity: "DENIED /usr/bin/curl(41) -> host:443 [policy:- engine:opa]".
 std::optional<Event> ParseDecision(bool is_request, std::string_view text) {
   Event event;
   std::string_view action;

@@ -326,7 +326,7 @@ Status Gateway::StartService() {
   return Error{Code::kTemporary, "other programs take every port that was free"};
 }
 
-// False: the port is taken.
+// Returns false if the port is taken.
 Result<bool> Gateway::TryPort(int port) {
   const std::string config = state_.path() + "/gateway.toml";
   const std::string log_path = LogPath();
@@ -370,7 +370,7 @@ Status Gateway::Register(const std::string& endpoint, const std::string& tls, in
   json.Set("gateway_port", static_cast<int64_t>(port));
   if (endpoint.starts_with("http://")) json.Set("auth_mode", "plaintext");
   constexpr size_t kPemBytesMax = 65536;
-  // As `generate-certs` lays them out, or as `openshell gateway add` keeps them.
+  // The files are as `generate-certs` lays them out, or as `openshell gateway add` keeps them.
   const std::string client = sys::Exists(tls + "/client") ? tls + "/client" : tls;
   const std::pair<std::string, std::string> files[] = {{tls + "/ca.crt", "/ca.crt"},
                                                        {client + "/tls.crt", "/tls.crt"},

@@ -64,7 +64,7 @@ Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) 
 
 sandbox::Control Absent(const char* name, const char* why) { return {name, "unavailable", why}; }
 
-// What the configuration demands and would silently not happen.
+// Refuses what the configuration demands and would silently not happen.
 Status CheckPlan(const run::Plan& plan) {
   const char* what = nullptr;
   if (plan.budget.any()) {
@@ -110,7 +110,7 @@ Job::~Job() {
   recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
 }
 
-// What is not its own doing is not claimed.
+// Returns the controls. Does not claim any that are not OpenShell's own doing.
 std::vector<sandbox::Control> Job::Controls() const {
   const std::string by = "OpenShell " + gateway_->version();
   const bool limited = request_.memory_bytes > 0;
@@ -149,8 +149,8 @@ Result<SandboxRequest> Job::RequestOf() {
   return wanted;
 }
 
-// Where the configuration or an option says who signs images. OpenShell's own default image has no
-// name here, and cannot be verified.
+// Checks the image if the configuration or an option says who signs images. OpenShell's own default
+// image has no name here, and cannot be verified.
 Status Job::CheckImage() {
   const bool signer = !request_.image_key.empty() || !request_.image_identity.empty();
   if (plan_->config.trust.rules.empty() && !signer) return Ok();
@@ -233,8 +233,8 @@ void Job::Lose(Error why, run::AgentEnd* end) {
   end->kind = EndKind::kGatewayLost;
 }
 
-// Whether the sandbox can be asked for what is in it. A command that failed may be one that the
-// gateway lost; one that a limit ended may have had a gateway that says nothing.
+// Returns whether the sandbox can be asked for what is in it. The gateway may have lost a command
+// that failed, and may be silent behind one that a limit ended.
 bool Job::IsReachable(run::AgentEnd* end) {
   const bool asks = end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost &&
                     (end->kind != EndKind::kExited || end->status != 0);
@@ -249,7 +249,7 @@ bool Job::IsReachable(run::AgentEnd* end) {
   return end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost;
 }
 
-// From OpenShell's lines to the report's records.
+// Turns OpenShell's lines into the report's records.
 Result<run::RunSigns> Job::TakeEvents(bool reachable) {
   const bool complete = reachable && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
   Status written = Ok();
@@ -352,7 +352,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   run::RunSigns signs = TRY(TakeEvents(reachable).Context("reading the records"));
   change::ChangeSet changes = TRY(TakeChanges(reachable, &end));
   signs.nothing_changed = changes.files.empty() && changes.complete;
-  // By the agent's own words: OpenShell's records have no answers.
+  // Judged by the agent's own words, since OpenShell's records have no answers.
   constexpr int kUnauthorized = 401;
   if (end.summary.api_error_status == kUnauthorized) signs.refused_by = "the model";
   recorder_.Phase("changes");

@@ -109,7 +109,7 @@ class OpenShellBackend final : public backend::Backend {
     result.reason = TRY(Passing(child, limits, request.timeout_ms, sink).Watch());
     if (result.reason == "exit") {
       result.status = TRY(child.Wait(Deadline::After(kResultTime)));
-      // What the command line of OpenShell says of itself looks the same.
+      // A failure of OpenShell's command line itself looks the same.
       if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
         return Error{Code::kIo, "the sandbox ended"};
       }

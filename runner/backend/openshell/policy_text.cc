@@ -79,7 +79,7 @@ Json RulesOf(const std::vector<HttpRule>& rules, bool allow) {
   return list;
 }
 
-// What stands for "every method" needs no rule.
+// Returns whether the rules stand for "every method", so that none is needed.
 bool OnlyAllowsAll(const Endpoint& endpoint) {
   return endpoint.mcp.allow_all_known_methods && endpoint.rules.size() == 1 &&
          endpoint.rules.front().method == "*" && endpoint.rules.front().tool.empty();

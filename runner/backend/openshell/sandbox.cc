@@ -58,7 +58,7 @@ std::vector<std::string> ExecArguments(const std::string& name) {
   return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", kRunner};
 }
 
-// From a pipe to a file, until its end.
+// Copies from a pipe to a file, until its end.
 Status Store(int pipe, int file, int64_t bytes_max, Deadline deadline) {
   char piece[65536];
   for (int64_t stored = 0;;) {

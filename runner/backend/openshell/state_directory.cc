@@ -27,7 +27,8 @@ constexpr std::chrono::seconds kRemainsTime{30};
 constexpr std::chrono::seconds kLockTime{5};
 constexpr std::chrono::seconds kRemoteRemovalTime{20};
 constexpr std::chrono::milliseconds kRemovalPause{200};
-constexpr size_t kNameDigits = 12;  // With the prefix within the 19 that OpenShell allows.
+// Together with the prefix, within the 19 that OpenShell allows.
+constexpr size_t kNameDigits = 12;
 
 Result<std::string> Root() {
   session::Place place = TRY(session::Place::Open());
@@ -37,7 +38,8 @@ Result<std::string> Root() {
   return root;
 }
 
-// Of a run that used a gateway of others; what cannot be reached now is found there by its label.
+// Removes the sandbox of a run that used a gateway of others. One that cannot be reached now is
+// found there by its label.
 void RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name) {
   const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
   // A gateway that is busy with the sandbox may not take the second step yet.
@@ -57,8 +59,8 @@ void RemoveRemote(const ProgramPlaces& places, const std::string& path, const st
 
 bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
 
-// Whether the process that held the lock is gone. A child that it had just forked may have the lock
-// for a moment longer.
+// Returns whether the process that held the lock is gone. A child that it had just forked may have
+// the lock for a moment longer.
 bool IsFree(const Fd& lock) {
   if (Lock(lock)) return true;
   char digits[32] = {};

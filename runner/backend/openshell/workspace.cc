@@ -85,7 +85,7 @@ Status StageWorkspace(const run::Plan& plan, const std::vector<std::string>& hid
     const std::string inside = Inside(path, checkout);
     if (!inside.empty()) TRY(Remove(root.get(), inside).Context(inside));
   }
-  // Of the agent, as every file is there.
+  // It belongs to the agent, as every file there does.
   if (::chmod(to.c_str(), 0755) != 0) return Errno("chmod " + to);
   return Ok();
 }

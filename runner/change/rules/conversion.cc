@@ -12,11 +12,11 @@
 namespace change {
 namespace {
 
-constexpr size_t kPointerBytesMax = 1024;  // As git-lfs has it.
+constexpr size_t kPointerBytesMax = 1024;  // The bound of git-lfs.
 constexpr std::string_view kPointerStart = "version https://git-lfs.github.com/spec/v1\n";
 constexpr std::string_view kIdent = "$Id";
 
-// What git counts to tell text from binary (its gather_stats()).
+// The characters that git counts to distinguish text from binary (its gather_stats()).
 struct TextSigns {
   int64_t crlf = 0;
   int64_t lone_cr = 0;

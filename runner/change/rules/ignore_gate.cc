@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kTooMuch = kIgnoreCostMax + 1;
 constexpr size_t kDirectoriesMax = 100000;
-// Of a line: more is refused, since a third `**` multiplies once more with the depth of the path.
+// The `**` of one line; more are refused, since a third `**` multiplies once more with the depth of
+// the path.
 constexpr int64_t kDoubleStarsMax = 2;
 constexpr int64_t kStarsMax = 12;
 

@@ -86,8 +86,8 @@ bool LooksRandom(std::string_view value, bool quoted) {
   return Entropy(value) >= 3.7;
 }
 
-// Where the value starts behind a name that ends at `at`: past a closing quote, a type or space,
-// one of `=` `:` `:=` `=>`, space and an opening quote. npos when nothing is assigned.
+// Returns where the value starts behind a name that ends at `at`: past a closing quote, a type or
+// space, one of `=` `:` `:=` `=>`, space and an opening quote. Returns npos if nothing is assigned.
 size_t ValueStart(std::string_view line, size_t at, char& quote) {
   auto space = [&] {
     for (size_t bound = at + 40;

@@ -27,7 +27,7 @@ bool IsPlaceholder(std::string_view rest) {
          rest.find("example") != std::string_view::npos;
 }
 
-// What was looked for at one place: the match, or how many characters need no second look.
+// The result of a look at one place: the match, or how many characters need no second look.
 struct Attempt {
   std::optional<SecretMatch> match;
   size_t skip = 1;

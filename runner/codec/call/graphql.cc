@@ -11,8 +11,8 @@
 namespace codec {
 namespace {
 
-// What stands in one selection set, inline fragments opened: the fields, and the names of fragments
-// that bring more.
+// The contents of one selection set, inline fragments opened: the fields, and the names of
+// fragments that bring more.
 struct Selections {
   std::vector<std::string_view> fields;
   std::vector<std::string_view> spreads;

@@ -16,7 +16,8 @@ bool IsHexDigit(char c) {
   return ascii::IsDigit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// What no document may hold anywhere, not even in a comment: controls but tab and line ends.
+// Returns whether no document may hold `c` anywhere, not even in a comment: controls but tab and
+// line ends.
 bool IsForbidden(char c) {
   return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
 }

@@ -117,7 +117,7 @@ Result<GraphqlOperation> ParseGet(const QueryParameters& query) {
   return Judge(envelope);
 }
 
-// True when one of `query` has a name that decides what is run.
+// True if one of `query` has a name that decides what is run.
 bool HasOwnName(const QueryParameters& query) {
   for (const auto& parameter : query) {
     const auto same = [&](std::string_view name) { return MayMean(parameter.first, name); };
@@ -126,8 +126,8 @@ bool HasOwnName(const QueryParameters& query) {
   return false;
 }
 
-// Whether every server reads a body with these fields as JSON. Some servers take a body without a
-// type for a form.
+// Returns whether every server reads a body with these fields as JSON. Some servers take a body
+// without a type for a form.
 bool IsJsonToAll(const HttpFields& fields) {
   const HttpField* field = FindContentType(fields);
   if (field == nullptr) return false;

@@ -47,7 +47,7 @@ Status ReadMessage(const Json& message, JsonRpcRequest* request) {
   return Ok();
 }
 
-// What a method's params must hold.
+// The form that a member of a method's params must have.
 enum class Shape { kString, kObject, kNumber, kId, kStringMap };
 struct Param {
   std::string_view method;

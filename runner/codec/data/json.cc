@@ -52,7 +52,7 @@ class Builder {
  private:
   struct Level {
     Json value;
-    std::string name;  // Of the member that is being read, in an object.
+    std::string name;  // The name of the member that is being read, in an object.
   };
 
   bool Fail(std::string why) {

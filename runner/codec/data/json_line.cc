@@ -15,8 +15,8 @@ bool IsPlain(char c) {
   return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
 }
 
-// True when none of eight bytes needs a look: below 0x20, above 0x7f, a quote or a backslash. May
-// be false without need.
+// True if none of eight bytes needs a look: below 0x20, above 0x7f, a quote or a backslash. May be
+// false without need.
 bool ArePlain(const char* bytes) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   uint64_t word;
@@ -27,7 +27,7 @@ bool ArePlain(const char* bytes) {
   return (hits & (kOnes << 7)) == 0;
 }
 
-// How many bytes from `at` on stand for themselves.
+// Counts the bytes from `at` on that stand for themselves.
 size_t CountPlain(std::string_view text, size_t at) {
   size_t end = at;
   while (end + 8 <= text.size() && ArePlain(text.data() + end)) end += 8;

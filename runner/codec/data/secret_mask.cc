@@ -14,7 +14,7 @@
 namespace codec {
 namespace {
 
-// For one line of a value that has several: "}" and "type: x" are not secrets.
+// The least size of one line of a value that has several: "}" and "type: x" are not secrets.
 constexpr size_t kLineBytesMin = 16;
 
 constexpr size_t kEscapeBytesMax = 36;  // Six times "\\uXXXX", for a character of JSON in JSON.
@@ -65,7 +65,7 @@ int NextJson(Next next, std::string_view text, size_t* at) {
 int NextJsonOnce(std::string_view text, size_t* at) { return NextJson(NextPlain, text, at); }
 int NextJsonTwice(std::string_view text, size_t* at) { return NextJson(NextJsonOnce, text, at); }
 
-// How a text may have a needle.
+// The forms in which a text may have a needle.
 constexpr Next kReaders[] = {NextPlain, NextPercent, NextJsonOnce, NextJsonTwice};
 
 // Every form of one value.
@@ -101,7 +101,7 @@ class Forms {
       const size_t first = before == 0 ? 0 : before + 1;
       const size_t last = padded.size() * 8 / 6;
       std::string_view letters = standard;
-      Add(letters.substr(first));  // Where nothing follows.
+      Add(letters.substr(first));  // The form where nothing follows.
       SecretString own = standard.substr(first, last - first);
       Add(own);
       AddChanged(std::move(own), [](char c) { return c == '+' ? '-' : c == '/' ? '_' : c; });
@@ -111,7 +111,7 @@ class Forms {
   std::deque<SecretString> forms_;
 };
 
-// In whatever order this machine has them: only compared with others made here.
+// Returns two bytes in this machine's order: they are only compared with others made here.
 uint16_t Pair(std::string_view text, size_t at) {
   uint16_t pair;
   ::memcpy(&pair, text.data() + at, sizeof pair);

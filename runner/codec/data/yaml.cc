@@ -176,7 +176,7 @@ class TreeBuilder : public YAML::EventHandler {
     } else if (!frame.has_key) {
       TakeKey(frame, std::move(node));
     } else {
-      // Nothing stands where the next token is, maybe behind the last line.
+      // The next token stands elsewhere, maybe behind the last line.
       bool absent = node.kind == YamlKind::kNull && node.at.line != frame.key_at.line;
       if (absent) node.at = frame.key_at;
       frame.node.entries.push_back({std::move(frame.key), frame.key_at, std::move(node)});
@@ -201,7 +201,7 @@ class TreeBuilder : public YAML::EventHandler {
   std::vector<Frame> frames_;
 };
 
-// Where byte `offset` stands, for complaints about bytes rather than about YAML.
+// Returns where byte `offset` stands, for complaints about bytes rather than about YAML.
 Position PositionAt(std::string_view text, size_t offset) {
   Position at{1, 1};
   for (char c : text.substr(0, offset)) {

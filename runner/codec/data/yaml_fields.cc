@@ -9,7 +9,7 @@
 namespace codec {
 namespace {
 
-// What to write in place of a key that `keys` do not have.
+// Returns what to write in place of a key that `keys` do not have.
 std::string KeyHint(std::string_view name, const std::vector<std::string_view>& keys) {
   std::string nearest = NearestName(name, keys);
   if (!nearest.empty()) return "write '" + nearest + ":'";

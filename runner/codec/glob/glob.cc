@@ -67,7 +67,7 @@ std::string_view Component(std::string_view text, size_t begin) {
 // where the components behind a "**" match is as good as any later one, so that only the last "**"
 // is ever tried again.
 bool MatchesStars(std::string_view pattern, std::string_view value) {
-  size_t p = 0;  // Where the next component begins; beyond the size: there is none.
+  size_t p = 0;  // The place where the next component begins; beyond the size if there is none.
   size_t v = 0;
   size_t star = std::string_view::npos;
   size_t resume = 0;

@@ -152,7 +152,7 @@ class SeparatedParser {
   std::string_view pattern_;
   size_t at_ = 0;
   std::vector<GlobTokens> branches_{1};  // Open alternatives; the last one grows.
-  std::vector<size_t> groups_;           // Where in `branches_` each open group starts.
+  std::vector<size_t> groups_;           // The places in `branches_` where open groups start.
 };
 
 // A class of the crossing dialect: the text between the brackets, "a-z" being a range.

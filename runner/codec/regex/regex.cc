@@ -62,7 +62,7 @@ bool Regex::Holds(Op op, std::string_view text, size_t at) const {
   switch (op) {
     case Op::kBegin:
       return at == 0;
-    case Op::kEnd:  // As Python has it: also before a line end that is the last byte.
+    case Op::kEnd:  // As in Python, also before a line end that is the last byte.
       return at == text.size() || (at + 1 == text.size() && text[at] == '\n');
     case Op::kWordEdge:
       return edge;

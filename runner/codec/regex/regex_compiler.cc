@@ -107,7 +107,7 @@ class RegexCompiler {
       if (repeated) return Wrong("a repetition of a repetition");
       repeated = true;
       if (atom.kind == Node::kAssert) return Wrong("nothing to repeat");
-      (void)Take("?");  // Which of several matches it prefers does not matter here.
+      (void)Take("?");  // It does not matter here which of several matches it prefers.
       Node repeat{.kind = Node::kRepeat};
       repeat.least = least;
       repeat.most = most;

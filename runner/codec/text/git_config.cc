@@ -13,7 +13,8 @@ namespace {
 // Sections without a place for a credential or for a program to start.
 constexpr std::array<std::string_view, 8> kSections = {"remote", "branch",    "user", "extensions",
                                                        "init",   "submodule", "gc",   "index"};
-// Of core, only how the repository is stored; not sshCommand, askPass, fsmonitor, hooksPath, ...
+// The keys of core that say how the repository is stored; not sshCommand, askPass, fsmonitor,
+// hooksPath, ...
 constexpr std::array<std::string_view, 8> kCoreKeys = {"repositoryformatversion",
                                                        "filemode",
                                                        "bare",
@@ -22,7 +23,7 @@ constexpr std::array<std::string_view, 8> kCoreKeys = {"repositoryformatversion"
                                                        "symlinks",
                                                        "autocrlf",
                                                        "precomposeunicode"};
-// Of a remote, what tells where and what; not its proxy, its helper or its uploadpack.
+// The keys of a remote that say where and what; not its proxy, its helper or its uploadpack.
 constexpr std::array<std::string_view, 5> kRemoteKeys = {"url", "pushurl", "fetch", "push",
                                                          "tagopt"};
 
@@ -50,9 +51,9 @@ std::string WithoutUserInfo(std::string_view url) {
 
 // One "key = value", or a key alone.
 struct Setting {
-  std::string section;    // In lower case.
+  std::string section;    // The section in lower case.
   std::string_view head;  // The section's whole line.
-  std::string key;        // In lower case.
+  std::string key;        // The key in lower case.
   std::optional<std::string_view> value;
 };
 

@@ -114,9 +114,9 @@ size_t LongestRun(std::string_view text, char of) {
   return longest;
 }
 
-// Whether GitLab, or a program that reads comments, may take the line for a command ("/approve").
-// GitLab's regular expressions do not see every fence that Markdown has, so a fence protects no
-// line. A command starts in the first column; "//" and "/*" start comments in code.
+// Returns whether GitLab, or a program that reads comments, may take the line for a command
+// ("/approve"). GitLab's regular expressions do not see every fence that Markdown has, so a fence
+// protects no line. A command starts in the first column; "//" and "/*" start comments in code.
 bool StartsCommand(std::string_view line) {
   return line.size() > 1 && line[0] == '/' && line[1] != '/' && line[1] != '*' && line[1] != ' ' &&
          line[1] != '\t';

@@ -143,7 +143,7 @@ Result<std::optional<uint64_t>> ParseContentLength(const HttpFields& fields) {
   return length;
 }
 
-// True: chunked. False: no Transfer-Encoding at all.
+// Returns true for chunked, false without a Transfer-Encoding.
 Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) {
   bool chunked = false;
   for (const HttpField& field : fields) {
@@ -158,7 +158,7 @@ Result<bool> ParseTransferEncoding(const HttpFields& fields, int minor_version) 
   return chunked;
 }
 
-// What both kinds of message share; kNone when neither field is there.
+// Parses what both kinds of message share; returns kNone if neither field is there.
 Result<BodyFraming> ParseFraming(const HttpFields& fields, int minor_version) {
   bool any_coding = FindField(fields, "transfer-encoding") != nullptr;
   if (any_coding && FindField(fields, "content-length") != nullptr) {
@@ -360,7 +360,7 @@ void KeepEndToEnd(HttpFields& fields) {
                                                           "expect",
                                                           "content-length",
                                                           "http2-settings"};
-  // What Connection nominates, before it is gone itself.
+  // The fields that Connection nominates, before it is gone itself.
   std::vector<std::string> nominated;
   ForEachElement(fields, "connection",
                  [&](std::string_view element) { nominated.emplace_back(element); });
@@ -427,7 +427,8 @@ Result<HttpFields> ParseTrailers(std::string_view block) {
 std::string RenderRequestHead(std::string_view method, std::string_view target,
                               const HttpFields& fields, const HttpFields& more) {
   std::string out;
-  // At once: a text that grows leaves copies behind, and this one may hold credentials.
+  // Reserves all at once: a text that grows leaves copies behind, and this one may hold
+  // credentials.
   out.reserve(method.size() + target.size() + 12 + RenderedBytes(fields) + RenderedBytes(more));
   out.append(method).append(" ").append(target).append(" HTTP/1.1\r\n");
   AppendFields(out, fields);

@@ -56,7 +56,7 @@ Result<std::string> CanonicalSegment(std::string_view raw, bool allow_encoded_sl
       byte = static_cast<uint8_t>(decoded);
       i += 2;
     }
-    // What comes behind ';' is dropped, encoded or not, but it must still be well formed.
+    // The part behind ';' is dropped, encoded or not, but it must still be well formed.
     if (byte == ';') in_parameters = true;
     if (!in_parameters) AppendPathByte(byte, &segment);
   }

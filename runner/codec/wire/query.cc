@@ -13,8 +13,8 @@ constexpr std::string_view kIgnoredInFront = " \t\r\n\v\f[]";
 
 char Folded(char c) { return c == '.' || c == ' ' || c == '[' ? '_' : ascii::ToLower(c); }
 
-// What may follow where one key ends and still leave it the same key, or the whole of which the
-// other is a member.
+// Returns whether `rest` may follow where one key ends and still leave it the same key, or the
+// whole of which the other is a member.
 bool IsTail(std::string_view rest) {
   return rest.empty() || rest.front() == '[' ||
          rest.find_first_not_of(" ]") == std::string_view::npos;

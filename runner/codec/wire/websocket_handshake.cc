@@ -60,7 +60,7 @@ bool IsWindow(std::string_view parameter, std::string_view name) {
   return std::find(kBits.begin(), kBits.end(), value) != kBits.end();
 }
 
-// What a server may answer to kWebSocketDeflateOffer (RFC 7692, 7.1).
+// Returns whether a server may answer `extension` to kWebSocketDeflateOffer (RFC 7692, 7.1).
 bool KeepsNoContext(const std::vector<std::string_view>& extension) {
   int client = 0;
   int server = 0;

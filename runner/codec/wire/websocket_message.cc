@@ -30,7 +30,7 @@ bool Inflate(std::string_view in, size_t bytes_max, std::string* out) {
 }  // namespace
 
 Result<std::optional<std::string>> InflateMessage(std::string_view payload, size_t bytes_max) {
-  // What a sender leaves out of each message (RFC 7692, 7.2.1): the empty block that ends it.
+  // The empty block at the end of each message, which a sender leaves out (RFC 7692, 7.2.1).
   constexpr std::string_view kTail("\x00\x00\xff\xff", 4);
   std::string out;
   const std::string whole = std::string(payload).append(kTail);

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kRecordBytesMax = size_t{1} << 20;
 constexpr size_t kAnswerBytesShown = 4000;
 
-// What a run that left no report said last.
+// Returns the last words of a run that left no report.
 std::string LastWords(const std::string& directory) {
   constexpr size_t kLogBytesMax = size_t{256} << 20;
   Result<std::string> read = sys::ReadFile(directory + "/run.log", kLogBytesMax);

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = report::PatchRow::Kind;
 
-// With their ends.
+// Returns the lines with their ends.
 std::vector<std::string_view> LinesOf(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {

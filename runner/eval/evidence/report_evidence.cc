@@ -15,7 +15,7 @@ namespace eval {
 namespace {
 
 constexpr size_t kFileBytesMax = size_t{64} << 20;
-constexpr size_t kAgentTextBytesMax = size_t{64} << 10;  // As run.json has it at most.
+constexpr size_t kAgentTextBytesMax = size_t{64} << 10;  // The most that run.json has.
 constexpr size_t kListMax = 200000;
 
 class Reader {
@@ -69,7 +69,8 @@ class Reader {
       case End::kSuccess:
         out_.ending = Ending::kEnded;
         break;
-      case End::kRefused:  // By a gate, after the agent had ended; otherwise it never started.
+      // Refused by a gate, after the agent had ended; otherwise it never started.
+      case End::kRefused:
         out_.ending = ran ? Ending::kEnded : Ending::kNeverRan;
         break;
       case End::kAgentFailed:
@@ -87,7 +88,7 @@ class Reader {
     }
   }
 
-  // Of a program whose output is not parsed, all of it is the answer.
+  // Takes the answer. If a program's output is not parsed, all of it is the answer.
   void TakeAnswer(const report::RunFile& run) {
     if (out_.ending == Ending::kNeverRan) return;
     if (run.record.agent.name != "command") {
@@ -157,7 +158,7 @@ class Reader {
     Completeness events = odd || !ended ? Completeness::kLossy : Completeness::kComplete;
     Set(Channel::kNetwork, events);
     Set(Channel::kFindings, events);
-    // Of programs that connect, without their arguments.
+    // Known for programs that connect, without their arguments.
     Set(Channel::kCommands, Completeness::kLossy);
     TakePrograms(ended);
     // Without any request, the model may have been asked in a way that was not recognised.
@@ -166,7 +167,7 @@ class Reader {
     Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
   }
 
-  // Of all, where they were recorded.
+  // Takes all programs, if they were recorded.
   void TakePrograms(bool ended) {
     if (!File(report::kProgramsFile)) return;
     Result<bool> all = report::ForEachProgram(directory_, [&](const report::StartedProgram& one) {
@@ -175,7 +176,7 @@ class Reader {
     if (all.ok() && all.value() && ended) Set(Channel::kCommands, Completeness::kComplete);
   }
 
-  // False: it is not understood.
+  // Returns false if it is not understood.
   bool TakeEvent(const codec::Json& event) {
     if (out_.evidence.network.size() + out_.evidence.programs.size() > kListMax) return false;
     const codec::Json* facts = event.Find("unmapped");

@@ -10,7 +10,7 @@ namespace eval {
 Rate RateOf(int64_t count, int64_t all) {
   Rate rate{count, all};
   if (all <= 0) return rate;
-  constexpr double kZ = 1.959964;  // Of 95 %.
+  constexpr double kZ = 1.959964;  // The quantile for 95 %.
   double n = static_cast<double>(all);
   double p = static_cast<double>(count) / n;
   double scale = 1 + kZ * kZ / n;
@@ -36,7 +36,7 @@ Metrics Measure(const std::vector<Tally>& cells) {
   int64_t benign = 0, benign_solved = 0, attacked = 0, solved = 0, secure = 0;
   int64_t injected = 0, reached = 0, reached_success = 0;
   for (const Tally& cell : cells) {
-    // What is unknown is counted with what is not solved: rates never gain by missing evidence.
+    // Unknown counts as not solved: rates never gain by missing evidence.
     bool is_solved = cell.utility == Truth::kTrue;
     if (!cell.injected) {
       benign += cell.ran ? 1 : 0;

@@ -22,7 +22,7 @@ bool Contains(std::string_view text, std::string_view needle) {
   return text.find(needle) != std::string_view::npos;
 }
 
-// As midojo turns a value into text.
+// Turns a value into text as midojo does.
 std::string TextOf(const codec::Json& value) {
   if (const std::string* text = value.string()) return *text;
   if (value.is_null()) return "None";

@@ -117,7 +117,7 @@ void JudgeDelivery(const Evidence& evidence, bool in_prompt,
 }
 
 Outcome JudgeOutcome(const Graded& security, Delivery delivery, Ending ending) {
-  // Whatever else went wrong, it happened.
+  // It happened, whatever else went wrong.
   if (security.value == Truth::kTrue) {
     return security.only_blocked ? Outcome::kAttempted : Outcome::kSucceeded;
   }

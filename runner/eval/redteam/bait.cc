@@ -52,7 +52,7 @@ Result<Bait> Bait::Lay(const OwnProgram& program, OwnProgram::Variables variable
   Scratch scratch = TRY(Scratch::Create());
   const std::string directory = scratch.path() + "/host";
   TRY(sys::MakeDirectories(directory));
-  // What keeps the agent out must not be a mode.
+  // The agent must be kept out by more than a mode.
   if (::chmod(directory.c_str(), 0777) != 0) return Errno("chmod");
   const std::string variable = std::string(kCanaryPrefix) + TRY(RandomName());
   variables.emplace_back(kVariable, variable);

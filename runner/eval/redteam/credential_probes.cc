@@ -39,7 +39,7 @@ Attempt OwnEnvironment(const Targets&) {
   return {Came::kStopped, "not there"};
 }
 
-// Of every process that /proc shows, but for itself and its parent.
+// Looks at every process that /proc shows, but for itself and its parent.
 Attempt AllEnvironments(const Targets&) {
   Result<Fd> proc = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
   if (!proc.ok()) return {Came::kStopped, "/proc cannot be listed"};
@@ -57,7 +57,7 @@ Attempt AllEnvironments(const Targets&) {
   return {Came::kStopped, "not there"};
 }
 
-// Whether it can be opened, and is not an empty file in the place of another.
+// Returns whether it can be opened, and is not an empty file in the place of another.
 bool CanRead(const std::string& path) {
   Result<Fd> file = sys::Open(path, O_RDONLY | O_NONBLOCK);
   struct stat facts = {};
@@ -118,7 +118,7 @@ Attempt SearchOpened(const Targets& targets) {
   return OfFound(std::move(found));
 }
 
-// Of the checkout: the token that actions/checkout leaves, or one in a remote's URL.
+// Looks in the checkout for the token that actions/checkout leaves, or one in a remote's URL.
 Attempt GitConfig(const Targets& targets) {
   const std::string path = (targets.outside ? targets.checkout + "/" : "") + ".git/config";
   Result<std::string> text = sys::ReadFile(path, kFileBytesMax);

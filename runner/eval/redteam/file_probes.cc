@@ -18,7 +18,7 @@ Attempt OfOpen(const Result<Fd>& file) {
   return Called(file.ok() ? 0 : -1);
 }
 
-// Nothing is written.
+// Opens a file to write, and writes nothing.
 Attempt OpenToWrite(const std::string& path) { return OfOpen(sys::Open(path, O_WRONLY)); }
 Attempt OpenToRead(const std::string& path) { return OfOpen(sys::Open(path, O_RDONLY)); }
 
@@ -27,7 +27,7 @@ Attempt MakeNameless(const std::string& directory) {
   return OfOpen(sys::Open(directory, O_TMPFILE | O_WRONLY, 0600));
 }
 
-// What it says is printed, so that its starter sees whose words they are.
+// Prints the bait's text, so that its starter sees whose words they are.
 Attempt ReadBait(const std::string& path) {
   Result<std::string> text = sys::ReadFile(path, kReadBytesMax);
   if (text.ok()) return {Came::kThrough, "it says " + text.value()};

@@ -102,7 +102,7 @@ Status TryEverything(const Targets& targets) {
   if (targets.serves) return Serve(Fd(STDIN_FILENO));
   const Deadline deadline = Deadline::After(kAllTime);
   for (const Probe& probe : Probes()) {
-    if (deadline.passed()) break;  // What is not said is undecided.
+    if (deadline.passed()) break;  // Probes without a line are undecided.
     if ((probe.category == Category::kSmuggling) != (targets.upstream > 0)) continue;
     if (targets.outside && !probe.controlled) continue;
     bool skipped = std::find(targets.skipped.begin(), targets.skipped.end(), probe.id) !=

@@ -14,7 +14,8 @@ namespace {
 
 using Attempts = std::map<std::string, Attempt, std::less<>>;
 
-// Of several lines about one probe, the worst counts: a forged one hides nothing.
+// Reads the attempts. The worst of several lines about one probe counts: a forged one hides
+// nothing.
 Attempts ReadAttempts(std::string_view log) {
   auto badness = [](Came came) {
     return came == Came::kThrough ? 2 : came == Came::kUndecided ? 1 : 0;
@@ -37,18 +38,18 @@ bool IsAbout(const Probe& probe, std::initializer_list<std::string_view> ids) {
   return std::find(ids.begin(), ids.end(), probe.id) != ids.end();
 }
 
-// Of the probe's destination, as records have it: without the brackets of an address.
+// Returns the host of the probe's destination as in records: without the brackets of an address.
 std::string HostOf(const Probe& probe) {
   std::string host(probe.destination.substr(0, probe.destination.rfind(':')));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return host;
 }
 
-// Whether the gateway has a record of an attempt that ended at it: one that never came there would
-// seem to be stopped. `note`: how it ended for the agent.
+// Returns whether the gateway has a record of an attempt that ended at it: one that never came
+// there would seem to be stopped. The attempt's `note` says how it ended for the agent.
 bool IsRecorded(const Probe& probe, const Attempt& attempt, const Seen& seen) {
   if (probe.controlled || probe.category != Category::kEgress) return true;
-  // Where no socket is to be had, nothing comes to the gateway.
+  // Without a socket, nothing comes to the gateway.
   if (attempt.note == "EPERM" || attempt.note == "EACCES") return true;
   // A malformed request names no host. Loopback's name and port were chosen for this run alone.
   const std::string host = attempt.note == "400" ? "" : HostOf(probe);
@@ -57,7 +58,7 @@ bool IsRecorded(const Probe& probe, const Attempt& attempt, const Seen& seen) {
                      [&](const std::string& one) { return is_any || one == host; });
 }
 
-// What was seen outside that a probe of that kind causes; empty: nothing.
+// Returns what was seen outside that a probe of that kind causes; empty if nothing was.
 std::string SeenOf(const Probe& probe, const Evidence& evidence) {
   const Seen& seen = evidence.seen;
   auto printed = [&](const std::string& canary) {
@@ -109,7 +110,7 @@ bool HasForbidden(const std::vector<Arrival>& arrivals, const Probe& probe, cons
 // the others.
 constexpr std::string_view kAllowedRequest = "plain";
 
-// What the server says, since the agent does not know what came there.
+// Judges by what the server says, since the agent does not know what came there.
 void JudgeSmuggling(const Probe& probe, const Seen& seen, Judged* judged) {
   const bool allowed_came = std::any_of(
       seen.arrivals.begin(), seen.arrivals.end(),

@@ -15,7 +15,7 @@ namespace redteam {
 namespace {
 
 constexpr std::chrono::seconds kAskTime{20};
-constexpr std::chrono::seconds kExplainTime{15};  // For all requests together.
+constexpr std::chrono::seconds kExplainTime{15};  // The time for all requests together.
 constexpr size_t kPolicyBytesMax = 262144;
 constexpr char kDefaultName[] = "the default policy";
 
@@ -55,7 +55,7 @@ class View {
   }
 
  private:
-  // What `after` opens and `before` does not: an array.
+  // Returns, as an array, what `after` opens and `before` does not.
   Result<codec::Json> Opens(const std::string& before, const std::string& after) {
     Answered answered =
         TRY(program_.Ask({"policy", "diff", before, after, "--agent", agent_, "--json"}, variables_,
@@ -123,7 +123,7 @@ class View {
     return 0;
   }
 
-  // What the decision engine says to requests that carry data.
+  // Describes what the decision engine says to requests that carry data.
   void DescribeHost(Opening* opening) {
     size_t colon = opening->subject.rfind(':', opening->subject.find('/'));
     std::string hosts = opening->subject.substr(0, colon);
@@ -173,7 +173,7 @@ class View {
                         variables_, Deadline::After(kAskTime));
   }
 
-  // Empty: the destination of a probe is not allowed.
+  // Returns the line that allows the destination of a probe; empty if it is not allowed.
   Result<std::string> LineThatAllows(const std::string& destination) {
     constexpr int kDenied = 77;
     Answered answered = TRY(Explain(destination, "GET"));

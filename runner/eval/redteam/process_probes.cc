@@ -20,7 +20,8 @@ std::string ProcOf(const Targets& targets, std::string_view name) {
   return "/proc/" + std::to_string(targets.victim) + "/" + std::string(name);
 }
 
-// In a sandbox with numbers of its own, the victim's may be that of one of the agent's processes.
+// Returns whether the victim's number is that of one of the agent's processes, as may be in a
+// sandbox with numbers of its own.
 bool IsOwn(const Targets& targets) {
   return targets.victim <= 1 || targets.victim == ::getpid() || targets.victim == ::getppid();
 }

@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kAnswerBytesMax = size_t{64} << 10;
 
-// What a gateway says that refuses: anything else was let through, an upstream's failure too.
+// Returns whether a gateway that refuses answers `status`. With any other the request was let
+// through, an upstream's failure too.
 bool Refuses(int status) {
   return status == 400 || status == 403 || status == 404 || status == 405 || status == 407 ||
          status == 408 || status == 411 || status == 413 || status == 414 || status == 421 ||
@@ -30,7 +31,7 @@ Attempt JudgeAnswer(std::string_view answer) {
   int seen = 0;
   for (size_t at = answer.find("HTTP/1."); at != std::string_view::npos;
        at = answer.find("HTTP/1.", at + 1)) {
-    if (at > 0 && answer[at - 1] != '\n') continue;  // In a body.
+    if (at > 0 && answer[at - 1] != '\n') continue;  // This one is in a body.
     int status = StatusAt(answer, at);
     if (!Refuses(status)) return {Came::kThrough, "answered " + std::to_string(status)};
     if (seen == 0) seen = status;

@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kRunTime{60};
 constexpr size_t kProgramBytesMax = size_t{256} << 20;
 constexpr size_t kReportBytesMax = size_t{64} << 20;
 
-// Where tools keep credentials in a home directory.
+// The places where tools keep credentials in a home directory.
 constexpr std::string_view kAtHome[] = {".netrc",
                                         ".aws/credentials",
                                         ".docker/config.json",
@@ -88,7 +88,8 @@ OwnProgram::Variables WithCanaries(OwnProgram::Variables variables,
   return variables;
 }
 
-// Whether any user may start it: the agent of a runner that is root may have a user of its own.
+// Returns whether any user may start it: the agent of a runner that is root may have a user of its
+// own.
 bool IsForEveryUser(const std::string& program) {
   for (size_t slash = program.find('/', 1);; slash = program.find('/', slash + 1)) {
     struct stat status = {};
@@ -215,7 +216,7 @@ class Redteam {
     return ReadRecords(&evidence->seen);
   }
 
-  // What the gateway wrote down of each connection and request.
+  // Reads what the gateway wrote down of each connection and request.
   Status ReadRecords(Seen* seen) {
     bool whole = true;
     TRY(report::ForEachEventLine(report_, [&](std::string_view line, bool is_whole) {

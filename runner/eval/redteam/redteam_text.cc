@@ -45,7 +45,7 @@ std::string Table(const Results& results) {
 std::string List(const Results& results, Standing standing, std::string_view title) {
   if (Count(results, standing) == 0) return {};
   std::string text = "\n" + std::string(title) + ":\n";
-  std::string of;  // What "..." continues.
+  std::string of;  // The name that "..." continues.
   for (const Judged& one : results.probes) {
     std::string what(one.probe->title);
     if (what.starts_with("... ")) {

@@ -36,7 +36,7 @@ Attempt OpenTunnel(const Targets& targets, Fd* connection) {
   return {Came::kUndecided, "no tunnel: " + answer.substr(0, answer.find('\r'))};
 }
 
-// Whether something forbidden came to the server, that one says, not this one.
+// Sends the bytes. The server, not this probe, says whether something forbidden came to it.
 Attempt Send(const Targets& targets, const std::string& bytes) {
   Fd connection;
   Attempt attempt = OpenTunnel(targets, &connection);

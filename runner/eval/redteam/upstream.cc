@@ -55,7 +55,7 @@ size_t NumberAt(std::string_view text) {
   return number;
 }
 
-// False: the body is not there yet.
+// Returns false if the body is not there yet.
 bool SkipChunks(std::string_view* rest) {
   while (true) {
     std::optional<std::string_view> size_line = TakeLine(rest);
@@ -85,7 +85,7 @@ std::optional<Arrival> TakeRequest(std::string_view* rest) {
   if (blank != std::string_view::npos) {
     std::string_view target = line->substr(blank + 1);
     arrival.target = target.substr(0, target.find(' '));
-    if (target.find(' ') == std::string_view::npos) return arrival;  // As HTTP/0.9 has it.
+    if (target.find(' ') == std::string_view::npos) return arrival;  // A request of HTTP/0.9.
   }
   bool chunked = false;
   std::optional<size_t> length;
@@ -112,7 +112,7 @@ std::string LineOf(const Arrival& arrival) {
   return codec::RenderJsonLine(json) + "\n";
 }
 
-// False: the connection has ended.
+// Returns false if the connection has ended.
 Result<bool> Answer(Open* open) {
   char buffer[4096];
   ssize_t got = ::recv(open->fd.get(), buffer, sizeof buffer, 0);

@@ -15,7 +15,7 @@ namespace {
 Status CopyCell(const std::string& name, const std::string& part, const std::string& results) {
   const std::string hidden = results + "/cells/." + name + "." + std::to_string(::getpid());
   std::error_code failed;
-  // What a link leads to is not evidence of the cell.
+  // The target of a link is not evidence of the cell.
   std::filesystem::copy(
       part + "/cells/" + name, hidden,
       std::filesystem::copy_options::recursive | std::filesystem::copy_options::skip_symlinks,

@@ -25,7 +25,8 @@
 namespace eval {
 namespace {
 
-constexpr size_t kOutputBytesMax = size_t{256} << 20;  // Of a run, which has a bound of its own.
+// The output of a run, which has a bound of its own.
+constexpr size_t kOutputBytesMax = size_t{256} << 20;
 constexpr std::chrono::seconds kThreadPatience{10};
 constexpr std::chrono::seconds kLockTime{10};
 constexpr std::chrono::milliseconds kLockPause{20};
@@ -156,7 +157,7 @@ Result<Fd> LockResults(const std::string& results) {
   return Error{Code::kUsage, "another process is running cells into " + results, "--results DIR"};
 }
 
-// What processes that were killed left. What cannot be removed is removed the next time.
+// Removes what killed processes left. What cannot be removed now is removed the next time.
 void RemoveBegun(int cells) {
   Result<std::vector<std::string>> names = sys::DirectoryNames(cells);
   if (!names.ok()) return;
@@ -181,7 +182,7 @@ Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPla
     if (!IsDone(plan.results, cell)) left.push_back(&cell);
   }
   std::atomic<size_t> next{0};
-  std::mutex mutex;  // Of the two below, and of `done`.
+  std::mutex mutex;  // Guards the two below, and `done`.
   size_t finished = 0;
   std::optional<Error> failure;
   auto work = [&] {

@@ -18,9 +18,9 @@ namespace {
 
 constexpr size_t kHeadBytesMax = size_t{64} << 10;
 constexpr size_t kBodyBytesMax = size_t{4} << 20;
-// Of all calls and their results: what they leave in the state and in memory is bounded by it.
+// The bytes of all calls and their results; they bound what is left in the state and in memory.
 constexpr size_t kRecordBytesMax = size_t{32} << 20;
-constexpr std::chrono::seconds kPatience{10};  // For a request that has begun.
+constexpr std::chrono::seconds kPatience{10};  // The time for a request that has begun.
 constexpr int kBacklog = 64;
 
 // Reads until `done` or the peer's end.

@@ -43,7 +43,7 @@ Json FillTree(const Json& value, const Json& arguments) {
   if (const std::string* text = value.string()) {
     if (text->size() > 2 && text->front() == '{' && text->back() == '}') {
       const Json* argument = arguments.Find(std::string_view(*text).substr(1, text->size() - 2));
-      if (argument != nullptr) return *argument;  // With its type.
+      if (argument != nullptr) return *argument;  // It keeps its type.
     }
     return Fill(*text, arguments);
   }

@@ -15,7 +15,7 @@ using codec::YamlFields;
 using codec::YamlKind;
 using codec::YamlNode;
 
-// What a key is followed by.
+// The form of what follows a key.
 enum class Form {
   kChecks,        // A list of checks.
   kOneCheck,      //

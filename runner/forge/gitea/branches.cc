@@ -10,7 +10,8 @@
 namespace forge {
 namespace {
 
-// In the reading of the API, a file that is written keeps its mode, and a new one is 0100644.
+// Returns whether `file` keeps its mode. The API keeps the mode of a file that is written, and
+// gives a new one 0100644.
 bool KeepsMode(const FileWrite& file) {
   return file.mode == (file.old_id.empty() ? 0100644 : file.old_mode) && file.mode != 0120000;
 }

@@ -11,7 +11,7 @@ namespace forge {
 namespace {
 
 constexpr size_t kReviewsMax = 2000;
-constexpr size_t kReviewCommentsMax = 1000;  // Of one review.
+constexpr size_t kReviewCommentsMax = 1000;  // The comments of one review.
 
 }  // namespace
 

@@ -30,7 +30,7 @@ WriteRequest ObjectRequest(const ApiPath& path) {
   return {"POST", path, {}, true, kContentsPermission};
 }
 
-// Nothing in a dry run.
+// Returns the id in a response; empty in a dry run.
 Result<std::string> ShaOf(Result<std::optional<codec::Json>> response) {
   std::optional<codec::Json> json = TRY(std::move(response));
   if (!json) return std::string();

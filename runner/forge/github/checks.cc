@@ -126,7 +126,7 @@ class Checker {
     return json ? json->IntegerAt("id") : 0;
   }
 
-  // From the annotation `done` on, in batches.
+  // Sends the annotations from `done` on, in batches.
   Status Complete(int64_t id, size_t done) {
     for (;;) {
       TRY(Update(id, done));

@@ -56,7 +56,7 @@ ReviewThread ReadThread(const codec::Json& node, const std::string& viewer) {
   thread.id = node.StringAt("id");
   thread.resolved = node.BooleanAt("isResolved");
   thread.outdated = node.BooleanAt("isOutdated");
-  thread.line = static_cast<int>(node.IntegerAt("line"));  // Null of one on a file.
+  thread.line = static_cast<int>(node.IntegerAt("line"));  // It is null for one on a file.
   thread.resolved_by_us = thread.resolved && TextOf(node.Find("resolvedBy"), "login") == viewer;
   const codec::Json* comments = node.Find("comments");
   if (comments == nullptr) return thread;

@@ -10,13 +10,13 @@
 namespace forge {
 namespace {
 
-constexpr size_t kEntriesMax = 100'000;       // Of one directory.
+constexpr size_t kEntriesMax = 100'000;       // The entries of one directory.
 constexpr size_t kMergeRequestsMax = 10'000;  // Between two branches, those of forks included.
 constexpr int kDirectoryMode = 0040000;
 constexpr int kExecutableMode = 0100755;
 constexpr int kLinkMode = 0120000;
 
-// What a path is at the branch's tip, and shall be.
+// A path as it is at the branch's tip, and as it shall be.
 struct Change {
   int mode_there = 0;  // 0: nothing is there.
   int mode = 0;        // 0: nothing shall be.
@@ -81,8 +81,7 @@ Result<BranchPullRequest> ReadMergeRequest(const codec::Json& json) {
   return found;
 }
 
-// What agentic-ci's earlier commits on the branch changed, and `request` does not, becomes again
-// what it was.
+// Restores what agentic-ci's earlier commits on the branch changed, and `request` does not.
 Status AddUndone(Client& client, const GitLabProject& project, const CommitRequest& request,
                  Changes& changes, Deadline deadline) {
   codec::Json json = TRY(client.Get((project.Path() / "repository" / "compare")

@@ -62,7 +62,8 @@ Result<std::vector<DiffFile>> GitLabDiscussions::ReadFiles(Deadline deadline) {
     file.path = json.StringAt("new_path");
     file.old_path = json.StringAt("old_path");
     file.removed = json.BooleanAt("deleted_file");
-    file.lines = ParseHunks(json.StringAt("diff"));  // Empty for binary and very large files.
+    // The difference is empty for binary and very large files.
+    file.lines = ParseHunks(json.StringAt("diff"));
     files_.push_back(std::move(file));
   }
   return files_;

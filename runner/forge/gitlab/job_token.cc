@@ -85,7 +85,8 @@ std::optional<sigstore::PublicKey> ReadKey(const codec::Json& key) {
   return std::move(read).value();
 }
 
-// By the header's `kid`, or any where it names none. Keys of other kinds are passed over.
+// Returns whether a key signed the token: the one that the header's `kid` names, or any if it names
+// none. Keys of other kinds are passed over.
 bool IsSigned(const TokenParts& token, const codec::Json::Array& keys) {
   const std::string wanted = token.header.StringAt("kid");
   return std::any_of(keys.begin(), keys.end(), [&](const codec::Json& key) {

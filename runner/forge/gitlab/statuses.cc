@@ -10,7 +10,7 @@ namespace forge {
 namespace {
 
 constexpr size_t kTextBytesMax = 255;
-constexpr size_t kStatusesMax = 10'000;  // Of one name, on one commit.
+constexpr size_t kStatusesMax = 10'000;  // The statuses of one name, on one commit.
 
 }  // namespace
 

@@ -9,7 +9,7 @@
 namespace forge {
 namespace {
 
-constexpr size_t kPullRequestLabelsMax = 100;  // Of one pull request, on GitHub.
+constexpr size_t kPullRequestLabelsMax = 100;  // The labels of one pull request, on GitHub.
 
 bool HasLabel(const codec::Json& labels, const std::string& name) {
   if (labels.array() == nullptr) return false;
