@@ -80,7 +80,7 @@ class Server {
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
   bool RecordConnect(std::string_view connection, std::string_view answer);
-  // What cannot be recorded ends the process, as for every record.
+  // Records a notice. One that cannot be recorded ends the process, as every record does.
   void Note(const Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
   }
@@ -96,7 +96,7 @@ class Server {
   CertificateAuthority authority_;
   UpstreamTrust trust_;
   bool bounds_hosts_;
-  HostAllowances allowances_;  // Of the streams in the pool.
+  HostAllowances allowances_;  // The allowances of the streams in the pool.
   UpstreamPool pool_;
   LivePolicy policy_;
   std::string policy_file_;
@@ -160,7 +160,7 @@ Task<void> Server::Control() {
   }
 }
 
-// False: the end. An empty message is the end of the supervisor.
+// Returns false at the end. An empty message is the end of the supervisor.
 bool Server::Obey(sys::Message message) {
   Order order{};
   bool quarantine = false;
@@ -199,7 +199,7 @@ bool Server::Update(std::string_view hash, const Fd& file) {
   notice.context = {{"version", "v" + std::to_string(policy_.version() + 1)},
                     {"hash", std::string(hash)}};
   Note(notice);
-  // What cannot be recorded does not happen.
+  // A change that cannot be recorded does not happen.
   if (!recorder_.failed()) policy_.Replace(std::move(*next));
   return true;
 }

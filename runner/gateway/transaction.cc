@@ -190,7 +190,7 @@ Task<void> Transaction::FetchToken(std::optional<codec::BodyFraming> framed) {
   verdict_.refusal = NewRefusal(502, "token_grant_failed", why);
 }
 
-// False: it was answered already.
+// Returns false if it was answered already.
 Task<bool> Transaction::TakeSteps() {
   if (treatment_.whole_bytes_max > 0) {
     bool read = co_await ReadWholeBody();
@@ -392,7 +392,7 @@ Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
   co_return Error{Code::kInvalid, "too many interim responses"};
 }
 
-// False: it was cut off.
+// Returns false if it was cut off.
 Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
   codec::BodyFraming framing = server_->framing();
   if (observer_) observer_->OnHead(head);
@@ -430,7 +430,7 @@ Task<bool> Transaction::MoveAnswer(milliseconds idle) {
     // A body without framing may simply be complete.
     bool over = !piece.ok() && unframed && piece.error().code == Code::kTemporary;
     if (!piece.ok() && !over) {
-      (void)co_await to.Flush();  // What there is of it.
+      (void)co_await to.Flush();  // The part that there is of it.
       co_return false;
     }
     bool end = over || piece.value().end;

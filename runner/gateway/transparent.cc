@@ -34,7 +34,7 @@ bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t po
 struct CapturedTarget {
   Authority authority;
   std::string refusal;
-  std::string engine = "nftables";  // Who refuses: "opa" where a policy could allow it.
+  std::string engine = "nftables";  // The engine that refuses: "opa" if a policy could allow it.
 };
 
 CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& end) {

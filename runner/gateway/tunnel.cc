@@ -267,7 +267,7 @@ Task<void> Tunnel::Serve() {
     bool another = co_await NamesAnother();
     if (another) co_return;
   }
-  // What has not come by now could ask for any name.
+  // A ClientHello that has not come by now could ask for any name.
   if (sniffed == ClientProtocol::kNothing) co_return;
   if (handling().skip_tls) {
     co_await ServeRaw(false);

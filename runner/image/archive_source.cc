@@ -24,7 +24,7 @@ constexpr size_t kBlockBytes = 512;
 constexpr size_t kArchiveReadBytes = 256 * 1024;
 constexpr int kLinkedFilesMax = 8;
 
-// Where the bytes of an entry are in the file, or which entry it is another name of.
+// The place of an entry's bytes in the file, or the entry that it is another name of.
 struct Place {
   int64_t offset = 0;
   int64_t size = 0;
@@ -178,7 +178,7 @@ class Archive : public Source {
   const std::string tag_;
   const std::function<void(const BlobProgress&)> progress_;
   Document manifest_;
-  std::map<std::string, Place> blobs_;  // By digest.
+  std::map<std::string, Place> blobs_;  // The places by digest.
 };
 
 Json DescriptorJson(const Descriptor& descriptor) {
@@ -259,7 +259,7 @@ Status Archive::StreamBlob(const Descriptor& blob, const BlobSink& sink, const B
   return StreamLocalBlob(blob, read, sink, progress_, deadline);
 }
 
-// Whether `image` has the name that `reference` asks for; any has when it asks for none.
+// Returns whether `image` has the name that `reference` asks for; any has if it asks for none.
 bool IsNamed(const Json& image, const Reference& reference) {
   if (reference.repository.empty()) return true;
   const Json* tags = image.Find("RepoTags");

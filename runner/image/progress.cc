@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kTerminalMs = 100;
 constexpr int64_t kLogMs = 10'000;
-constexpr size_t kColumnsMax = 79;  // What wraps cannot be written over.
+constexpr size_t kColumnsMax = 79;  // A line that wraps cannot be written over.
 
 std::string Tenths(double value) {
   std::array<char, 32> text;

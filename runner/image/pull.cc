@@ -127,7 +127,7 @@ class CancellableSource : public Source {
   std::function<bool()> cancelled_;
 };
 
-// What a tag leads to now; a digest is itself.
+// Returns the digest that a tag leads to now; a digest is itself.
 Result<std::string> ResolveDigest(Source& source, const Reference& reference, Deadline deadline) {
   if (!reference.digest.empty()) return reference.digest;
   Document top = TRY(source.FetchManifest(reference.tag, deadline));
@@ -183,7 +183,7 @@ Result<VerifiedImage> CheckImage(const PullRequest& request, Deadline deadline) 
 }
 
 void ForgetVerdicts(const std::string& directory) {
-  std::error_code ignored;  // What is left is as good as it was.
+  std::error_code ignored;  // Anything left is as good as it was.
   std::filesystem::remove_all(directory + "/verdicts", ignored);
 }
 

@@ -67,7 +67,7 @@ class Finder {
 
  private:
   void Fail(const std::string& where, const Error& error) {
-    size_t name = where.find("sha256");  // Of a tag or a digest.
+    size_t name = where.find("sha256");  // The start of a tag or a digest.
     name = name == std::string::npos ? 0 : name;
     lookup_.failures.push_back(About(where.substr(0, name), where.substr(name), error).what);
   }

@@ -142,7 +142,7 @@ std::string Fingerprint(const TrustPolicy& policy, std::string_view root) {
     for (const std::string& place : rule.signatures) add("at " + place);
   }
   add(root);
-  add(kVersion);  // Of the rules of verification, and of the embedded root.
+  add(kVersion);  // The version of the rules of verification, and of the embedded root.
   return hash.Hex();
 }
 

@@ -81,11 +81,11 @@ class SharedBudget {
 struct Layer {
   Descriptor blob;
   std::string diff_id;
-  std::string chain;  // Of this layer and all below: 64 hexadecimal digits.
+  std::string chain;  // The chain of this layer and all below: 64 hexadecimal digits.
   std::optional<StoredLayer> stored;
 };
 
-// What one thread needs to unpack one layer.
+// The needs of one thread that unpacks one layer.
 struct Job {
   size_t layer;
   StagedLayer staged;
@@ -118,7 +118,7 @@ class ImageUnpacker {
 
   std::atomic<size_t> next_job_ = 0;
   std::atomic<bool> failed_ = false;
-  std::mutex mutex_;  // Of what follows, and of Layer::stored while threads run.
+  std::mutex mutex_;  // Guards what follows, and Layer::stored while threads run.
   std::condition_variable changed_;
   std::optional<Error> error_;
 };
@@ -244,8 +244,8 @@ Result<UnpackedLayer> ImageUnpacker::Stream(Job& job) {
     if (!below) below = TRY(AwaitBelow(job.layer));
     return below->Look(path);
   };
-  int64_t fed = 0;     // What the child has had.
-  int64_t passed = 0;  // What this transfer has brought.
+  int64_t fed = 0;     // The bytes that the child has had.
+  int64_t passed = 0;  // The bytes that this transfer has brought.
   std::optional<Error> own;
   auto sink = [&](std::string_view bytes) -> Status {
     if (failed_) return Error{Code::kTemporary, "another layer failed"};

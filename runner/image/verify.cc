@@ -13,7 +13,7 @@ namespace {
 
 using sigstore::Reason;
 
-constexpr size_t kShownMax = 8;  // Of rejected candidates, to a person.
+constexpr size_t kShownMax = 8;  // The rejected candidates that are shown to a person.
 
 bool Wants(const TrustRule& rule, const ResolvedManifest& chain, bool leaf) {
   if (!chain.indexed || rule.target == SignTarget::kAny) return true;
@@ -30,7 +30,7 @@ class Verifier {
         rules_(std::move(rules)),
         deadline_(deadline) {}
 
-  // True: something signs `digest`; who and where stand in `image`.
+  // Returns true if something signs `digest`; `image` then says who and where.
   bool Verify(const ResolvedManifest& chain, bool leaf, VerifiedImage* image);
   ImageRefusal Refuse(const ResolvedManifest& chain);
 
@@ -173,7 +173,7 @@ std::string YamlValue(const std::string& text) {
   return plain ? text : codec::RenderJsonLine(codec::Json(text));
 }
 
-// What to put into the configuration, for a person who decides to trust that signer.
+// Returns what to put into the configuration, for a person who decides to trust that signer.
 std::string Accepting(const std::string& repository, const sigstore::Rejection* rejection) {
   std::string text = "images:\n  trust:\n    - repository: " + repository + "\n";
   if (rejection == nullptr) return text + "      key: .agentic-ci/cosign.pub";

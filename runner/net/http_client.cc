@@ -88,7 +88,7 @@ Status AddHeaders(HeaderList& list, const HttpRequest& request) {
   return Ok();
 }
 
-// What the callbacks fill in.
+// The members that the callbacks fill in.
 struct Incoming {
   CURL* handle = nullptr;
   const BodySink* sink = nullptr;

@@ -29,7 +29,7 @@ milliseconds Seconds(int64_t seconds) {
   return milliseconds(std::clamp<int64_t>(seconds, 0, 1'000'000) * 1000);
 }
 
-// What the service itself asks us to wait, if it does.
+// Returns the delay that the service itself asks for, if it does.
 std::optional<milliseconds> AskedDelay(const HttpResponse& response, int64_t now_s) {
   std::string after = response.Header("retry-after");
   if (!after.empty()) {

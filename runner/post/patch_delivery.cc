@@ -19,7 +19,8 @@
 namespace post {
 namespace {
 
-// How far back the run's commit may lie on its branch, and our own commit on the pull request's.
+// The bound on how far back the run's commit may lie on its branch, and this program's own commit
+// on the pull request's.
 constexpr int kHistoryMax = 100;
 constexpr size_t kFilesMax = 100;
 constexpr size_t kPatchBytesMax = size_t{4} << 20;
@@ -112,7 +113,7 @@ Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline
   return looked;
 }
 
-// What can be known without asking the forge for files.
+// Judges by what can be known without asking the forge for files.
 Status PatchDelivery::JudgePatch() {
   const report::RunRecord& record = report_.record;
   if (proposal_ && proposal_->from_fork) {
@@ -136,7 +137,7 @@ Status PatchDelivery::Look(Deadline deadline) {
   return request_.way == PatchWay::kCommits ? LookAtProposal(deadline) : LookAtBranch(deadline);
 }
 
-// On the pull request's branch only while that is where the run saw it.
+// Delivers on the pull request's branch only while that is where the run saw it.
 Status PatchDelivery::LookAtProposal(Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   if (!proposal_) return Refuse("there is no pull request to add commits to");
@@ -167,7 +168,7 @@ Status PatchDelivery::LookAtProposal(Deadline deadline) {
   return Ok();
 }
 
-// On a branch of its own, made from the commit that the run saw, whatever came after it.
+// Delivers on a branch of its own, made from the commit that the run saw, whatever came after it.
 Status PatchDelivery::LookAtBranch(Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   commit_.branch = request_.branch.empty() ? BranchName(request_) : request_.branch;

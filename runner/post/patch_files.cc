@@ -28,7 +28,8 @@ Error FileAndDirectory(const std::string& path) {
                "git apply changes.patch"};
 }
 
-// Nothing may be at a new path but what the edit removes, and what is above it stays a directory.
+// Checks that nothing is at a new path but what the edit removes, and that what is above it stays a
+// directory.
 Status CheckPlace(const std::string& path, const std::string& prefix, const change::TreeEdit& edit,
                   CommitTree& tree) {
   for (size_t slash = path.find('/'); slash != std::string::npos;

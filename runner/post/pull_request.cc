@@ -41,7 +41,7 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   return run;
 }
 
-// Where the changes are, or why they are nowhere.
+// Says where the changes are, or why they are nowhere.
 std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   std::string text;
   if (patch.number > 0) {
@@ -101,8 +101,8 @@ class Poster {
   }
 
  private:
-  // What was asked for and is not done is told, and no success. The first failure that another
-  // attempt may mend goes before the others.
+  // Reports a part that was asked for and is not done; it is not a success. The first failure that
+  // another attempt may mend goes before the others.
   void Settle(const Status& part, const std::string& name) {
     if (part.ok()) return;
     const Error& error = part.error();
@@ -121,7 +121,7 @@ class Poster {
     return Ok();
   }
 
-  // What the pull request would change about the rules of runs.
+  // Returns what the pull request would change about the rules of runs.
   Result<std::string> RulesNote() {
     TRY(ReadProposal());
     const std::vector<forge::DiffFile>& diff = *TRY(reviewer_.ReadDiff());
@@ -133,8 +133,8 @@ class Poster {
     return patch_.Prepare(proposal_ ? &*proposal_ : nullptr, deadline_);
   }
 
-  // Whether the pull request is still what the run saw. A failure is that of the part which needs
-  // to know.
+  // Looks whether the pull request is still what the run saw. A failure is that of the part which
+  // needs to know.
   void LookAtHead() {
     if (target_.place.number == 0 || !(parts_.comment || parts_.review)) return;
     looked_ = ReadProposal();
@@ -281,7 +281,7 @@ class Poster {
   }
 
   void PostComment() {
-    // Where it cannot be read, the comment goes without it, and that is told.
+    // If it cannot be read, the comment goes without it, and that is reported.
     Result<std::string> rules = RulesNote().Context("comparing the rules of the pull request");
     std::string note;
     if (rules.ok()) {
@@ -316,7 +316,7 @@ class Poster {
   PatchDelivery patch_;
   Reviewer reviewer_;
   std::optional<forge::Proposal> proposal_;
-  Status looked_ = Ok();  // Of LookAtHead().
+  Status looked_ = Ok();  // The result of LookAtHead().
   Outcome outcome_;
 };
 

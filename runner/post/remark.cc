@@ -27,7 +27,7 @@ const forge::DiffFile* FileAt(const std::vector<forge::DiffFile>& diff, const st
   return found == diff.end() ? nullptr : &*found;
 }
 
-// Whether both lines can carry one comment.
+// Returns whether both lines can carry one comment.
 bool Spans(const forge::DiffFile& file, int line, int end_line) {
   const forge::DiffLine* first = file.Find(line);
   const forge::DiffLine* last = file.Find(end_line);
@@ -94,8 +94,8 @@ class EditReader {
   bool open_ = false;
 };
 
-// Whether the pull request shows exactly the lines that the edit replaces: the checkout may have
-// been a merge with a base that moved on.
+// Returns whether the pull request shows exactly the lines that the edit replaces: the checkout may
+// have been a merge with a base that moved on.
 bool Replaces(const forge::DiffFile& file, const Edit& edit) {
   for (size_t i = 0; i < edit.removed.size(); ++i) {
     const forge::DiffLine* line = file.Find(edit.line + static_cast<int>(i));
@@ -119,7 +119,7 @@ class RemarkReader {
     for (const report::Finding& finding : report_.record.findings) {
       if (finding.source == report::FindingSource::kAgent) AddFinding(finding);
     }
-    // What a gate refused is not for a click.
+    // A change that a gate refused is not for a click.
     bool refused = report_.record.outcome.kind == report::OutcomeKind::kRefused;
     Result<std::vector<change::PatchSection>> sections = change::ReadSections(report_.patch);
     if (with_changes && !refused && sections.ok()) {

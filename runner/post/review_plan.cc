@@ -23,19 +23,19 @@ bool Answered(const ReviewThread& thread) { return thread.comments > 1; }
 
 bool Open(const ReviewThread& thread) { return !thread.resolved && !thread.hidden; }
 
-// In people's hands: they answered, or resolved it.
+// Returns whether the thread is in people's hands: they answered, or resolved it.
 bool Theirs(const ReviewThread& thread) {
   return thread.resolved ? !thread.resolved_by_us : Open(thread) && Answered(thread);
 }
 
-// Whether people read the thread where its remark is: not one that is outdated or folded away,
-// unless it is theirs.
+// Returns whether people read the thread where its remark is: not one that is outdated or folded
+// away, unless it is theirs.
 bool Readable(const ReviewThread& thread) {
   return Theirs(thread) || (!thread.outdated && !thread.hidden);
 }
 
-// Whether the thread may be at the remark's line: of some threads, such as those on files, no line
-// is known.
+// Returns whether the thread may be at the remark's line: some threads, such as those on files,
+// have no known line.
 bool At(const ReviewThread& thread, const Placed& placed) {
   return placed.spot != Spot::kLines || thread.line == 0 || thread.line == placed.remark.end_line;
 }
@@ -46,7 +46,7 @@ struct OurThread {
   const Placed* match = nullptr;
 };
 
-// How well a thread fits a remark; the lower, the better.
+// The fit of a thread to a remark; the lower, the better.
 enum class Fit { kSame, kReworded, kElsewhere, kNone };
 
 Fit FitOf(const OurThread& ours, const Placed& placed) {
@@ -57,8 +57,8 @@ Fit FitOf(const OurThread& ours, const Placed& placed) {
   const bool same_change = ours.said.suggestion == wanted.suggestion;
   const bool here = At(thread, placed);
   if (here && same_words && same_change) return Fit::kSame;
-  // What was resolved as gone is another finding's. A click must apply what is meant now, unless
-  // the thread is people's by now.
+  // A thread that was resolved as gone is another finding's. A click must apply what is meant now,
+  // unless the thread is people's by now.
   const bool at_its_line = here && placed.spot == Spot::kLines && thread.line != 0 && !thread.stale;
   if (at_its_line && (Theirs(thread) || (same_change && !thread.resolved))) return Fit::kReworded;
   return same_words && Theirs(thread) ? Fit::kElsewhere : Fit::kNone;
@@ -73,7 +73,7 @@ bool Before(const ReviewThread& one, const ReviewThread& other) {
   return rank(one) < rank(other);
 }
 
-// What the threads and the remarks of one rule on one file have to do with each other.
+// Matches the threads and the remarks of one rule on one file.
 class Group {
  public:
   void Add(const ReviewThread& thread, const Fingerprint& said) {
@@ -113,7 +113,8 @@ class Group {
     }
   }
 
-  // What is left over says what is gone, what stands elsewhere by now, or what another says too.
+  // Plans for the rest, which says what is gone, what stands elsewhere by now, or what another says
+  // too.
   void PlanRest(bool judged, ReviewPlan& plan) const {
     for (const OurThread& ours : threads_) {
       const ReviewThread& thread = *ours.thread;
@@ -157,7 +158,7 @@ std::string MarkerOf(const std::string& marker_key, const Remark& remark) {
 ReviewPlan PlanReview(const std::vector<Placed>& placed, const std::vector<ReviewThread>& threads,
                       const ReviewFacts& facts) {
   const std::string stem = MarkerStem(facts.marker_key);
-  std::map<std::string, Group> groups;  // By rule and file.
+  std::map<std::string, Group> groups;  // The groups by rule and file.
   for (const ReviewThread& thread : threads) {
     if (!thread.ours || !thread.first_text.starts_with(stem)) continue;
     const Fingerprint said =

@@ -169,7 +169,7 @@ void Reviewer::Count(Delivered* delivered) const {
   }
 }
 
-// What the plan has besides posting, as things are now.
+// Does what the plan has besides posting, as things are now.
 Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
                       std::vector<std::string>* refused) {
   if (posted_any_ && !forge_.dry_run()) threads_ = TRY(reviews_.ReadThreads(deadline_));

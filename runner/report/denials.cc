@@ -23,7 +23,7 @@ constexpr size_t kFailuresMax = 200;
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kMethodBytesMax = 32;
-constexpr int64_t kCountMax = 1'000'000'000;  // Of one line.
+constexpr int64_t kCountMax = 1'000'000'000;  // The count in one line.
 
 // OCSF 1.8.0: Network Activity and HTTP Activity; action_id 2 is Denied.
 constexpr int64_t kNetworkActivity = 4001;
@@ -102,7 +102,7 @@ std::vector<std::string> TextsAt(const Json& object, std::string_view name) {
   return texts;
 }
 
-// As the gateway's ocsf.cc writes them.
+// Reads the operations as the gateway's ocsf.cc writes them.
 std::vector<policy::Operation> OperationsOf(const Json& facts) {
   std::vector<policy::Operation> operations;
   const Json* list = facts.Find("operations");
@@ -116,8 +116,8 @@ std::vector<policy::Operation> OperationsOf(const Json& facts) {
   return operations;
 }
 
-// What the policy did not decide (a malformed request, a forbidden address, a secret on its way to
-// the wrong host), no line of a policy allows.
+// Returns whether the policy decided. No line of a policy allows what it did not decide (a
+// malformed request, a forbidden address, a secret on its way to the wrong host).
 bool IsByPolicy(const advise::Denial& denial, std::string_view engine, std::string_view reason) {
   // A name is refused because no endpoint is about it.
   if (engine.empty() || engine == "opa" || engine == "l7" || engine == "dns") return true;
@@ -186,7 +186,7 @@ class Collector {
     denied.reason = codec::CutUtf8(reason, 300);
     denied.deny_rule = codec::CutUtf8(facts->StringAt("deny_rule"), 300);
     denied.by_policy = IsByPolicy(denied.denial, facts->StringAt("engine"), denied.reason);
-    // Of a line that stands for all of one run: run/learn.h.
+    // The count of a line that stands for all of one run: run/learn.h.
     const int64_t count = facts->IntegerAt("count");
     denied.count = std::clamp<int64_t>(count, 1, kCountMax);
     Add(std::move(denied), count > 0);

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kProgramLineBytesMax = size_t{1} << 20;
 constexpr size_t kProgramsBytesMax = size_t{128} << 20;
 
-// False: it is not understood.
+// Returns false if it is not understood.
 bool ParseProgram(const codec::Json& json, StartedProgram* program) {
   program->time_ms = json.IntegerAt("time");
   program->pid = json.IntegerAt("pid");

@@ -26,7 +26,7 @@ constexpr size_t kResultsMax = 5000;
 constexpr int kLinesInDigestMax = 20;
 constexpr std::string_view kPolicyFile = ".agentic-ci/openshell-policy.yml";
 
-// What a rule is about; gates and agents may bring others.
+// The text of a rule; gates and agents may bring others.
 struct RuleText {
   std::string_view id;
   std::string_view description;
@@ -145,7 +145,7 @@ Json RenderFixes(const Finding& finding) {
   return Json().Push(std::move(fix));
 }
 
-// Which time this is that the list names the same thing.
+// Counts how often the list has named the same thing.
 class Occurrences {
  public:
   int Next(const Finding& finding) { return seen_[Fingerprint(finding, 0)]++; }
@@ -166,7 +166,7 @@ std::string SecondOf(int64_t ms_since_1970) {
   return text;
 }
 
-// In the form of a UUID.
+// Returns the digits in the form of a UUID.
 std::string Dashed(const std::string& digits) {
   return digits.substr(0, 8) + "-" + digits.substr(8, 4) + "-" + digits.substr(12, 4) + "-" +
          digits.substr(16, 4) + "-" + digits.substr(20);

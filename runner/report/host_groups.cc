@@ -70,8 +70,8 @@ bool IsAddress(const std::string& at) {
   return std::none_of(at.begin(), at.end(), [](char c) { return ascii::IsAlpha(c); });
 }
 
-// What names have in common that differ only in numbers. Of an address only the last number and the
-// port may differ: others are of other networks.
+// Returns what names have in common that differ only in numbers. In an address only the last number
+// and the port may differ: others are of other networks.
 std::string WithoutNumbers(const std::string& at) {
   size_t from = 0;
   if (IsAddress(at)) from = std::min(at.rfind('.'), at.size());

@@ -69,7 +69,7 @@ std::string RenderStatusLine(const RunRecord& record) {
 struct Tab {
   std::string_view id;
   std::string_view name;
-  std::string note;  // How much is there; may be empty.
+  std::string note;  // Says how much is there; may be empty.
   std::string html;
 };
 

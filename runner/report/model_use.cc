@@ -100,7 +100,8 @@ class Sum {
   }
 
   ModelUse use_;
-  bool answered_ = false;  // By some model, with anything but a refusal of the credential.
+  // True if some model answered with anything but a refusal of the credential.
+  bool answered_ = false;
   int64_t micros_ = 0;
 };
 

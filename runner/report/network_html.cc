@@ -9,8 +9,8 @@
 namespace report::page {
 namespace {
 
-constexpr size_t kRequestsMax = 100;  // Of one host.
-constexpr size_t kNamesMax = 200;     // Of one fold.
+constexpr size_t kRequestsMax = 100;  // The requests of one host.
+constexpr size_t kNamesMax = 200;     // The names in one fold.
 constexpr size_t kGroupsMax = 300;
 constexpr size_t kRequestsAllMax = 3000;
 

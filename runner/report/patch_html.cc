@@ -17,12 +17,13 @@ using RowKind = PatchRow::Kind;
 constexpr size_t kRowsAllMax = 6000;
 constexpr size_t kHtmlBytesMax = size_t{4} << 20;
 constexpr size_t kLineBytesMax = 1000;
-constexpr size_t kHunkRowsOpen = 60;  // Of a longer hunk, the first ones; the rest is folded.
+constexpr size_t kHunkRowsOpen = 60;  // The first rows of a longer hunk; the rest is folded.
 constexpr size_t kFileRowsOpen = 600;
 constexpr size_t kDeletedRowsOpen = 20;
 constexpr size_t kFindingsMax = 200;  // Beside one file.
 
-// What is shown of a line: no credential, and no part of one because words are marked in it.
+// Returns what is shown of a line: no credential, and no part of one because words are marked in
+// it.
 std::string Shown(std::string_view line) {
   return codec::CutUtf8(codec::ValidUtf8(codec::RedactTokens(line)), kLineBytesMax);
 }
@@ -109,7 +110,7 @@ class FileHtml {
   bool refused() const { return refused_; }
   size_t count() const { return findings_.size(); }
 
-  // At most `rows_max` rows.
+  // Renders at most `rows_max` rows.
   std::string RenderBody(const PatchFile& part, size_t rows_max, ChangesHtml* changes) {
     std::string body;
     // The title says what became of a listed file.
@@ -170,7 +171,7 @@ class FileHtml {
   }
 
   bool listed_;
-  std::map<size_t, const Finding*> findings_;  // By their index in the record.
+  std::map<size_t, const Finding*> findings_;  // The findings by their index in the record.
   bool refused_ = false;
 };
 
@@ -211,8 +212,7 @@ std::string Title(const ChangedFile& file, bool refused) {
          (file.binary ? Tag("plain", "binary") + " " : "") + Sizes(file);
 }
 
-// Which part of the patch is about which file: by their order, or by name where the patch has
-// fewer.
+// Returns the part of the patch for each file: by their order, or by name if the patch has fewer.
 std::vector<const PatchFile*> Match(const std::vector<PatchFile>& parts, size_t files) {
   std::vector<const PatchFile*> matched(files, nullptr);
   if (parts.size() != files) return matched;
@@ -221,7 +221,7 @@ std::vector<const PatchFile*> Match(const std::vector<PatchFile>& parts, size_t 
 }
 
 struct Entry {
-  const ChangedFile* file = nullptr;  // Null: known from the patch alone.
+  const ChangedFile* file = nullptr;  // Null if known from the patch alone.
   const PatchFile* part = nullptr;
   size_t index = 0;
   bool refused = false;

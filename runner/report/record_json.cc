@@ -61,7 +61,7 @@ class Writer {
   }
 
  private:
-  // What is written can be read back; and no credential leaves in a text that quotes one.
+  // Bounds a text, so that it can be read back, and no credential leaves in a text that quotes one.
   static std::string Bounded(const std::string& text) {
     return codec::CutUtf8(codec::RedactTokens(codec::ValidUtf8(text)), kTextBytesMax);
   }

@@ -21,7 +21,7 @@ std::string ControlRow(const ControlRecord& control) {
          Text(control.note, 300) + "</span></p>\n";
 }
 
-// What is not enforced first.
+// Renders the controls, those that are not enforced first.
 std::string RenderControls(const RunRecord& record) {
   std::string lesser;
   std::string enforced;

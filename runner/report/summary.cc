@@ -17,7 +17,7 @@ namespace {
 using codec::MarkdownCode;
 using codec::MarkdownText;
 
-// How much of everything is shown; the next smaller one is taken when the text gets too long.
+// The extent to which everything is shown; the next smaller one is taken if the text gets too long.
 struct Extent {
   size_t rows;
   size_t text_bytes;
@@ -184,7 +184,7 @@ std::string RenderFindingsOf(const char* title, const std::vector<const Finding*
                 findings.front()->refuses);
 }
 
-// What the runner says comes before, and apart from, what the agent says.
+// Renders the findings. The runner's come before, and apart from, the agent's.
 std::string RenderFindings(const RunRecord& record, Extent extent) {
   std::vector<const Finding*> gates;
   std::vector<const Finding*> agent;
@@ -341,7 +341,7 @@ std::string RenderTerms(const RunRecord& record) {
   return Folded("Sandbox", out);
 }
 
-// As many of the last lines as there is room for.
+// Renders as many of the last lines as there is room for.
 std::string RenderTail(const ReportInput& input, Extent extent) {
   std::string text;
   for (auto line = input.agent_tail.rbegin(); line != input.agent_tail.rend(); ++line) {

@@ -191,7 +191,7 @@ class TranscriptReader {
   }
 
   Transcript transcript_;
-  std::map<std::string, size_t> calls_;  // By the call's id.
+  std::map<std::string, size_t> calls_;  // The calls by their ids.
   bool in_delta_ = false;                // The last event was a piece of the agent's message.
 };
 

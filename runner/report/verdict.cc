@@ -9,7 +9,7 @@
 namespace report {
 namespace {
 
-// What findings of a gate's rule are called in a sentence, and what can be done about them.
+// The words for findings of a gate's rule in a sentence, and a remedy for them.
 struct RuleWords {
   std::string_view rule;
   std::string_view noun;
@@ -45,10 +45,10 @@ std::string OptionOf(std::string_view limit) {
   return "--" + std::string(limit);
 }
 
-// How a run that ended so is shown, and what can be done about it.
+// The words for a run with this outcome, and a remedy for it.
 struct OutcomeWords {
   std::string_view sign;
-  std::string_view badge;     // For kLimit, the limit's name is put in front.
+  std::string_view badge;     // The badge; for kLimit, the limit's name is put in front.
   std::string_view sentence;  // If the run has no reason of its own; likewise.
   std::string_view advice = {};
 };
@@ -101,7 +101,7 @@ std::string AdviceFor(const OutcomeRecord& outcome) {
   return "Give it a smaller task, or raise the limit: " + OptionOf(outcome.limit) + ".";
 }
 
-// What became of the changes of a run that did not succeed.
+// Returns what became of the changes of a run that did not succeed.
 std::string Unapplied(const RunRecord& record) {
   return record.changes.files > 0 && !record.changes.applied ? " Nothing was applied." : "";
 }

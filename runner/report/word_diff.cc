@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kWordsMax = 200;
 constexpr size_t kLinesMax = 60;
-// Of a line's bytes, so many in common that marking the rest helps a reader.
+// The share of a line's bytes in common from which marking the rest helps a reader.
 constexpr double kAlikeMin = 0.3;
 constexpr double kPairMin = 0.5;
 

@@ -14,7 +14,7 @@
 namespace report {
 namespace {
 
-// At most one decimal, and none where it is zero.
+// Renders at most one decimal, and none if it is zero.
 std::string Decimal(double number) {
   char text[40];
   const double rounded = std::round(number * 10) / 10;
@@ -46,7 +46,7 @@ bool IsPlainLine(const std::string& line) {
   return !line.empty() && line.size() <= 512 && line.find_first_not_of(kPlain) == std::string::npos;
 }
 
-// What may be pasted from a fenced block: a line of ASCII.
+// Returns whether the line may be pasted from a fenced block: a line of ASCII.
 bool IsPrintable(const std::string& line) {
   return !line.empty() &&
          std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });

@@ -31,8 +31,8 @@ constexpr const char* kWritten[] = {
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.
 
-// Whatever has either name (the directory may lie in a prepared checkout) is replaced, never
-// written through.
+// Replaces whatever has either name (the directory may lie in a prepared checkout), and never
+// writes through it.
 Status WriteWhole(int directory, const std::string& name, std::string_view bytes) {
   const std::string temporary = "." + name + ".new";
   ::unlinkat(directory, temporary.c_str(), 0);

@@ -70,7 +70,7 @@ Request RequestFor(const Request& request, const std::string& script) {
   return check;
 }
 
-// Nothing of the agent's remains in it but the checkout's surroundings.
+// Leaves nothing of the agent's in the plan but the checkout's surroundings.
 void LeaveAgentOut(Plan* plan) {
   RunCredentials none;
   none.files = std::move(plan->credentials.files);  // They stay hidden.
@@ -78,7 +78,7 @@ void LeaveAgentOut(Plan* plan) {
   plan->described.reset();
   if (!plan->check_policy) return;
   plan->policy = *std::move(plan->check_policy);
-  plan->learn.reset();  // What it learns is for the agent's policy.
+  plan->learn.reset();  // Refusals would be learned for the agent's policy.
 }
 
 std::string ReasonOf(const AgentEnd& end, const report::OutcomeRecord& outcome) {

@@ -21,7 +21,8 @@ namespace run {
 namespace {
 
 constexpr size_t kRunJsonBytesMax = 16 << 20;
-constexpr size_t kLinesBytesMax = 16 << 20;  // Of a file: in a longer one, lines are not followed.
+// The bytes of a file; in a longer one, lines are not followed.
+constexpr size_t kLinesBytesMax = 16 << 20;
 
 // Each without its newline.
 std::vector<std::string_view> LinesOf(std::string_view text) {

@@ -67,7 +67,7 @@ Status CheckProvider(const gateway::Provider& provider, const std::string& varia
   for (const gateway::ProviderCredential& credential : provider.credentials) {
     if (std::any_of(credential.from.begin(), credential.from.end(), IsSet)) return Ok();
   }
-  // On a host that has nothing it says what is missing.
+  // For a host that has nothing, the error says what is missing.
   gateway::ProviderHost nothing;
   nothing.secret = [](const std::string&) { return Secret(); };
   return gateway::PlanProvider(provider, variable, nothing, 0).error();

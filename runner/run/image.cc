@@ -18,7 +18,7 @@ namespace run {
 namespace {
 
 constexpr std::chrono::minutes kPullTimeout{30};
-constexpr std::chrono::minutes kCheckTimeout{5};  // For manifests and signatures.
+constexpr std::chrono::minutes kCheckTimeout{5};  // The time for manifests and signatures.
 constexpr size_t kBundleBytesMax = size_t{32} << 20;
 constexpr size_t kAccountsBytesMax = size_t{1} << 20;
 constexpr uint32_t kIdMax = 2147483647;  // CVE-2024-40635: larger ones wrap around somewhere.

@@ -26,16 +26,16 @@ namespace run {
 namespace {
 
 constexpr std::chrono::seconds kAskTimeout{60};    // Maven, on a machine with much to do.
-constexpr std::chrono::seconds kFetchTimeout{10};  // Of all documents together.
+constexpr std::chrono::seconds kFetchTimeout{10};  // The time for all documents together.
 constexpr std::chrono::milliseconds kAskInterval{200};
 constexpr size_t kAnswerBytesMax = 65536;
 constexpr int64_t kAnswersBytesMax = int64_t{64} << 20;  // And whatever else the tools write.
 constexpr size_t kLockBytesMax = size_t{32} << 20;
-// Nothing listens there: what a tool cannot answer from what it knows, it fails to fetch, and says
-// from where.
+// An address at which nothing listens: a tool fails to fetch what it does not know, and says from
+// where.
 constexpr char kNowhere[] = "http://127.0.0.1:9";
 
-// Empty, and not the checkout, whose files would tell the tools what to say.
+// An empty directory, and not the checkout, whose files would tell the tools what to say.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
@@ -43,7 +43,7 @@ class TemporaryDirectory {
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
   ~TemporaryDirectory() {
-    std::error_code ignored;  // What is left is not worth failing for.
+    std::error_code ignored;  // Anything left is not worth failing for.
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
@@ -58,7 +58,7 @@ class TemporaryDirectory {
 struct Question {
   const Ecosystem::Ask* ask;
   std::vector<std::string> argv;
-  std::string state;  // What the answer depends on: AnswerCache.
+  std::string state;  // Everything that the answer depends on: AnswerCache.
   std::string answer;
   std::string name() const { return Join(argv, "\n"); }
 };

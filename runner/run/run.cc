@@ -53,7 +53,7 @@ namespace run {
 namespace {
 
 constexpr std::chrono::minutes kAfterLimitMin{1};
-constexpr std::chrono::seconds kGatewayGrace{5};  // To write its last records.
+constexpr std::chrono::seconds kGatewayGrace{5};  // The time to write its last records.
 
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
 PolicyReload NewReload(const Request& request, const Plan& plan) {
@@ -310,8 +310,8 @@ void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& r
   for (report::Finding& finding : DescribeLostRefs(refs)) recorder.Note(std::move(finding));
 }
 
-// In tier landlock, other programs of this machine can reach the sandbox's ways out, and get
-// nothing.
+// Notes that in tier landlock, other programs of this machine can reach the sandbox's ways out, and
+// get nothing.
 void NoteStrangers(const caller::ConnectionOwners& owners, Recorder& recorder) {
   if (owners.strangers() == 0) return;
   report::Finding finding;
@@ -329,7 +329,7 @@ struct Watched {
   RunSigns signs;
 };
 
-// From the gateway to the last of its records. Leaving early at any line is safe: owners are
+// Runs from the gateway to the last of its records. Leaving early at any line is safe: owners are
 // destroyed in reverse, so the sandbox is dead before the gateway goes away.
 Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory& directory,
                              Recorder& recorder, const Signals& signals, Companion* companion) {
@@ -421,7 +421,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
   recorder.Note(outcome);
   recorder.Phase("judgement");
-  watch.reset();  // What is being applied is finished.
+  watch.reset();  // Changes that are being applied are finished.
   const std::string checkout = plan.checkout.path;
   const bool in_git = plan.checkout.git() != nullptr;
   bool checks = !plan.checks.scripts.empty() && !changes.patch.empty() && companion == nullptr;
@@ -474,7 +474,7 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
 }  // namespace
 
 Result<int> Run(Request request, const OptionRules& rules, Companion* companion) {
-  ENSURE(request.backend == "native");  // Who calls chooses between backends.
+  ENSURE(request.backend == "native");  // The caller chooses between backends.
   if (request.plan_only) return PrintPlan(std::move(request), rules);
   ReportDirectory directory =
       TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));

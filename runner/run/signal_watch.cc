@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// For the main thread: a download that is given up removes what it has unpacked.
+// The time for the main thread: a download that is given up removes what it has unpacked.
 constexpr milliseconds kGrace{2000};
 // SIGUSR1 makes the descriptor readable too, and ends nothing.
 constexpr milliseconds kLookAgain{100};
@@ -51,7 +51,7 @@ SignalWatch::~SignalWatch() {
   ENSURE(::eventfd_write(signals_.stop.get(), 1) == 0);  // Else the join would wait for ever.
   thread_.join();
   eventfd_t stopped = 0;
-  (void)::eventfd_read(signals_.stop.get(), &stopped);  // For the next watch.
+  (void)::eventfd_read(signals_.stop.get(), &stopped);  // The next watch starts anew.
 }
 
 void SignalWatch::Watch() {

@@ -94,7 +94,7 @@ class Supervisor {
   bool over_output() const {
     return companion_ == nullptr && output_bytes_ > request_.output_bytes;
   }
-  // False: nothing was there.
+  // Returns false if nothing was there.
   Result<bool> Read(int fd, AgentOutput::Pipe pipe, bool* open);
   bool Pass(const sandbox::Connect& connect);
   bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
@@ -248,7 +248,8 @@ void Supervisor::CheckLimits() {
     if (spent > seconds(request_.runner_cpu_s)) End(EndKind::kRunnerLimit);
     using std::chrono::duration_cast;
     said_.Refresh(duration_cast<seconds>(Deadline::Clock::now() - started_).count());
-    measure_ = Deadline::After(kWatchInterval);  // From now: beside many processes it takes long.
+    // Counted from now: beside many processes it takes long.
+    measure_ = Deadline::After(kWatchInterval);
   }
 }
 

@@ -107,7 +107,8 @@ Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rule
     if (Gave(*request, option.option)) continue;
     TRY(rules.set(option.option, option.text, request)
             .Context(codec::Locate(kConfigPath, option.at)));
-    request->given.emplace_back(option.option);  // What cannot be enforced is refused as if typed.
+    // An option that cannot be enforced is refused as if typed.
+    request->given.emplace_back(option.option);
   }
   if (request->command.empty()) request->command = task->command;
   if (task->prompt && !Gave(*request, "prompt") && !Gave(*request, "prompt-file")) {

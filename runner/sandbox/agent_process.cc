@@ -37,7 +37,7 @@ Status ClearStandardStreams(const std::vector<Fd*>& kept) {
   return sys::FillStandardStreams();
 }
 
-// In the agent's process: waits until the first process has seen to following it.
+// Waits, in the agent's process, until the first process has seen to following it.
 Status AwaitFollower(const Fd& socket) {
   // It may look into a process of its own user, if that does not object, as after a change of ids.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
@@ -134,8 +134,9 @@ Status AgentProcess::Execute() {
   }
   envp.push_back(nullptr);
 
-  // At the last moment: the kernel compares it with how many descriptors all processes of the user
-  // have under way in messages, and then sends none of this one's either (ETOOMANYREFS).
+  // This comes at the last moment: the kernel compares it with how many descriptors all processes
+  // of the user have under way in messages, and then sends none of this one's either
+  // (ETOOMANYREFS).
   if (plan_.limits.open_files > 0) {
     TRY(SetLimit(RLIMIT_NOFILE, static_cast<rlim_t>(plan_.limits.open_files)));
   }

@@ -121,8 +121,8 @@ std::optional<uid_t> DrawFreeId() {
   return std::nullopt;
 }
 
-// By trying, because distributions carry features back to older kernels. What memfd_create(2) makes
-// lies on the kernel's own tmpfs.
+// Finds out by trying, because distributions carry features back to older kernels. The file of
+// memfd_create(2) lies on the kernel's own tmpfs.
 bool HoldsLayersInMemory() {
   Fd file(::memfd_create("trial", MFD_CLOEXEC));
   return file.valid() && ::fsetxattr(file.get(), "user.overlay.trial", "y", 1, 0) == 0;

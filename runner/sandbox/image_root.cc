@@ -32,7 +32,8 @@ Status Mount(const char* source, const std::string& target, const char* type, un
   return Ok();
 }
 
-// In the child. The layers are opened before kLayerSite, which may hold them, is mounted over.
+// Mounts the layers, in the child. They are opened before kLayerSite, which may hold them, is
+// mounted over.
 Result<Fd> MountLayers(const std::vector<std::string>& layers) {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return Errno("making mounts private");

@@ -44,7 +44,7 @@ class Init {
   Status DropPrivileges();
   // Gives the watch over connects, where there is one.
   Result<Fd> Filter(std::string_view watched);
-  Status Confine(std::string_view watched_filter);  // In the agent's process.
+  Status Confine(std::string_view watched_filter);  // Runs in the agent's process.
 
   const SandboxPlan& plan_;
   InitResources resources_;
@@ -98,7 +98,7 @@ Status Init::Build() {
   return SendFd(ControlKind::kLayers, layers.all.get());
 }
 
-// Nothing of what follows needs a capability; nothing that is started can ever get one.
+// Drops all privileges: the rest needs no capability, and nothing that is started can ever get one.
 Status Init::DropPrivileges() {
   TRY(sys::ForgoNewPrivileges());
   return sys::DropCapabilities(0);

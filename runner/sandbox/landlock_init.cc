@@ -24,7 +24,8 @@ namespace sandbox {
 namespace {
 
 constexpr rlim_t kUsersMore = 64;
-constexpr int kRounds = 100;  // Of killing: one is enough, unless something forks meanwhile.
+// The rounds of killing: one is enough, unless something forks meanwhile.
+constexpr int kRounds = 100;
 
 // Returns how many processes and threads the kernel counts for this user, its other containers'
 // among them, which /proc may not show. Found by trying: a process fits below one limit, and not
@@ -41,7 +42,7 @@ rlim_t TasksOfUser() {
     return tried > 0 && ::waitpid(tried, nullptr, 0) == tried;
   };
   if (fits(1)) return kTasksMax;  // This is one already: for a privileged user nothing is counted.
-  rlim_t least = 2;               // With which one more fits.
+  rlim_t least = 2;               // The least limit with which one more fits.
   while (least < kTasksMax && !fits(least)) least *= 2;
   for (rlim_t too_few = least / 2; least - too_few > 1;) {
     const rlim_t middle = too_few + (least - too_few) / 2;
@@ -61,7 +62,7 @@ class LandlockInit {
 
  private:
   Status BecomeAgent();
-  Status Confine();  // In the agent's process.
+  Status Confine();  // Runs in the agent's process.
 
   const SandboxPlan& plan_;
   AgentProcess& agent_;
@@ -129,7 +130,7 @@ Status LandlockInit::StartAgent() {
   if (scoped_) TRY(sys::landlock::Restrict(scope.get()));
   TRY(agent_.Start([this] { return Confine(); }));
   if (plan_.as_root) {
-    // For the paths of programs of another user.
+    // The right to read the paths of programs of another user.
     const uint32_t looks = agent_.records_programs() ? 1U << CAP_SYS_PTRACE : 0;
     TRY(sys::DropCapabilities(1U << CAP_SETUID | 1U << CAP_KILL | looks));
   }

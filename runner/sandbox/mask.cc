@@ -184,7 +184,7 @@ std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, cons
   std::set<std::string> found;
   auto consider = [&](const std::string& path) {
     if (host.kind(path) == PathKind::kMissing) return;
-    // By its own path: /var/spool/mail is a link, and so may a home be.
+    // Compares with its own path: /var/spool/mail is a link, and so may a home be.
     std::string real = host.real(path);
     if (IsBeneathAny(real, shown)) found.insert(std::move(real));
   };

@@ -86,7 +86,7 @@ class Tree {
   SandboxPlan plan_;
   std::vector<std::string> secrets_;  // All that the host has, shown or not.
   HostTree tree_;
-  std::set<std::string> installed_;  // What runs the agent and what it starts.
+  std::set<std::string> installed_;  // The paths that run the agent and what it starts.
 };
 
 void Tree::PlanIds() {
@@ -292,8 +292,8 @@ HostTree::Origin Tree::OriginOf(const std::string& path) const {
   return {mapped ? Source::kMapped : Source::kOpened, owner};
 }
 
-// On a merged-usr host /bin, /lib and the like are links; elsewhere they are part of what /usr
-// means.
+// Plans /bin, /lib and such: on a merged-usr host they are links; elsewhere /usr in a policy means
+// them, too.
 Status Tree::PlanTopLevelLinks() {
   for (const char* path : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}) {
     if (host_.kind(path) != PathKind::kMissing) TRY(Show(path, false));

@@ -67,7 +67,8 @@ void HostRules::PlanSecrets() {
   for (const WorkspaceFile& file : request_.repository_files) also.push_back(file.path);
   hidden_ = SecretPaths({"/"}, host_, also);
   hidden_.push_back(request_.checkout);
-  hidden_.push_back(request_.scratch.substr(0, request_.scratch.rfind('/')));  // With other runs'.
+  // Other runs' are in there, too.
+  hidden_.push_back(request_.scratch.substr(0, request_.scratch.rfind('/')));
 }
 
 // Landlock can only allow: where something below `path` is hidden, all that is beside it is

@@ -118,7 +118,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
 }
 
 Status Sandbox::Replace(Renewal renewal) {
-  (void)DiskPeakBytes();  // Of what goes now.
+  (void)DiskPeakBytes();  // Measures what goes now.
   Kill();
   connects_ = ConnectWatch();
   init_pid_ = std::exchange(renewal.init_pid, -1);

@@ -27,8 +27,8 @@ constexpr char kScratchTemplate[] = "agentic-ci-scratch.XXXXXX";
 // Another run's sweep meets a directory between two calls of its maker: seldom once.
 constexpr int kTriesMax = 100;
 
-// In tier landlock root's agent has a user of its own, whom its home belongs to. What is alive of a
-// run whose supervisor and first process were killed at once is alone with that user.
+// Kills the agent of a run whose supervisor and first process were killed at once. In tier landlock
+// root's agent has a user of its own, whom its home belongs to; no other process has that user.
 void KillAgentOf(int scratch) {
   struct stat st {};
   if (::geteuid() != 0 || ::fstatat(scratch, "home", &st, AT_SYMLINK_NOFOLLOW) != 0) return;

@@ -363,7 +363,7 @@ void DenySignals(Rules& rules, const SharedHost& shared) {
   }
 }
 
-// For a user with other processes: the broker lets a process change itself.
+// Has the broker told, for a user with other processes: it lets a process change itself.
 void TellOfProcesses(Rules& rules) {
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {

@@ -26,7 +26,8 @@
 namespace sandbox {
 namespace {
 
-constexpr std::chrono::seconds kEndTime{15};  // For init to kill all; it takes milliseconds.
+// The time for init to kill all; it takes milliseconds.
+constexpr std::chrono::seconds kEndTime{15};
 constexpr int kDoorBacklog = 512;
 
 // Checks that the kernel has Landlock. The run ends with what the kernel says is missing, if it
@@ -92,7 +93,7 @@ Status GiveTo(const std::string& path, const SandboxPlan& plan) {
   return Ok();
 }
 
-// With the directories above it the agent's own: its program keeps more there.
+// Writes a file whose directories are the agent's own: its program keeps more there.
 Status WriteInHome(const std::string& home, const WorkspaceFile& file, const SandboxPlan& plan) {
   const std::string path = home + "/" + file.path;
   for (size_t slash = path.find('/', home.size() + 1); slash != std::string::npos;
@@ -251,7 +252,8 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   // A process that is left without a parent comes to init; if that is killed, here.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return Errno("prctl(PR_SET_CHILD_SUBREAPER)");
   pid_t supervisor = ::getpid();
-  pid_t keeper = ::getppid();  // Of a sandbox that lasts; else who has started the run.
+  // The keeper of a sandbox that lasts; else the process that has started the run.
+  pid_t keeper = ::getppid();
   pid_t pid = ::fork();
   if (pid < 0) return Errno("fork");
   if (pid == 0) {

@@ -28,7 +28,8 @@ constexpr char kEmptyFile[] = "/empty-file";
 constexpr char kEmptyDirectory[] = "/empty-directory";
 constexpr char kUnreadableDirectory[] = "/unreadable-directory";
 constexpr char kLower[] = "/lower";
-constexpr char kStage[] = "/stage";  // Where a new file system is mounted before it has its place.
+// The place where a new file system is mounted before it has its own.
+constexpr char kStage[] = "/stage";
 constexpr char kOverFiles[] = "/over-file-";
 
 // The tree's own directories, small files and places of mounts; nothing else writes there.
@@ -163,7 +164,7 @@ class Builder {
 
   const SandboxPlan& plan_;
   DiskLayers disk_;
-  std::vector<Fd> opened_;  // In the order of their steps.
+  std::vector<Fd> opened_;  // Descriptors in the order of their steps.
   size_t next_opened_ = 0;
   Fd root_;  // The tree under construction.
   int layers_ = 0;

@@ -108,7 +108,8 @@ class Copier {
     return Finish(made.get(), st);
   }
 
-  // By the file's own end, not by the size it had: what grows meanwhile stays within the limit.
+  // Copies to the file's own end, not by the size that it had: a file that grows meanwhile stays
+  // within the limit.
   Status CopyBytes(int source, int made) {
     for (;;) {
       ssize_t copied = ::copy_file_range(source, nullptr, made, nullptr, kChunkBytes, 0);

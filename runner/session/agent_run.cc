@@ -72,7 +72,7 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   run::OutputFiles files;
   files.terminal = STDOUT_FILENO;
   files.shown = run::ShownAt(STDOUT_FILENO);
-  codec::SecretMask masked;  // By the sandbox's supervisor.
+  codec::SecretMask masked;  // Left empty: the sandbox's supervisor masks.
   files.stream = plan.stream;
   run::AgentOutput output(files, masked);
   auto sink = [&](bool error, std::string_view bytes) {

@@ -105,7 +105,7 @@ int Await(pid_t supervisor, const sigset_t& signals) {
     sys::ReleaseUnusedMemory();
     status = supervisor < 0 ? 0 : Await(supervisor, signals);
   }
-  Remove(entry);  // Of one that was killed.
+  Remove(entry);  // The directory of one that was killed.
   ::_exit(0);
 }
 

@@ -29,7 +29,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kClientTime{2};  // To say what it wants.
+constexpr seconds kClientTime{2};  // The time to say what it wants.
 constexpr seconds kRetry{10};      // After a sandbox could not be created.
 
 // The pool's process.
@@ -43,8 +43,8 @@ class Pool {
         size_(static_cast<size_t>(size)),
         expires_(Deadline::After(seconds(create_.ttl_s))) {}
 
-  // True once its creator was told that all are ready. It may have ended meanwhile: then the pool
-  // has no user.
+  // Returns true once its creator was told that all are ready. It may have ended meanwhile: then
+  // the pool has no user.
   bool Begin() {
     Status prepared = Prepare();
     std::string told = prepared.ok() ? wire::Write(SandboxState{}) : wire::Write(prepared.error());
@@ -197,7 +197,7 @@ class Pool {
   CreateRequest create_;
   Entry entry_;
   Fd listener_;
-  Fd ready_;  // To its creator.
+  Fd ready_;  // Leads to its creator.
   Fd signals_;
   size_t size_;
   Deadline expires_;

@@ -18,7 +18,8 @@
 namespace session {
 namespace {
 
-constexpr int kRounds = 20;  // Of killing: two are enough, unless something forks meanwhile.
+// The rounds of killing: two are enough, unless something forks meanwhile.
+constexpr int kRounds = 20;
 constexpr size_t kStatBytesMax = 4096;
 
 std::set<pid_t> Beneath(pid_t process) {

@@ -112,7 +112,7 @@ void Server::SendDiff(Client& client) {
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
-// Nothing in the sandbox is stopped for it.
+// Sends the touched files, and stops nothing in the sandbox for it.
 void Server::SendTouched(Client& client) {
   if (!stage_) return client.channel.Close();
   if (!client.touched) {
@@ -126,7 +126,7 @@ void Server::SendTouched(Client& client) {
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
-// By the gates that judge them at the sandbox's end.
+// Applies the changes by the gates that judge them at the sandbox's end.
 void Server::Apply(Client& client) {
   auto apply = [&]() -> Result<std::string> {
     Pause pause(*processes_);
@@ -211,7 +211,7 @@ void Server::TakeHelp() {
   }
   if (!done.ok()) return client.channel.Send(wire::Write(MessageKind::kFault, done.error()));
   if (kind == MessageKind::kSnapshot) return TellSnapshot(client, done.value());
-  if (kind == MessageKind::kPut) (void)files_->Look();  // What no command did.
+  if (kind == MessageKind::kPut) (void)files_->Look();  // No command made these changes.
   client.channel.Send(wire::Write(MessageKind::kDone, done.value()));
 }
 
@@ -254,7 +254,7 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   shell_ = std::move(shell);
   was_ready_ = false;
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
-  return LookAtSandbox();  // What was restored, no command did.
+  return LookAtSandbox();  // No command made the restored changes.
 }
 
 void Server::ResetInPlace(Client& client) {

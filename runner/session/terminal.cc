@@ -32,7 +32,7 @@ winsize SizeOfTerminal() {
   return size;
 }
 
-// For good: this process has nothing else to do.
+// Catches signals for good: this process has nothing else to do.
 Result<Fd> CatchSignals() {
   sigset_t caught;
   ::sigemptyset(&caught);

@@ -41,7 +41,7 @@ Checked<LogProof> ProveLogged(const Evidence& evidence, const TrustedInstance& i
   return proof;
 }
 
-// Which timestamps must hold.
+// The timestamps that must hold.
 enum class Stamps {
   kAll,
   kKnown,    // Those of the trusted root's authorities.
@@ -103,7 +103,7 @@ Check CheckLogValidity(const LogProof& proof, const std::vector<ProvedTime>& tim
   return Pass();
 }
 
-// What a certificate must be to sign with, wherever it is from.
+// Checks what a certificate must be to sign with, wherever it is from.
 Check CheckLeaf(const X509* leaf) {
   X509* certificate = const_cast<X509*>(leaf);
   // Either says so: for the first, an authority that may not sign certificates is not an authority.
@@ -250,7 +250,8 @@ Checked<Verified> ProveBy(const Evidence& evidence, const VerifyOptions& options
   return verified;
 }
 
-// Of another instance altogether, rather than wrong: says least.
+// Returns whether `reason` is that the evidence is of another instance altogether, rather than
+// wrong: it says least.
 bool Foreign(Reason reason) {
   return reason == Reason::kTlogNone || reason == Reason::kTsa || reason == Reason::kChain;
 }
@@ -278,7 +279,7 @@ Checked<PublicKey> ReadSigner(Evidence* evidence, const VerifyOptions& options) 
 Checked<Verified> Prove(Evidence evidence, const VerifyOptions& options, const TrustedRoot* root) {
   PublicKey key = TRY(ReadSigner(&evidence, options));
   if (!evidence.content.message) {
-    // Where nothing is claimed, the log's entry is compared with the truth at once.
+    // If nothing is claimed, the log's entry is compared with the truth at once.
     bool claimed =
         std::any_of(std::begin(evidence.content.digests), std::end(evidence.content.digests),
                     [](const std::string& digest) { return !digest.empty(); });

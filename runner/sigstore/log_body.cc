@@ -123,7 +123,7 @@ struct Algorithm {
   std::string key_name;
 };
 
-// What Rekor v2 may say of a key: v1.common.PublicKeyDetails.
+// Returns what Rekor v2 may say of a key: v1.common.PublicKeyDetails.
 std::vector<Algorithm> AlgorithmsFor(const Verifier& verifier) {
   switch (verifier.kind) {
     case PublicKey::Kind::kP256:
@@ -159,7 +159,7 @@ std::string Rebuild(const Algorithm& algorithm, const SignedContent& content) {
          "}}}}}";
 }
 
-// Which field differs, for the reader of the message: the bytes have decided.
+// Returns which field differs, for the reader of the message: the bytes have decided.
 std::string Difference(std::string_view body, const SignedContent& content) {
   constexpr std::string_view kUnknown = "digest, signature or key";
   Result<codec::Json> parsed = codec::ParseJson(body);

@@ -45,7 +45,7 @@ constexpr auto kManifests = std::to_array<Manifest>({
 });
 
 struct Test {
-  std::string_view file;  // At the top.
+  std::string_view file;  // The name of a file at the top.
   std::vector<std::string> command;
 };
 
@@ -72,7 +72,7 @@ bool Fits(std::string_view pattern, std::string_view name) {
   return name.size() >= pattern.size() && name.ends_with(pattern.substr(1));
 }
 
-// What holds other people's manifests.
+// Returns whether the directory holds other people's manifests.
 bool IsForeign(std::string_view directory) {
   return directory.starts_with('.') || directory == "node_modules" || directory == "vendor" ||
          directory == "third_party" || directory == "target" || directory == "testdata";
@@ -126,7 +126,8 @@ std::string HostOf(std::string_view origin) {
   return ascii::LowerCase(origin.substr(0, origin.find(':')));
 }
 
-// By what the repository has for a CI, else by its remote's name, else the most common.
+// Finds the forge by what the repository has for a CI, else by its remote's name; else it is the
+// most common.
 void FindForge(const Look& look, const std::string& top, const std::string& origin,
                RepositoryFacts* facts) {
   auto take = [&](Forge forge, std::string reason) {

@@ -61,7 +61,7 @@ void CatchSignals() {
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(signal, &action, nullptr);
 }
 
-// True: characters beyond ASCII can be shown, and their columns counted.
+// Returns true if characters beyond ASCII can be shown, and their columns counted.
 bool HasUtf8() {
   for (const char* name : {"", "C.UTF-8"}) {
     if (::setlocale(LC_CTYPE, name) == nullptr) continue;
@@ -318,7 +318,7 @@ class Screen::Content {
   bool utf8_;
   bool coloured_ = false;
   std::optional<session::SandboxState> state_;
-  std::array<size_t, 3> counts_{};  // Of requests: refused, allowed, failed.
+  std::array<size_t, 3> counts_{};  // The counts of requests: refused, allowed, failed.
   FileList files_;
   std::array<Rows, kLists> rows_;
   List shown_ = kRequests;

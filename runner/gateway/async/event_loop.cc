@@ -53,7 +53,7 @@ void EventLoop::Arm(int fd, Watch& watch, uint32_t events) {
   event.data.fd = fd;
   event.events = events;
   if ((events & EPOLLIN) != 0) event.events |= EPOLLRDHUP;
-  // With nothing asked for, an error or a hang-up would still be told: once is enough.
+  // With nothing asked for, an error or a hang-up would still be reported: once is enough.
   if (events == 0) event.events = EPOLLONESHOT;
   int operation = watch.added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
   ENSURE(::epoll_ctl(epoll_.get(), operation, fd, &event) == 0);

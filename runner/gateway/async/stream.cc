@@ -347,7 +347,7 @@ Task<Status> Stream::Write(std::string_view bytes, bool more) {
 
 Task<Status> Stream::WriteTlsLater(std::string_view bytes, bool more) {
   do {
-    // What OpenSSL has written and the socket has not taken is bounded, too.
+    // The bytes that OpenSSL has written and the socket has not taken are bounded, too.
     std::string_view piece = bytes.substr(0, kStreamBufferBytes);
     bytes.remove_prefix(piece.size());
     int kind = SSL_ERROR_NONE;
@@ -435,7 +435,8 @@ Task<void> Stream::Linger() {
   Deadline deadline = Deadline::After(kLingerTimeout);
   if (!std::exchange(finished_, true)) {
     WriteCloseNotify();
-    // With MSG_MORE, the end leaves in the same packet. What cannot be sent is lost, as by a cut.
+    // With MSG_MORE, the end leaves in the same packet. Bytes that cannot be sent are lost, as by a
+    // cut.
     (void)co_await SendWritten(deadline, MSG_MORE);
     ::shutdown(socket_.get(), SHUT_WR);
   }

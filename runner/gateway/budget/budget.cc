@@ -13,7 +13,7 @@ namespace {
 // Per cent of a budget at which people are told, once each.
 constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
 constexpr std::chrono::minutes kRateWindow{1};
-// With 426 clients that know both (Codex) ask over HTTP instead.
+// An answer of 426: clients that know both (Codex) ask over HTTP instead.
 constexpr const char* kAskOverHttp =
     "a run with a budget must use models over HTTP: usage over a WebSocket cannot be counted";
 constexpr double kMicrosPerDollar = 1e6;

@@ -51,7 +51,7 @@ Result<std::string> Variable(const YamlFields& fields, std::string_view key) {
   return name;
 }
 
-// At least one mapping.
+// Returns at least one mapping.
 Result<const std::vector<YamlNode>*> Mappings(const YamlFields& fields, std::string_view key) {
   const YamlNode* list = TRY(fields.List(key));
   if (list == nullptr || list->items.empty()) {

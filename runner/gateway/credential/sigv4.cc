@@ -178,7 +178,7 @@ std::string AmzDate(int64_t now) {
 }
 
 CanonicalRequest NewCanonicalRequest(const SignedRequest& request, const SigningScope& scope) {
-  std::map<std::string, std::string> fields;  // By name; several of one name are joined.
+  std::map<std::string, std::string> fields;  // Fields by name; several of one name are joined.
   for (const codec::HttpField& field : request.fields) {
     auto [place, added] = fields.try_emplace(ascii::LowerCase(field.name), Collapse(field.value));
     if (!added) place->second += "," + Collapse(field.value);

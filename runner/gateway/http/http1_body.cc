@@ -95,7 +95,7 @@ Task<Result<BodyReader::Piece>> Http1BodyReader::ReadLater(Deadline deadline) {
   for (;;) {
     if (cancelled_) co_return unwanted;
     Result<size_t> read = co_await stream_.Fill(deadline);
-    if (cancelled_) co_return unwanted;  // What had arrived by then wakes a reader, too.
+    if (cancelled_) co_return unwanted;  // Bytes that had arrived by then wake a reader, too.
     if (!read.ok()) co_return std::move(read).error();
     if (read.value() == 0) {
       done_ = framing_.kind == codec::BodyFraming::kUntilClose;

@@ -325,7 +325,7 @@ Result<int32_t> Http2Engine::SubmitRequest(const codec::HttpFields& fields, bool
 Status Http2Engine::SubmitResponse(int32_t stream, const codec::HttpFields& fields, bool end) {
   std::vector<nghttp2_nv> values = NameValues(fields);
   nghttp2_data_provider provider{{.ptr = nullptr}, Http2Callbacks::Take};
-  // In turns, all alike: without this one long answer holds up all others (RFC 9218, 4.2).
+  // All take turns alike: otherwise one long answer holds up all others (RFC 9218, 4.2).
   nghttp2_extpri priority{NGHTTP2_EXTPRI_DEFAULT_URGENCY, 1};
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream, &priority, 1);
   return Check(nghttp2_submit_response(session_.get(), stream, values.data(), values.size(),

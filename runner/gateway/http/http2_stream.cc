@@ -56,7 +56,7 @@ Task<Result<BodyReader::Piece>> Http2Stream::Read(Deadline deadline) {
     reading_.clear();
     reading_.swap(arrived_);
   }
-  // What arrived before the stream broke is not a whole body either.
+  // The bytes that arrived before the stream broke are not a whole body either.
   if (broken_.has_value() && !ended_) co_return *broken_;
   Piece piece;
   piece.bytes = std::string_view(reading_).substr(given_, kStreamBufferBytes);

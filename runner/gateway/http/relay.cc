@@ -23,7 +23,7 @@ Task<Result<BodyReader::Piece>> ReadOrIdle(BodyReader& from, Pair& pair) {
   }
 }
 
-// True: the source finished, and that was told to the sink.
+// Returns true if the source finished, and the sink was told so.
 Task<bool> CopyOneWay(BodyReader& from, BodyWriter& to, Pair& pair) {
   for (;;) {
     Result<BodyReader::Piece> piece = co_await ReadOrIdle(from, pair);

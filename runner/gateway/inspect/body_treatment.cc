@@ -16,7 +16,7 @@ OutgoingRefusal RefuseTooLong(size_t bytes_max) {
   return {NewRefusal(413, "request_body_too_large", why), "l7", why};
 }
 
-// In front of what changes the body.
+// Adds the filter in front of what changes the body.
 void AddFilter(std::unique_ptr<StreamFilter> filter, BodyTreatment& treatment) {
   if (treatment.whole_bytes_max > 0) {
     treatment.steps.insert(treatment.steps.begin(), NewFilterStep(std::move(filter)));

@@ -104,8 +104,8 @@ class KeyScanner {
     return names;
   }
 
-  // In whatever way it is quoted: name="_method", name="\_method", name*=utf-8''_method. Rack takes
-  // a Content-ID for a name, too; "name*0" goes on elsewhere.
+  // Takes the name of a part, in whatever way it is quoted: name="_method", name="\_method",
+  // name*=utf-8''_method. Rack takes a Content-ID for a name, too; "name*0" goes on elsewhere.
   bool TakeOfParts(char c) {
     if (c == '\\') return false;
     if (ascii::IsAlphanumeric(c) || IsOneOf(c, "_.[]") || c == '\0') {
@@ -149,10 +149,10 @@ class KeyScanner {
   }
 
   Spelling spelling_;
-  std::string escape_;   // What has come of one.
+  std::string escape_;   // The bytes of an escape so far.
   std::string key_;      // Without what stands in front.
   bool marked_ = false;  // A dot or a bracket stood in front.
-  char before_ = '&';    // What ended the key before this one.
+  char before_ = '&';    // The character that ended the key before this one.
   bool named_ = false;   // JSON: this text names a method, if a colon follows.
 };
 
@@ -246,7 +246,7 @@ class InflatingFilter final : public StreamFilter {
       bool bomb = given_ > kInflatedBytesFree && given_ / kInflatedPerByteMax > taken_;
       if (progress == Progress::kBad || bomb) return refusal_;
     }
-    if (!rest.empty()) return refusal_;  // To some readers a second member goes on.
+    if (!rest.empty()) return refusal_;  // Some readers go on with a second member.
     std::optional<OutgoingRefusal> refusal = end ? Ask({}, true) : std::nullopt;
     if (refusal.has_value()) return refusal;
     out.append(in);

@@ -57,7 +57,7 @@ RequestVerdict RefuseAuthority(Event event, const std::string& what) {
                 NewRefusal(403, "request_authority_mismatch", what));
 }
 
-// In a tunnel what is malformed gets no answer; the proxy's own clients are told.
+// Refuses a malformed request. In a tunnel it gets no answer; the proxy's own clients are told.
 RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
                                std::string_view error) {
   std::optional<Refusal> refusal;
@@ -73,7 +73,7 @@ bool IsAuthority(const RequestContext& context, std::string_view text) {
   return *authority == context.authority;
 }
 
-// Empty when the request is for the authority that the connection was allowed for.
+// Returns an empty text if the request is for the authority that the connection was allowed for.
 std::string CompareAuthority(const RequestContext& context, const codec::RequestHead& head) {
   std::optional<AbsoluteTarget> absolute = ParseAbsoluteTarget(head.target);
   const codec::HttpField* host = codec::FindField(head.fields, "host");
@@ -284,7 +284,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
     verdict.grant = refusal->grant;
     return verdict;
   }
-  // Where the gateway vouches for a request, its id is one.
+  // If the gateway vouches for a request, its id is one.
   bool has_id = codec::FindField(verdict.request.fields, "x-request-id") != nullptr;
   if (has_id && context.credentials.BoundTo(context.authority.host, context.authority.port)) {
     KeepRequestId(&verdict.request.fields, NewRequestId());

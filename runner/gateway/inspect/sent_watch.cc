@@ -14,7 +14,7 @@
 namespace gateway {
 namespace {
 
-constexpr size_t kServersMax = 1000;  // Of which is remembered what they were sent.
+constexpr size_t kServersMax = 1000;  // The servers of which is remembered what they were sent.
 
 // Returns what Base64 has of `text` wherever it begins: without the characters that its neighbours
 // share.

@@ -111,7 +111,7 @@ std::optional<WebSocketEnd> WebSocketInspector::EndText(std::string& out) {
   return std::nullopt;
 }
 
-// False: the message has grown large, and there are as many of those as may be.
+// Returns false if the message has grown large, and there are as many of those as may be.
 bool WebSocketInspector::TakesLarge() {
   if (holds_large_ || message_.payload()->size() <= kWebSocketSmallBytesMax) return true;
   if (large_.count >= kWebSocketLargeMax) return false;

@@ -67,7 +67,7 @@ Task<Result<BodyReader::Piece>> WebSocketSession::ReadClient(RelayEnd client) {
   }
 }
 
-// False: the peer is gone. The client is not read meanwhile, so it waits as well.
+// Returns false if the peer is gone. The client is not read meanwhile, so it waits as well.
 Task<bool> WebSocketSession::AwaitRoom() {
   const auto until = *inspector_.assembling_since() + kWebSocketMessageTimeout;
   bool may_wait = large_.waiting < kWebSocketWaitingMax;
@@ -150,7 +150,7 @@ Task<void> WebSocketSession::MoveToClient(RelayEnd client, RelayEnd server) {
   to_client_done_.Set();
 }
 
-// True: the client was told how it ends, by the server or by us.
+// Returns true if the client was told how it ends, by the server or by the gateway.
 Task<bool> WebSocketSession::CopyAnswers(RelayEnd client, RelayEnd server) {
   std::string passed;
   for (;;) {
@@ -184,7 +184,8 @@ Task<bool> WebSocketSession::EndToClient(RelayEnd client, std::string passed) {
   co_return written.ok();
 }
 
-// Nothing more of what the client sends goes on. Both sides are told, the client why.
+// Ends the session: nothing more of what the client sends goes on. Both sides are told, the client
+// why.
 Task<void> WebSocketSession::CloseBothSides(RelayEnd client, RelayEnd server) {
   const std::string close =
       RenderClose({WebSocketClose::kGoingAway, "", false}, NewWebSocketMask());

@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds kHelperTime(20);
 constexpr size_t kAnswerBytesMax = 64 * 1024;
 
-// Of the desktop's and the clouds' helpers.
+// The variables of the desktop's and the clouds' helpers.
 constexpr const char* kVariables[] = {"HOME",
                                       "USER",
                                       "LANG",

@@ -30,7 +30,8 @@ const Challenge* FindScheme(const std::vector<Challenge>& challenges, std::strin
   return nullptr;
 }
 
-// What a token is asked for: the registry's own words first, since some have scopes of their own.
+// Returns the scopes that a token is asked for: the registry's own first, since some have scopes of
+// their own.
 std::vector<std::string> ScopesOf(const Challenge& challenge, const std::string& repository) {
   std::vector<std::string> scopes;
   std::string pull = "repository:" + repository + ":pull";

@@ -85,8 +85,8 @@ Result<std::vector<Descriptor>> FetchFallback(RegistryClient& client, const std:
   return ParseReferrers(read.bytes, read.media_type);
 }
 
-// Whether an answer is one of a registry that has no such API. Some say so by 400 or 406, or answer
-// something else altogether.
+// Returns whether an answer is one of a registry that lacks this API. Some say so by 400 or 406, or
+// answer something else altogether.
 bool LacksReferrers(const net::HttpResponse& response) {
   const int status = response.status;
   if (status == 400 || status == 404 || status == 405 || status == 406 || status == 501) {

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kLayoutReadBytes = 256 * 1024;
 constexpr char kRefName[] = "org.opencontainers.image.ref.name";
 
-// How `cosign save` marks what it wrote, beside the image: pkg/oci/layout.
+// The mark of `cosign save` on what it wrote beside the image: pkg/oci/layout.
 constexpr char kKind[] = "kind";
 constexpr std::string_view kKindSignatures = "dev.cosignproject.cosign/sigs";
 constexpr std::string_view kKindAttestations = "dev.cosignproject.cosign/atts";
@@ -52,7 +52,7 @@ class Layout : public Source {
                     Deadline deadline) override;
 
  private:
-  // By digest, tag, or, with an empty tag, the only image there is.
+  // Finds an entry by digest, by tag, or, with an empty tag, as the only image there is.
   Result<Descriptor> Find(const std::string& tag_or_digest) const;
 
   std::string path_;

@@ -18,7 +18,7 @@ using codec::Json;
 
 constexpr size_t kIndexEntriesMax = 1024;
 constexpr size_t kAnnotationsMax = 256;
-constexpr size_t kStringsMax = 4096;  // Of one list in a configuration.
+constexpr size_t kStringsMax = 4096;  // The texts of one list in a configuration.
 constexpr int64_t kBlobBytesMax = int64_t{1} << 40;
 
 constexpr std::string_view kOciIndex = "application/vnd.oci.image.index.v1+json";
@@ -55,7 +55,7 @@ Result<std::string> StringOf(const Json& json, std::string_view name) {
   return *value->string();
 }
 
-// What tools written in Go would read as another member: they ignore case.
+// Refuses names that tools written in Go would read as another member: they ignore case.
 Status CheckNames(const Json& json, std::span<const std::string_view> names, const char* what) {
   if (json.object() == nullptr) return BadManifest(std::string(what) + " is not an object");
   return codec::CheckMemberNames(json, names).Context(what);
@@ -187,7 +187,7 @@ std::string Shown(const Platform& platform) {
   return platform.variant.empty() ? text : text + "/" + platform.variant;
 }
 
-// How well `offered` serves `wanted`: 0 not at all, 2 exactly.
+// Returns how well `offered` serves `wanted`: 0 not at all, 2 exactly.
 int Fit(const Platform& offered, const Platform& wanted) {
   if (offered.os != wanted.os || offered.architecture != wanted.architecture) return 0;
   if (offered.variant == wanted.variant) return 2;

@@ -33,8 +33,8 @@ Error Bad(std::string_view text, const std::string& why, std::string hint = {}) 
   return Error{Code::kInvalid, "image \"" + shown + "\": " + why, std::move(hint)};
 }
 
-// What the layout specification allows as org.opencontainers.image.ref.name, nearly: also whole
-// references.
+// Returns whether the layout specification allows `text`, nearly, as
+// org.opencontainers.image.ref.name: also whole references.
 bool IsRefName(std::string_view text) {
   return !text.empty() && text.size() <= kNameBytesMax && ascii::IsAlphanumeric(text[0]) &&
          OnlyOf(text, [](char c) {

@@ -102,7 +102,7 @@ class Zstd : public Inflater {
   Result<size_t> Read(std::span<char> out) override {
     ZSTD_outBuffer unpacked{out.data(), out.size(), 0};
     while (unpacked.pos == 0) {
-      // What the last call had no room for comes out without further input.
+      // Bytes for which the last call had no room come out without further input.
       bool more = TRY(Fill());
       if (more && between_ && !StartsFrame(chunk_[0])) {
         return Error{Code::kInvalid, "zstd: garbage between its frames"};

@@ -153,7 +153,7 @@ class Walk {
 
   const ContentHashes* known_;
   ContentHashes hashes_;
-  std::unordered_set<ino_t> counted_;  // Of those with several names.
+  std::unordered_set<ino_t> counted_;  // The inodes of files with several names.
   codec::Sha256 digest_;
   LayerListing listing_;
   std::string line_;

@@ -119,7 +119,8 @@ Result<LowerEntry> LayerWriter::LookBelow(const std::vector<Step>& steps, const 
   return lower_->Look(Join(path, name));
 }
 
-// As the lower layers have it, since overlayfs shows the upper directory's mode and time.
+// Makes a missing directory as the lower layers have it, since overlayfs shows the upper
+// directory's mode and time.
 Status LayerWriter::MakeMissing(std::vector<Step>& steps, const std::string& name,
                                 const LowerEntry& lower, bool over_whiteout) {
   bool below = lower.kind == LowerEntry::Kind::kDirectory;

@@ -38,7 +38,7 @@ Result<LowerEntry> Describe(int directory, const std::string& name, const struct
   return entry;
 }
 
-// What the directories `above` have as directories of that name.
+// Returns the directories of that name in the directories `above`.
 Result<std::vector<Fd>> Enter(const std::vector<Fd>& above, const std::string& name) {
   std::vector<Fd> inside;
   for (const Fd& directory : above) {

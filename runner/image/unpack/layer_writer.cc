@@ -24,7 +24,7 @@ mode_t FileMode(mode_t mode) { return (mode & 07777) | S_IRUSR; }
 mode_t DirectoryMode(mode_t mode) { return (mode & 07777) | S_IRWXU; }
 
 bool Keeps(std::string_view xattr) {
-  // What overlayfs would take as its own marks is the image's to forge.
+  // An image could forge the marks that overlayfs takes as its own.
   if (xattr.starts_with("user.overlay.")) return false;
   return xattr.starts_with("user.") || xattr == "security.capability";
 }
@@ -63,7 +63,7 @@ Status LayerWriter::Write(TarReader& tar) {
 }
 
 Status LayerWriter::WriteEntry(TarReader& tar, const TarEntry& entry) {
-  // What is stored was paid for as it was unpacked; the holes of a sparse file were not.
+  // Stored bytes were counted as they were unpacked; the holes of a sparse file were not.
   if (entry.sparse) TRY(budget_.TakeBytes(entry.size));
   TRY(budget_.TakeEntry());
   TRY(budget_.TakeHoles(entry.holes));
@@ -126,7 +126,8 @@ Status LayerWriter::WriteDirectory(int parent, const std::string& leaf, const Ta
   }
   Fd fd = TRY(sys::OpenAt(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   if (::fchmod(fd.get(), mode) != 0) return WritingFailed(entry.path);
-  // What stood here, a whiteout perhaps, hid what the lower layers have; so it stays hidden.
+  // The entry that stood here, a whiteout perhaps, hid what the lower layers have; so it stays
+  // hidden.
   std::string real = Real(leaf);
   if (over_other) TRY(MakeOpaque(fd.get(), real));
   SetXattrs(fd.get(), entry);
@@ -345,7 +346,7 @@ void LayerWriter::SetXattrs(int fd, const TarEntry& entry) {
 
 Status LayerWriter::FinishDirectories() {
   for (const auto& [path, mtime] : directory_times_) {
-    // Whatever was put in the place of a directory since then has its own time.
+    // An entry that took the place of a directory since then has its own time.
     std::string name = path.empty() ? "." : path;
     Result<Fd> fd = sys::OpenBeneath(root_.get(), name, O_RDONLY | O_DIRECTORY);
     if (!fd.ok()) continue;

@@ -64,7 +64,7 @@ Status Flock(int fd, int how) {
   return Ok();
 }
 
-// Whether `name` in `parent` still is what `fd` was opened as.
+// Returns whether `name` in `parent` still is what `fd` was opened as.
 bool StillThere(int parent, const std::string& name, int fd) {
   struct stat by_name {};
   struct stat by_fd {};
@@ -131,7 +131,7 @@ Result<std::optional<StoredLayer>> StoreDirectory::Find(const std::string& id) {
       return found;
     }
   }
-  found = std::optional<StoredLayer>();  // With its lock.
+  found = std::optional<StoredLayer>();  // It comes with its lock.
   TRY(Retire(id));
   return found;
 }
@@ -180,7 +180,8 @@ Result<StagedLayer> StoreDirectory::Stage() {
     error.hint = "setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run ...";
     return error;
   }
-  if (::fchmod(staged.root.get(), 0755) != 0) return Errno("chmod");  // Whatever the umask is.
+  // The umask may have masked bits.
+  if (::fchmod(staged.root.get(), 0755) != 0) return Errno("chmod");
   return staged;
 }
 

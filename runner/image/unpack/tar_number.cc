@@ -36,7 +36,7 @@ std::optional<int64_t> ParseTarNumber(std::string_view field) {
     value = value * 8 + (field[digits++] - '0');  // At most 12 digits: 36 bits.
     if (digits > 20) return std::nullopt;
   }
-  // What follows a NUL is meaningless: old writers leave what was there.
+  // Bytes behind a NUL have no meaning: old writers leave what was there.
   std::string_view rest = field.substr(digits);
   size_t end = rest.find_first_not_of(' ');
   if (end != std::string_view::npos && rest[end] != '\0') return std::nullopt;

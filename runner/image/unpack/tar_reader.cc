@@ -15,7 +15,7 @@ constexpr int64_t kSizeMax = int64_t{1} << 61;
 
 Error Bad(const std::string& what) { return {Code::kInvalid, "tar: " + what}; }
 
-// Where things stand in a header block. POSIX.1-2001 (ustar) and GNU tar's src/tar.h.
+// Returns a field of a header block, laid out as in POSIX.1-2001 (ustar) and GNU tar's src/tar.h.
 std::string_view Field(const std::array<char, 512>& block, size_t offset, size_t bytes) {
   return std::string_view(block.data() + offset, bytes);
 }
@@ -27,8 +27,9 @@ bool IsZero(const std::array<char, 512>& block) {
   return block == kZero;
 }
 
-// Of all bytes, with spaces where the sum itself stands. Some writers of the last century summed
-// signed bytes. One loop for each and none with a condition: these are of what a small file costs.
+// Checks the sum of all bytes, with spaces where the sum itself stands. Some writers of the last
+// century summed signed bytes. There is one loop for each, and none has a condition: they are part
+// of the cost of a small file.
 bool ChecksumFits(const std::array<char, 512>& block) {
   std::array<char, 512> summed = block;
   std::fill_n(summed.begin() + 148, 8, ' ');
@@ -58,7 +59,7 @@ struct TarReader::Extended {
   std::optional<int64_t> sparse_size;  // GNU.sparse.realsize: the extents stand in the content.
 };
 
-// At least one byte in chunk_, or 0 at the end of the input.
+// Puts at least one byte into chunk_, or returns 0 at the end of the input.
 Result<size_t> TarReader::Fill() {
   if (chunk_.empty()) chunk_ = TRY(input_());
   return chunk_.size();
@@ -177,7 +178,8 @@ Result<std::optional<TarEntry>> TarReader::Next() {
 Status TarReader::ReadExtended(char type, int64_t size, Extended& extended) {
   std::string text = TRY(ReadText(size, kTarHeaderBytesMax));
   if (type == 'g')
-    return Ok();  // Of the whole archive: Git writes its commit there. Names nothing.
+    // A header of the whole archive, in which Git writes its commit; it names nothing.
+    return Ok();
   if (type == 'x' || type == 'X') {
     if (extended.pax) return Bad("two extended headers for one entry");
     extended.pax = true;
@@ -249,7 +251,7 @@ Status TarReader::ParsePaxRecord(std::string_view key, std::string_view value, E
   return Ok();
 }
 
-// Of an extended header, of GNU tar's long name, of the header itself.
+// Takes the names from an extended header, GNU tar's long name, or the header itself.
 Status TarReader::ParseNames(const Block& block, const Extended& extended, TarEntry& entry) {
   if ((extended.gnu_path && extended.path) || (extended.gnu_link && extended.link)) {
     return Bad("an entry with two names");

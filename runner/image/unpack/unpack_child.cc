@@ -156,8 +156,8 @@ class AskedLayers : public LowerLayers {
 };
 
 Result<UnpackedLayer> Unpack(UnpackResources& resources) {
-  // What CI put there is for the process that fetches and runs images, not for the one that reads
-  // their bytes.
+  // The variables that CI put there are for the process that fetches and runs images, not for the
+  // one that reads their bytes.
   sys::WipeEnvironment();
   sys::WipeArguments();
   sys::Message mapped =

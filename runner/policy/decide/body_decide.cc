@@ -32,7 +32,7 @@ bool AcceptsEvents(std::string_view accept) {
   return false;
 }
 
-// How mcp's clients receive what servers send.
+// Returns whether the request is the one by which mcp's clients receive what servers send.
 bool IsReceiveStream(const BodyRequest& asked) {
   bool empty = asked.framing.kind == codec::BodyFraming::kNone ||
                (asked.framing.kind == codec::BodyFraming::kLength && asked.framing.length == 0);

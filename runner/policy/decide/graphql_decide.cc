@@ -20,7 +20,7 @@ struct Requested {
   const std::vector<std::string>* fields = nullptr;
 };
 
-// Nothing: a persisted query that this endpoint does not know.
+// Returns nullopt for a persisted query that this endpoint does not know.
 std::optional<Requested> Resolve(const GraphqlOperation& given, const Endpoint& endpoint) {
   if (!given.type.empty()) return Requested{given.type, given.name, &given.fields};
   if (!endpoint.allow_registered_queries || given.persisted_id.empty()) return std::nullopt;

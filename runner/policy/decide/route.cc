@@ -21,7 +21,7 @@ bool IsJudgedByBody(Protocol protocol) {
          protocol == Protocol::kMcp;
 }
 
-// Of one reading of the request's path.
+// Decides for one reading of the request's path.
 Verdict DecideOne(const Route& route, const HttpRequest& request) {
   if (!RequestFault(request.path, request.query).empty()) {
     return Refuse(route, Reason::kMalformedPath, nullptr, {});

@@ -29,7 +29,7 @@ const HttpRule* FindRule(const CompiledEndpoint& endpoint, const std::vector<Rpc
   return found == rules.end() ? nullptr : found->source;
 }
 
-// What an endpoint for calls says to one of them, made with POST.
+// Returns the verdict of an endpoint for calls on one of them, made with POST.
 EndpointVerdict ExamineCall(const CompiledEndpoint& endpoint, const JsonRpcCall& call) {
   const HttpRule* rule = FindRule(endpoint, endpoint.rpc_deny, call);
   if (rule != nullptr) return {EndpointVerdict::kDenied, rule, Reason::kDenyRule};

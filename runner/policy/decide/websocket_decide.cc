@@ -24,7 +24,7 @@ constexpr std::string_view kControlTypes[] = {"connection_init", "ping", "pong",
 
 constexpr std::string_view kMessageMembers[] = {"type", "id", "payload"};
 
-// Whether it holds for the path as some server reads it (judge.h).
+// Returns whether it holds for the path as some server reads it (judge.h).
 template <typename Holds>
 bool AnyReading(std::string_view path, const Holds& holds) {
   if (holds(path)) return true;

@@ -32,7 +32,7 @@ Status RefuseRequestKeys(const Reader& reader, const Fields& fields) {
   return Ok();
 }
 
-// Where the tool's name is matched, by either of its two keys; null when it is not.
+// Returns the node that matches the tool's name, by either of its two keys; null if there is none.
 Result<const YamlNode*> FindToolMatcher(const Reader& reader, const Fields& fields) {
   const YamlNode* tool = fields.Find("tool");
   const YamlNode* params = fields.Find("params");

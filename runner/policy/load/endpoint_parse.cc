@@ -27,7 +27,7 @@ class EndpointParser {
     reader_.Keep(ParseModes());
     reader_.Keep(ParseHost());
     reader_.Keep(ParsePath());
-    // What follows depends on what was said so far.
+    // The rest depends on what was said so far.
     if (reader_.errors.size() > kept) return std::move(endpoint_);
     if (endpoint_.protocol == Protocol::kTcp) TRY(RefuseRequestKeys());
     TRY(ParseProtocolKeys(&reader_, fields_, &endpoint_));
@@ -148,7 +148,7 @@ class EndpointParser {
     return Ok();
   }
 
-  // What the protocol needs for any request to pass.
+  // Checks what the protocol needs for any request to pass.
   Status CheckBase(const YamlNode* rules) const {
     bool has_access = endpoint_.access != Access::kNone;
     Protocol protocol = endpoint_.protocol;

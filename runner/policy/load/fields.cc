@@ -27,7 +27,7 @@ void Reader::KeepUnknownKey(codec::Position mapping, Error error) {
 Result<Fields> Fields::Open(Reader* reader, const YamlNode& node, Section section) {
   TRY(codec::CheckMapping(reader->file, node, SectionName(section)));
   for (const YamlEntry& entry : node.entries) {
-    if (reader->errors.size() >= kErrorsMax) break;  // What is there makes the file invalid.
+    if (reader->errors.size() >= kErrorsMax) break;  // The errors so far make the file invalid.
     const KeySpec* key = FindKey(section, entry.key);
     if (key == nullptr) {
       std::vector<std::string_view> keys;

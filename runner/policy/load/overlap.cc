@@ -61,7 +61,7 @@ bool HandlesRequests(const Endpoint& endpoint) {
          endpoint.tls == TlsMode::kSkip || !endpoint.credential_provider.empty();
 }
 
-// What one parser of requests cannot do in two ways, or nothing.
+// Returns what one parser of requests cannot do in two ways, or an empty text.
 std::string_view ProtocolDisagreement(const Endpoint& a, const Endpoint& b) {
   bool implied = a.protocol_implied || b.protocol_implied;  // No request keys, to OpenShell.
   if (a.protocol != b.protocol) return implied ? "" : "protocol";
@@ -84,7 +84,7 @@ std::string_view ProtocolDisagreement(const Endpoint& a, const Endpoint& b) {
   }
 }
 
-// What two endpoints for the same requests disagree on, or nothing.
+// Returns what two endpoints for the same requests disagree on, or an empty text.
 std::string_view RequestDisagreement(const Endpoint& a, const Endpoint& b) {
   std::string_view field = ProtocolDisagreement(a, b);
   if (!field.empty()) return field;
@@ -106,7 +106,7 @@ std::string_view RequestDisagreement(const Endpoint& a, const Endpoint& b) {
   return "";
 }
 
-// What the two disagree on, or nothing.
+// Returns what the two disagree on, or an empty text.
 std::string_view Disagreement(const Endpoint& a, const Endpoint& b) {
   if ((a.protocol == Protocol::kTcp) != (b.protocol == Protocol::kTcp)) return "protocol: tcp";
   if (a.tls != b.tls) return "tls";
@@ -134,7 +134,7 @@ bool SharePrograms(const NetworkPolicy& a, const NetworkPolicy& b) {
   });
 }
 
-// Whether a rule of `endpoint` lets a POST pass at a path that `path` selects.
+// Returns whether a rule of `endpoint` lets a POST pass at a path that `path` selects.
 bool AllowsPost(const Endpoint& endpoint, std::string_view path) {
   return std::any_of(endpoint.rules.begin(), endpoint.rules.end(), [&](const HttpRule& rule) {
     bool post = rule.method == "*" || ascii::LowerCase(rule.method) == "post";

@@ -100,7 +100,8 @@ void WarnOfIgnored(Reader* reader, const Fields& fields, std::string_view protoc
   }
 }
 
-// On one WebSocket, handshakes are judged by method and path, GraphQL messages by operation.
+// Refuses a rule of both kinds: on one WebSocket, handshakes are judged by method and path, GraphQL
+// messages by operation.
 Status RefuseMixture(const Reader& reader, const Fields& fields, bool on_websocket) {
   if (!on_websocket) return Ok();
   for (std::string_view key : {"method", "path", "query"}) {
@@ -182,7 +183,7 @@ Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view 
       return reader->Invalid(one->at, std::string(what) + " must be text or a mapping",
                              "write '\"*\"' or '{any: [...]}'");
     }
-    // As OpenShell has it.
+    // OpenShell does so, too.
     if (codec::IsYamlNumberOrBool(*one)) {
       return reader->Invalid(one->at,
                              std::string(what) + " must be text, not a number or a boolean",

@@ -24,7 +24,8 @@ constexpr size_t kSegmentsMax = 6;
 constexpr std::string_view kGrammar =
     "write 'host:port:access', like 'api.example.com:443:read-only'";
 
-// What the Python agentic-ci opens, but for the package indexes: those are opened by ecosystem.
+// The endpoints that the Python agentic-ci opens, without the package indexes: those are opened by
+// ecosystem.
 constexpr std::array<std::string_view, 8> kAgenticCiEndpoints = {
     "github.com:443:full",
     "*.github.com:443:full",
@@ -36,14 +37,14 @@ constexpr std::array<std::string_view, 8> kAgenticCiEndpoints = {
     "api.anthropic.com:443:read-write",
 };
 
-// Where distributions put git, and the programs it starts for https.
+// The paths where distributions put git, and the programs that it starts for https.
 constexpr std::array<std::string_view, 5> kGitBinaries = {
     "/usr/bin/git", "/usr/lib/git-core/**", "/usr/libexec/git-core/**", "/usr/local/bin/git",
     "/usr/local/libexec/git-core/**"};
 
 struct Segment {
   std::string text;
-  int offset = 0;  // In the endpoint text.
+  int offset = 0;  // The offset in the endpoint text.
 };
 
 // Splits at colons, those of a bracketed address and of the last segment not counted.

@@ -122,7 +122,7 @@ std::vector<Address> EmbeddedV4(const Address& address) {
   if (begins({0, 0x64, 0xFF, 0x9B, 0, 1})) {
     found = {
         last, {b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]}};
-    // Of a place that is not used are at least its first bytes zero.
+    // At least the first bytes of a place that is not used are zero.
     std::erase_if(found, [](const auto& four) { return four[0] == 0; });
   }
   if (begins({0x20, 0x02})) found = {{b[2], b[3], b[4], b[5]}};

@@ -185,7 +185,7 @@ std::string TcpHostFault(std::string_view written) {
 
 std::string HostWarning(std::string_view host) {
   std::optional<Address> address = ParseAddress(host);
-  // What many programs read as an address, too: 127.1, 2130706433.
+  // Many programs read these as an address, too: 127.1, 2130706433.
   in_addr numbers;
   if (!address && ::inet_aton(std::string(host).c_str(), &numbers) != 0) {
     char dotted[INET_ADDRSTRLEN] = {};

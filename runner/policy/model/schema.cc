@@ -9,8 +9,8 @@ using enum Section;
 struct SectionText {
   Section section;
   std::string_view id;
-  std::string_view name;   // In messages.
-  std::string_view title;  // In the reference.
+  std::string_view name;   // The name in messages.
+  std::string_view title;  // The title in the reference.
 };
 
 constexpr SectionText kSectionTexts[] = {

@@ -236,8 +236,8 @@ struct KeyName {
   std::string_view name;
 };
 
-// Where nothing written lets nothing more pass. A key that is not listed is refused when it is
-// empty: `tool: ""` must not be every tool.
+// The keys that let nothing more pass if nothing is written. A key that is not listed is refused if
+// it is empty: `tool: ""` must not be every tool.
 constexpr auto kMayBeEmpty = std::to_array<KeyName>({
     {kShortForm, "endpoints"},
     {kDocument, "filesystem_policy"},

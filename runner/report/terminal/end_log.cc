@@ -16,7 +16,7 @@
 namespace report {
 namespace {
 
-// Of each kind; the rest is counted.
+// The lines of each kind; the rest is counted.
 constexpr size_t kLinesMax = 20;
 constexpr size_t kTextBytesMax = 300;
 
@@ -34,7 +34,7 @@ void LogMore(std::string_view what, size_t all, const std::string& file) {
 }
 
 void LogFindings(const RunRecord& record, const std::string& directory) {
-  // What refused the run is told even when the agent has a lot to say.
+  // The refusal of the run is shown even if the agent has a lot to say.
   const std::vector<const Finding*> told = InOrder(record.findings);
   for (size_t i = 0; i < std::min(told.size(), kLinesMax); ++i) {
     const Finding& finding = *told[i];

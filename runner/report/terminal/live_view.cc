@@ -148,7 +148,7 @@ std::string LiveView::TakeLines() {
       out += TakeRecord(pending_);
       pending_.clear();
     }
-    // What is longer than a record can be is not one.
+    // A line that is longer than a record can be is not one.
     if (pending_.size() + bytes.size() <= kLiveRecordBytesMax) pending_ += bytes;
   }
   return out;

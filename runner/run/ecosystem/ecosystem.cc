@@ -114,7 +114,7 @@ class Finder {
   std::vector<Registry> Take() { return std::move(found_); }
 
  private:
-  // False: it was known already, or is not a registry.
+  // Returns false if it was known already, or is not a registry.
   bool Add(const std::optional<Registry>& registry) {
     if (!registry || found_.size() > kRegistriesMax ||
         std::find(found_.begin(), found_.end(), *registry) != found_.end()) {

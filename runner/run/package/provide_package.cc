@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kPrograms[] = "/node_modules/.bin";
 constexpr char kPart[] = "part.";
-constexpr char kLifetime[] = "20m";  // Of a sandbox whose maker was killed.
+constexpr char kLifetime[] = "20m";  // The lifetime of a sandbox whose maker was killed.
 constexpr size_t kLogBytesMax = size_t{16} << 20;
 constexpr size_t kShownBytesMax = 400;
 constexpr size_t kAnswerBytesMax = 4096;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kInstructionBytesMax = size_t{1} << 20;
 constexpr size_t kInstructionsMax = 1000;
-constexpr int kInstructionDepthMax = 8;  // Of directories such as `.claude/`.
+constexpr int kInstructionDepthMax = 8;  // The depth of directories such as `.claude/`.
 
 std::string ParentOf(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -63,7 +63,7 @@ class InstructionSearch {
     }
     if (!directory.empty() && TypeOf(directory) != S_IFDIR) return Ok();
     std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(OnDisk(directory).c_str()), ::closedir);
-    if (stream == nullptr) return Ok();  // What the runner cannot read, the agent cannot either.
+    if (stream == nullptr) return Ok();  // The agent cannot read what the runner cannot.
     while (const dirent* entry = ::readdir(stream.get())) {
       std::string name = entry->d_name;
       std::string path = directory.empty() ? name : directory + "/" + name;

@@ -22,8 +22,8 @@ constexpr size_t kGitConfigBytesMax = 1 << 20;
 constexpr size_t kAlternatesBytesMax = 1 << 16;
 constexpr int kSubmoduleDepthMax =
     4;  // Submodules of submodules; deeper nesting is not seen in practice.
-constexpr int kAlternatesDepthMax = 5;  // As git does.
-constexpr int kIncludeDepthMax = 10;    // Likewise.
+constexpr int kAlternatesDepthMax = 5;  // The bound of git.
+constexpr int kIncludeDepthMax = 10;    // The bound of git.
 
 class GitSearch {
  public:

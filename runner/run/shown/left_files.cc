@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kEntriesMax = 500'000;
 constexpr int kFilesComparedAtTop = 1000;
-constexpr int kFilesComparedBelow = 2;  // In each directory.
+constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
 // Files that hold a credential and little else. Each is the end of a path.
@@ -104,9 +104,9 @@ class Walk {
  private:
   struct Within {
     int depth = 0;
-    bool credentials = false;  // In a directory of credentials every file is one.
-    bool git = false;          // In the checkout's own git directory only owners matter.
-    bool linked = false;       // Reached by a link, whose name alone matters.
+    bool credentials = false;  // True in a directory of credentials, where every file is one.
+    bool git = false;     // True in the checkout's own git directory, where only owners matter.
+    bool linked = false;  // Reached by a link, whose name alone matters.
   };
 
   // `path` is that of the directory in the checkout, with a `/` at the end.
@@ -243,7 +243,7 @@ class Walk {
     credentials_.insert(std::move(inside));
   }
 
-  // True also where it cannot be told.
+  // Returns true also if it cannot be determined.
   bool HasCredential(const std::string& path) const {
     Result<std::string> text = sys::ReadBeneath(checkout_, path, kTextBytesMax);
     if (!text.ok() || HasUserInfo(text.value())) return true;

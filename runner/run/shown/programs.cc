@@ -15,8 +15,8 @@ namespace {
 using sandbox::Beneath;
 using sandbox::PathKind;
 
-constexpr size_t kLinksMax = 40;        // As the kernel follows.
-constexpr size_t kNamesMax = 4096;      // Of one directory on PATH that are looked at.
+constexpr size_t kLinksMax = 40;        // The links that the kernel follows.
+constexpr size_t kNamesMax = 4096;      // The names in one directory on PATH that are looked at.
 constexpr size_t kShownMax = 256;       // Each is a mount.
 constexpr size_t kInterpretersMax = 4;  // A script's interpreter may be a script.
 
@@ -28,8 +28,8 @@ constexpr std::array<std::string_view, 6> kSystem = {"/usr", "/bin", "/sbin",
 constexpr std::array<std::string_view, 5> kPrefixParts = {"lib", "lib64", "libexec", "include",
                                                           "share"};
 
-// By one of these a prefix is one installation, shown as a whole: a virtual environment, conda,
-// pyenv and its like, Go, Java, Maven.
+// The entries by which a prefix is one installation, shown as a whole: a virtual environment,
+// conda, pyenv and similar tools, Go, Java, Maven.
 constexpr std::array<std::string_view, 6> kWholeMarks = {"pyvenv.cfg", "conda-meta", "shims",
                                                          "pkg/tool",   "jmods",      "boot"};
 
@@ -85,7 +85,7 @@ class ProgramFinder {
 
   const ProgramSearch& search_;
   const sandbox::HostView& host_;
-  std::vector<std::string> places_;  // Of the caller's PATH, absolute ones.
+  std::vector<std::string> places_;  // The absolute places of the caller's PATH.
   std::set<std::string> seen_;       // Programs that were followed.
   size_t interpreters_ = 0;
   Programs programs_;
@@ -279,7 +279,7 @@ void ProgramFinder::AddPlace(const std::string& place) {
   auto keep = [&](const std::string& path) {
     programs_.search_path += (programs_.search_path.empty() ? "" : ":") + path;
   };
-  // Nothing in the checkout says what of the host is shown.
+  // The checkout must not decide what of the host is shown.
   if (Beneath(real, search_.checkout)) return keep(real);
   if (!IsVisible(real)) {
     std::string why = WhyNot(real, By::kPath);

@@ -104,11 +104,11 @@ Status ReadLock(const ConfigReader& reader, agent::Package* package) {
   return agent::CheckLock(*package).Context(package->lockfile);
 }
 
-// With their lock files, and models at providers that there are.
+// Parses agents with their lock files, and models at known providers.
 Result<std::vector<agent::AgentDescription>> ParseConfigAgents(const YamlNode& node,
                                                                ConfigReader* reader) {
   auto agents = TRY(agent::ParseAgents(node, reader->file()));
-  for (size_t i = 0; i < agents.size(); ++i) {  // As the entries.
+  for (size_t i = 0; i < agents.size(); ++i) {  // In the order of the entries.
     auto keep = [&](const Status& status) {
       if (status.ok()) return;
       reader->Keep(Status(codec::InvalidAt(reader->file(), node.entries[i].at,

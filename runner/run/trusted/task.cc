@@ -352,7 +352,7 @@ bool Commands(const Occasion& occasion, const std::string& command) {
 }
 
 bool Covers(const change::PathRule& rule, const std::string& path) {
-  const std::string folded = codec::FoldFileText(path);  // As the pattern is.
+  const std::string folded = codec::FoldFileText(path);  // Folded as the pattern is.
   // A pattern that matches a directory covers everything beneath it.
   for (size_t end = folded.find('/');; end = folded.find('/', end + 1)) {
     if (rule.glob.Matches(std::string_view(folded).substr(0, end))) return true;

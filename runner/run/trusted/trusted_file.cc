@@ -24,7 +24,7 @@ Result<std::optional<std::string>> ReadInWorktree(const std::string& top, const 
   return std::optional<std::string>(std::move(text));
 }
 
-// In lower case, without what is neither a letter nor a digit.
+// Returns `name` in lower case, with letters and digits only.
 std::string Folded(std::string_view name) {
   std::string folded;
   for (char c : name) {

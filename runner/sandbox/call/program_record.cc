@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kArgumentBytesMax = size_t{64} << 10;
 constexpr size_t kFileBytesMax = size_t{64} << 20;
 constexpr size_t kStatusBytesMax = 8192;
-constexpr unsigned kEventShift = 16;  // Of a stop's kind, in a wait status.
+constexpr unsigned kEventShift = 16;  // The shift of a stop's kind in a wait status.
 
 std::string PathOf(pid_t pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr size_t kRequestBytesMax = PATH_MAX + 256;
 constexpr size_t kSentMax = 256;
-// For a directory that is being moved when the sandbox ends.
+// The time for a directory that is being moved when the sandbox ends.
 constexpr std::chrono::seconds kEndTime{5};
 
 struct RenameCall {
@@ -97,7 +97,7 @@ bool IsElsewhere(const CalledPath& path, dev_t device) {
   return above.ok() && ::fstat(above.value().get(), &st) == 0 && st.st_dev != device;
 }
 
-// In the process inside: until the supervisor closes its end.
+// Moves directories, in the process inside, until the supervisor closes its end.
 [[noreturn]] void MoveDirectories(const Fd& requests, const CallListener& listener) {
   for (;;) {
     Result<sys::Message> message =
@@ -187,11 +187,11 @@ bool RenameWatch::Send(const CallListener& listener, const Call& call, const Mov
   return true;
 }
 
-// False: the call goes on as it is.
+// Returns false if the call goes on as it is.
 bool RenameWatch::Prepare(const CallListener& listener, const Call& call, const MoverPlace& place) {
   RenameCall wanted = ParseRename(call);
   std::optional<CalledPath> from = ReadPath(call.thread, wanted.old_directory, wanted.old_path);
-  // What was opened is the caller's, if that still waits.
+  // The opened directories are the caller's, if that still waits.
   if (!from || !listener.Waits(call.id)) return false;
   std::optional<dev_t> device = OverlayOf(*from);
   if (device == dev_t{0} && !wanted.exchanges) return false;  // Most calls rename a file.

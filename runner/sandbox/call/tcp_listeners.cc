@@ -21,7 +21,7 @@ namespace {
 
 constexpr size_t kTableBytesMax = size_t{16} << 20;
 
-// False where not all that listens is known: what is left out may be another program's.
+// Returns false if not all that listens is known: what is left out may be another program's.
 bool AskListeners(int diagnostics, uint16_t port, std::vector<uint64_t>* inodes) {
   for (uint8_t family : {AF_INET, AF_INET6}) {
     inet_diag_req_v2 request{};

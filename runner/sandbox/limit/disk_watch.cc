@@ -28,7 +28,8 @@ constexpr int64_t kUnexplainedBytes = 64 << 20;
 
 using Directory = std::unique_ptr<DIR, FreeWith<::closedir>>;
 
-// For reading, and with the mode it has now: the agent may have taken its own rights to it away.
+// Opens for reading, and leaves the mode as it is now: the agent may have taken its own rights to
+// it away.
 Fd OpenToRead(int parent, const char* name) {
   constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
   Result<Fd> fd = sys::OpenAt(parent, name, kFlags);
@@ -46,7 +47,7 @@ Fd OpenToRead(int parent, const char* name) {
 // Sums over a tree that its user goes on changing.
 class TreeSum {
  public:
-  // False when something could not be counted: what hides counts as too much.
+  // Returns false if something could not be counted: what hides counts as too much.
   bool Add(Fd directory, int depth) {
     if (depth > sys::kTreeDepthMax) return false;
     Directory entries(directory.valid() ? ::fdopendir(directory.get()) : nullptr);
@@ -95,7 +96,7 @@ class TreeSum {
 
   int64_t bytes_ = 0;
   int64_t files_ = 0;
-  std::set<ino_t> seen_;  // Of those that have several names or none.
+  std::set<ino_t> seen_;  // The inodes of files that have several names or none.
 };
 
 }  // namespace

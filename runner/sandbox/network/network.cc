@@ -21,7 +21,7 @@ namespace {
 constexpr int kBacklog = 512;
 constexpr uint16_t kCapturePort = 15001;  // OpenShell's.
 constexpr uint16_t kLogGroup = 1;
-constexpr uint32_t kLoopbackIndex = 1;  // In every namespace.
+constexpr uint32_t kLoopbackIndex = 1;  // The same in every namespace.
 constexpr int kIpv6Transparent = 75;    // IPV6_TRANSPARENT, which <netinet/in.h> may lack.
 
 Status SetInterfaceUp(int socket) {
@@ -80,7 +80,7 @@ Status AddLocalDefault(int socket, uint8_t family, std::string_view source) {
   return ExchangeNetlink(socket, batch, "making every address local");
 }
 
-// True: IPv6 is there as well.
+// Returns true if IPv6 is there as well.
 Result<bool> AddRoutes() {
   in_addr source4{htonl(INADDR_LOOPBACK)};
   Fd socket = TRY(OpenNetlink(NETLINK_ROUTE));

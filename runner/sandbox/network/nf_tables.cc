@@ -23,9 +23,9 @@ constexpr char kLeaving[] = "leaving";
 constexpr int32_t kArrivingPriority = -150;
 constexpr int32_t kLeavingPriority = 0;
 
-constexpr uint32_t kDestination4 = 16;  // Of the address in the IP header.
+constexpr uint32_t kDestination4 = 16;  // The offset of the address in the IP header.
 constexpr uint32_t kDestination6 = 24;
-constexpr uint32_t kSourcePort = 0;  // In the head of TCP and UDP.
+constexpr uint32_t kSourcePort = 0;  // The offset in the head of TCP and UDP.
 constexpr uint32_t kDestinationPort = 2;
 constexpr uint64_t kLogRate = 5;  // Packets a second, and at once.
 constexpr uint32_t kLogBurst = 10;

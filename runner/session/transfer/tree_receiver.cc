@@ -97,7 +97,7 @@ mode_t TreeReceiver::ModeOf(const image::TarEntry& entry) const {
 // Writes one entry. In a layer, the place itself has no leaf.
 Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
   Spot spot = TRY(Find(entry.path));
-  if (kind_ == Kind::kFiles) entry.path = spot.path;  // For people.
+  if (kind_ == Kind::kFiles) entry.path = spot.path;  // The name is for people.
   if (spot.path.empty()) {
     return entry.type == image::TarType::kDirectory
                ? Ok()

@@ -13,7 +13,7 @@ std::optional<Instant> InstantOf(const ASN1_TIME* time) {
   return Instant{::timegm(&parts)};
 }
 
-// What the library encoded into memory of its own.
+// Takes what the library encoded into memory of its own.
 std::string Take(unsigned char* der, int size) {
   ENSURE(size > 0);
   std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));

@@ -17,7 +17,7 @@ constexpr int kFieldsBeforeSubject = 4;
 
 using NameOwner = std::unique_ptr<X509_NAME, FreeWith<X509_NAME_free>>;
 
-// Of the certificate's holder. Nullptr for a malformed certificate.
+// Returns the name of the certificate's holder; nullptr for a malformed certificate.
 NameOwner SubjectOf(std::string_view der) {
   std::optional<Element> certificate = TakeElement(&der);
   std::optional<Element> body = certificate ? TakeElement(&certificate->content) : certificate;
@@ -35,7 +35,7 @@ int SearchIndex() {
   return index;
 }
 
-// Whether the authority has both, one after the other, and this was found out before.
+// Returns whether the authority has both, one after the other, and this was found out before.
 bool Proved(const Authority& authority, const X509* subject, const X509* issuer) {
   const Chain& all = authority.certificates;
   for (size_t i = 0; authority.proved && i + 1 < all.size(); ++i) {

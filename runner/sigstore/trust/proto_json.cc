@@ -10,7 +10,7 @@
 namespace sigstore {
 namespace {
 
-// What ParseJson says of a document that two readers would understand differently.
+// ParseJson's error for a document that two readers would understand differently.
 constexpr std::string_view kNameTwice = "a duplicate name in an object";
 
 }  // namespace

@@ -49,8 +49,8 @@ std::optional<PublicKey::Kind> KindOf(const EVP_PKEY* key) {
   return std::nullopt;
 }
 
-// What is before the key itself in the SPKI of the two kinds that logs have. To have the library
-// find out what a key is takes it as long as a signature.
+// The bytes before the key itself in the SPKI of the two kinds that logs have. The library takes as
+// long as for a signature to find out what a key is.
 constexpr std::string_view kP256Spki(
     "\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07"
     "\x03\x42\x00",
@@ -90,7 +90,7 @@ KeyOwner ReadSpki(std::string_view der) {
   return key;
 }
 
-// What stands in its place, as far as it shows: people have several files with a key in them.
+// Says what stands in its place, as far as it shows: people have several files with a key in them.
 std::string NotAPublicKey(std::string_view text, const std::optional<PemBlock>& block) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return "the file of the key is empty";

@@ -25,8 +25,8 @@ void AppendNumber(uint64_t number, int width, std::string* out) {
   }
 }
 
-// What the log saw: the certificate's body as it was before the promises were put in. Empty when
-// it cannot be made.
+// Returns what the log saw: the certificate's body as it was before the promises were put in; empty
+// if it cannot be made.
 std::string PrecertificateBody(const X509* leaf, int position) {
   const std::string der = DerOf(leaf);
   std::string_view bytes = der;

@@ -118,8 +118,8 @@ Checked<Instant> VerifyBy(TS_RESP* response, std::string_view signature,
   return *time;
 }
 
-// Whether an authority of the root may have made it: by the names that it gives its signer and the
-// signer's issuer, which is not a proof. True if it does not name them.
+// Returns whether an authority of the root may have made it: by the names that it gives its signer
+// and the signer's issuer, which is not a proof. True if it does not name them.
 bool MayBeKnown(TS_RESP* response, const std::vector<TrustedAuthority>& authorities) {
   PKCS7* token = ::TS_RESP_get_token(response);
   STACK_OF(PKCS7_SIGNER_INFO)* signers = token ? ::PKCS7_get_signer_info(token) : nullptr;

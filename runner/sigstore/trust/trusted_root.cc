@@ -102,9 +102,9 @@ Checked<std::vector<TrustedLog>> ReadLogs(const Message& root, std::string_view 
   return logs;
 }
 
-// By its shape: one DER sequence, nothing behind it. What is in it is read when it is needed, since
-// reading a key costs as much as verifying with it, and most of a root is not needed for most
-// signatures.
+// Judges by its shape: one DER sequence, nothing behind it. Its contents are read when they are
+// needed, since reading a key costs as much as verifying with it, and most of a root is not needed
+// for most signatures.
 bool LooksLikeCertificate(std::string_view der) {
   const unsigned char* at = Bytes(der);
   long size = 0;
