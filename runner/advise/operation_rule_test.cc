@@ -35,7 +35,7 @@ std::string PolicyWith(const std::string& endpoint) {
          endpoint;
 }
 
-// What of `denials` the policy `text` refuses, by their index.
+// Returns the indices of the `denials` that the policy `text` refuses.
 std::string RefusedBy(const std::string& text, const std::vector<Denial>& denials) {
   std::string refused;
   for (size_t i = 0; i < denials.size(); ++i) {

@@ -16,7 +16,7 @@
 
 namespace {
 
-// What `steps` returns in a process of its own.
+// Returns what `steps` returns in a process of its own.
 int InChild(const std::function<int()>& steps) {
   pid_t pid = ::fork();
   if (pid == 0) ::_exit(steps());

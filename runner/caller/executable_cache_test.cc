@@ -37,7 +37,7 @@ class Executable {
   Fd fd_;
 };
 
-// With all the reading that it takes.
+// Checks with all the reading that it takes.
 std::string CheckWhole(ExecutableCache& cache, const std::string& path, const Executable& file) {
   for (int i = 0; i < 100; ++i) {
     std::optional<std::string> why = cache.Check(path, file.Open());

@@ -12,7 +12,7 @@ Endpoint At(const char* address, uint16_t port) {
   return {policy::ParseAddress(address).value().bytes, port};
 }
 
-// As proc_net(5) writes them on a little-endian machine.
+// Sockets as proc_net(5) writes them on a little-endian machine.
 constexpr std::string_view kTcp =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
     "inode\n"

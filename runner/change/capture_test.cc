@@ -433,7 +433,7 @@ TEST_CASE("In a copy, changes are what differs from the checkout") {
   };
   CHECK(capture().empty());
 
-  copy.Write("modified", "modified in the copied\n");  // Of the same size.
+  copy.Write("modified", "modified in the copied\n");  // The size is the same.
   std::filesystem::remove(copy.At("deleted"));
   std::filesystem::remove_all(copy.At("dir"));
   copy.Write("dir", "a file now\n");

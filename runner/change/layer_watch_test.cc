@@ -65,7 +65,7 @@ TEST_CASE("a layer's files are compared with what was seen before") {
   layers.Write("upper/n", "new");
   CHECK(Told(watch.Look()) == "created n");
   CHECK(Told(watch.Look()).empty());
-  // As long as before, and as old.
+  // The file is as long as before, and as old.
   layers.Write("upper/n", "NEW");
   timespec old[2] = {{1, 0}, {1, 0}};
   REQUIRE(::utimensat(AT_FDCWD, (layers.path + "/upper/n").c_str(), old, 0) == 0);

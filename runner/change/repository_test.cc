@@ -138,7 +138,7 @@ TEST_CASE("ReadAtRef reports a missing object as an error, never as a missing fi
   TestTree tree;
   tree.Write("dir/a", "x");
   tree.Commit({"dir/a"});
-  // What a partial clone looks like: commits are there, trees and blobs may not be.
+  // As in a partial clone, commits are there, but trees and blobs may not be.
   Repository before = Repository::Open(tree.root()).value();
   std::string commit = before.ResolveCommit("main").value();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(tree.At(".git/objects"))) {

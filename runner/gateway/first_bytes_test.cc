@@ -42,7 +42,7 @@ TEST_CASE("A request line is HTTP, also behind empty lines and blanks") {
   CheckAll({"GET /", "M-SEARCH ", "GET\t/", "\r\nGET /", "\n\n\r\n \tGET /", "PRI / HTTP/1.1",
             "\r\n" + std::string("PRI * HTTP/2.0\r\n"), std::string(65, 'A') + " / HTTP/1.1\r\n"},
            kHttp);
-  // What is neither a usual method nor a line of something else.
+  // These are neither usual methods nor lines of something else.
   CheckAll({"get / HTTP/1.1\r\n", "x1 /a b HTTP/1.1", "\r\nget / http/1.0\r\n", "a\t/\tHTTP/1.1\n"},
            kHttp);
   CheckAll({"get key\r\n", "helo a.example\r\n", "QUIT\r\n", "GET:", "{\"a\": 1}", "(a) b",

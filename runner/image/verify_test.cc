@@ -20,7 +20,7 @@ class FakeSource : public Source {
   std::map<std::string, Document> manifests;
   std::map<std::string, std::string> blobs;
   std::vector<std::string> asked;
-  std::string broken;  // What begins so cannot be asked for.
+  std::string broken;  // References that begin so cannot be asked for.
 
   std::string AddBlob(const std::string& bytes) {
     blobs[Digest(bytes)] = bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be said without a network; the rest is in tests/forge.
+// Tests that need no network; the rest is in tests/forge.
 #include "net/http_client.h"
 
 #include <stdlib.h>

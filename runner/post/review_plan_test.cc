@@ -26,7 +26,7 @@ Placed At(const std::string& name, Spot spot = Spot::kLines, int line = 5) {
   return placed;
 }
 
-// What our thread for the remark `name` is like before `change`.
+// Returns this tool's thread for the remark `name`, with `change` made to it.
 forge::ReviewThread Thread(const std::string& name, int64_t id,
                            void (*change)(forge::ReviewThread&) = nullptr, int line = 5) {
   forge::ReviewThread thread;
@@ -129,7 +129,7 @@ TEST_CASE("A remark is known by its rule and place before its words") {
   CHECK(Told({At("g")}, {Thread("f", 1, Stale)}) == "post g, resolve 1");
   CHECK(Told({At("f")}, {Thread("f", 1, Stale)}).empty());
   CHECK(Told({At("g", Spot::kFile)}, {Thread("f", 1)}) == "post g, resolve 1");
-  // What says the same goes before.
+  // A thread that says the same goes before.
   CHECK(Told({At("g"), At("f")}, {Thread("f", 1), Thread("g", 2)}).empty());
   CHECK(Told({At("g"), At("f")}, {Thread("f", 1)}) == "post g");
   // A click must apply what is meant now.

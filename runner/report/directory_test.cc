@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written and what is read back, with a directory between them.
+// Writes and reads back, with a directory in between.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -112,7 +112,7 @@ TEST_CASE("ReadReport makes the summary and the advice anew instead of believing
   CHECK(report.summary_markdown.find("@everybody") == std::string::npos);
   CHECK(report.summary_markdown.find("evil.example") == std::string::npos);
   CHECK(report.summary_markdown.find(Sample().record.denials[0].allow_line) != std::string::npos);
-  // What the policy did not decide gets none.
+  // A denial that the policy did not decide gets none.
   Replace(directory / "run.json", "evil.example:443:full", "");
   report = ReadReport(directory.path()).value();
   CHECK(report.summary_markdown.find(Sample().record.denials[0].allow_line) == std::string::npos);

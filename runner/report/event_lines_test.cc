@@ -13,7 +13,7 @@
 namespace report {
 namespace {
 
-// Whether `jsonl` is a whole record, and what it lists: "path argument argument;...".
+// Returns whether `jsonl` is a whole record, and what it lists: "path argument argument;...".
 std::pair<bool, std::string> Read(std::string_view jsonl) {
   char directory[] = "/tmp/program_lines_XXXXXX";
   ENSURE(::mkdtemp(directory) != nullptr);

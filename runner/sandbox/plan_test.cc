@@ -39,7 +39,7 @@ struct FakeHost {
   std::map<std::string, std::string> links = {
       {"/bin", "usr/bin"}, {"/lib", "usr/lib"}, {"/etc/localtime", "/usr/share/zoneinfo/UTC"}};
   std::vector<std::string> mounts = {"/", "/proc"};
-  std::set<std::string> roots = {};  // What belongs to root.
+  std::set<std::string> roots = {};  // The paths that belong to root.
   bool root = false;
   uid_t uid = 1000;
   gid_t gid = 1000;

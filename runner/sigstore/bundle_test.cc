@@ -274,7 +274,7 @@ TEST_CASE("a signature is taken for proved between an authority's own certificat
     CHECK(HasPath(good[0], good, proved));
     CHECK_FALSE(HasPath(forged, good, proved));
     CHECK_FALSE(HasPath(forged, {good[1]}, proved));
-    // What it is for: nothing of this is computed anew.
+    // This is its purpose: nothing of this is computed anew.
     CHECK(HasPath(forged, {forged, good[1]}, proved) == proved);
     CHECK_FALSE(HasPath(forged, {good[1], forged, good[1]}, false));
   }

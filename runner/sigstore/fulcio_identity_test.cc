@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who signed and when: identities against rules, and points in time.
+// Tests of identities against rules, and of points in time.
 #include "sigstore/fulcio_identity.h"
 
 #include <catch2/catch.hpp>

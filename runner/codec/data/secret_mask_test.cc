@@ -67,7 +67,7 @@ TEST_CASE(
     "Every ASCII character of a secret may be escaped for JSON, by itself or with the others") {
   std::string all = "12345678";
   for (char c = 1; c < 127; ++c) {
-    if (c != '\n') all += c;  // Of a value of several lines each counts.
+    if (c != '\n') all += c;  // Each line of a value of several counts.
   }
   all += '|';
   const SecretMask mask = MaskOf(all);
@@ -83,7 +83,7 @@ TEST_CASE(
     CHECK(mask.Mask("\"" + whole.substr(0, whole.size() - 1) + "\"").find("[CREDENTIAL]") ==
           std::string::npos);
   }
-  // Of the forms of one as well: PHP escapes base64's slashes, .NET its plus signs.
+  // The forms of one count as well: PHP escapes base64's slashes, .NET its plus signs.
   const SecretMask bytes = MaskOf("\xff\xef\xbe\xfb\xef\xbe\xff\xff\xff");
   CHECK(bytes.Mask("\"\\/+++++++\\/\\/\\/\\/\"").find("++") == std::string::npos);
   CHECK(bytes.Mask("\"/\\u002B++++++////\"").find("++") == std::string::npos);

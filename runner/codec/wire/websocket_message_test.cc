@@ -19,7 +19,7 @@ std::optional<WebSocketFault> Gather(WebSocketMessage* message,
   return message->Finish(text);
 }
 
-// What `fragments` become, or the code to close with.
+// Returns what `fragments` become, or the code to close with.
 std::string Text(const std::vector<std::string>& fragments, bool compressed = false,
                  WebSocketMessageBounds bounds = {100, 10}) {
   WebSocketMessage message(bounds);

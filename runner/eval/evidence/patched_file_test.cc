@@ -19,7 +19,7 @@ TEST_CASE("The content of a changed file is its seed with the patch") {
       "diff --git a/n b/n\n--- a/n\n+++ b/n\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"
       "@@ -5,2 +5,1 @@\n e\n-f\n\\ No newline at end of file\n";
   CHECK(Apply("a\nb\nc\nd\ne\nf", kPatch) == "a\nB\nc\nd\ne\n");
-  CHECK(Apply("a\nX\nc\nd\ne\nf", kPatch) == std::nullopt);  // Of another seed.
+  CHECK(Apply("a\nX\nc\nd\ne\nf", kPatch) == std::nullopt);  // The file is of another seed.
   CHECK(Apply("a\n", kPatch) == std::nullopt);
 }
 

@@ -161,7 +161,7 @@ TEST_CASE("A stream that was cut off has used at least what it said") {
   CHECK(usage.input == 12);
   CHECK(usage.output == 52);
   CHECK(Measure(ModelApi::kAnthropic, "text/event-stream", cut, 100, true).output == 1);
-  // What it had counted last is more than that.
+  // The last count is more than that.
   TokenUsage late =
       Measure(ModelApi::kAnthropic, "text/event-stream", kAnthropicStream, 100, false);
   CHECK(late.output == 34);

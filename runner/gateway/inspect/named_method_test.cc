@@ -109,7 +109,7 @@ TEST_CASE("A part that names a method does not pass, wherever it stands") {
   CHECK_FALSE(Passes(type, "--b0\n" + disposition + "name=_method\n\ndelete\n--b0--\n"));
   CHECK_FALSE(Passes(type, "--b0\r\n" + disposition + "\r\n name=_method\r\n\r\nx\r\n--b0--\r\n"));
   CHECK_FALSE(Passes(type, "--b0\r\nX: y\r\n--b0\r\n" + disposition + "name=_method\r\n\r\nx"));
-  // Where a part ends, readers differ: what a file holds counts, too.
+  // Readers differ on where a part ends: the content of a file counts, too.
   CHECK_FALSE(Passes(type, Part(disposition + "name=\"a\"", "name=\"_method\"") + "--b0--\r\n"));
   CHECK_FALSE(Passes("multipart/form-data", Part(disposition + "name=\"_method\"")));
   CHECK(Passes(type, Part(disposition + "name=\"a\"", "def a_method\n  x = _method_y(z)\n")));
@@ -149,7 +149,7 @@ TEST_CASE("JSON in which a key names a method does not pass") {
   for (const char* charset : {"utf-8", "UTF-8", "\"utf-8\"", "utf-8; a=b"}) {
     CHECK(Passes(std::string(kJson) + "; charset=" + charset, "{}"));
   }
-  // Where a type mentions both, some servers read the one and some the other.
+  // If a type mentions both, some servers read the one and some the other.
   const std::string both = std::string(kPairs) + "; a=/json";
   CHECK_FALSE(Passes(both, R"({"_method":"delete"})"));
   CHECK_FALSE(Passes(both, "_method=delete"));

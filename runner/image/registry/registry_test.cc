@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of registries can be said without one; the rest is in tests/registry.
+// Tests of registries that need none; the rest is in tests/registry.
 #include <catch2/catch.hpp>
 
 #include "codec/text/base64.h"

@@ -16,7 +16,7 @@ constexpr std::string_view kNow =
 
 Policy Parsed(std::string_view yaml) { return ParsePolicy(yaml, {}).value().policy; }
 
-// What is said to `before` becoming `before` with `from` replaced by `to`.
+// Returns the answer to `before` becoming `before` with `from` replaced by `to`.
 std::string Change(std::string_view before, std::string_view from, std::string_view to) {
   std::string after(before);
   after.replace(after.find(from), from.size(), to);

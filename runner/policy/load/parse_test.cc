@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests/policy/openshell-load.yml and endpoints-form.yml cannot say: values, places, bounds.
+// Tests what tests/policy/openshell-load.yml and endpoints-form.yml cannot express: values, places,
+// bounds.
 #include "policy/load/parse.h"
 
 #include <catch2/catch.hpp>
