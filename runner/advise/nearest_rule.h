@@ -39,8 +39,8 @@ Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::
 // example.com:443 for /usr/bin/git"; empty if nothing came near.
 std::string RenderNearest(const Nearest& nearest, const std::string& file);
 
-// The hint of any refusal: the deny rule that fired ("denied by FILE:LINE:COL: POST /x/**"), or
-// what came nearest. Empty for what was allowed, and when there is nothing to say.
+// Renders the hint of any refusal: the deny rule that fired ("denied by FILE:LINE:COL: POST
+// /x/**"), or what came nearest. Empty for what was allowed, and when there is nothing to say.
 std::string RenderHint(const policy::CompiledPolicy& policy, const policy::Route& route,
                        const policy::Verdict& verdict, const Wanted& wanted,
                        const std::string& file);

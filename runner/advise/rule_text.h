@@ -12,8 +12,8 @@ namespace advise {
 // "GET /repos/** with tag=v*", "query Name {viewer}", "tools/call of read_*", "SELECT".
 std::string RuleText(policy::Protocol protocol, const policy::HttpRule& rule);
 
-// All of them, separated by semicolons; neighbours that differ in their method alone are one: "GET,
-// HEAD **".
+// Returns all of them, separated by semicolons; neighbours that differ in their method alone are
+// one: "GET, HEAD **".
 std::string RulesText(policy::Protocol protocol, const std::vector<policy::HttpRule>& rules);
 
 }  // namespace advise

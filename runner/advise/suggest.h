@@ -49,12 +49,12 @@ inline constexpr char kSuggestionWarning[] =
     "Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker "
     "wants.";
 
-// The denials as attempts that a policy could allow. A name that was asked for becomes a connection
-// to its port 443, or nothing where more is known of the same host.
+// Returns the denials as attempts that a policy could allow. A name that was asked for becomes a
+// connection to its port 443, or nothing where more is known of the same host.
 std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
 
-// The one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"), or for
-// what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
+// Returns the one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"),
+// or for what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
 // ...}}]"). Empty if no policy can allow it (loopback, metadata addresses), no rule just it, or the
 // line alone would not (advise/explain.h).
 std::string SuggestLine(const Denial& denial);
@@ -63,8 +63,8 @@ std::string SuggestLine(const Denial& denial);
 // widest access among them, so that no two contradict each other.
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
 
-// A complete `network_policies` fragment with comments that would allow exactly these attempts: the
-// content of policy-suggestion.yml. Empty if there is nothing to suggest.
+// Returns a complete `network_policies` fragment with comments that would allow exactly these
+// attempts: the content of policy-suggestion.yml. Empty if there is nothing to suggest.
 std::string SuggestPolicy(const std::vector<Denial>& denials);
 
 }  // namespace advise

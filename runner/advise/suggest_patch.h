@@ -18,10 +18,11 @@ struct SuggestedPatch {
   std::vector<std::string> notes;  // Denials left out, and why: one line each.
 };
 
-// The narrowest additions to the policy file `text` that let these requests pass. Each was tried: a
-// denial that the addition would not help (a deny rule, an operation that GraphQL rules judge) is a
-// note. Denials that the policy allows by now are left out silently. `context` as for ParsePolicy.
-// Fails with kInvalid when the file is not a policy, or is written so that no line can be added.
+// Returns the narrowest additions to the policy file `text` that let these requests pass. Each was
+// tried: a denial that the addition would not help (a deny rule, an operation that GraphQL rules
+// judge) is a note. Denials that the policy allows by now are left out silently. `context` as for
+// ParsePolicy. Fails with kInvalid when the file is not a policy, or is written so that no line can
+// be added.
 Result<SuggestedPatch> SuggestPatch(const std::string& text, const policy::ParseContext& context,
                                     const std::vector<Denial>& denials);
 

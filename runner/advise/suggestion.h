@@ -28,7 +28,7 @@ struct Suggestion {
   std::vector<Denial> origin;  // The denials that it was made of.
 };
 
-// Text of a denial that cannot break out of quotes in a line of YAML.
+// True for text of a denial that cannot break out of quotes in a line of YAML.
 bool IsPlain(std::string_view text);
 // "{method: 'GET', path: '/a'}", the path a pattern that matches just this. Both are plain.
 std::string RequestRule(const std::string& method, const std::string& path);
@@ -51,11 +51,11 @@ struct SharedTraits {
   std::vector<std::string> allowed_ips;
 };
 
-// A key for the suggestion that is not taken: "allow_api_github_com_443", as OpenShell names such
-// rules.
+// Returns a key for the suggestion that is not taken: "allow_api_github_com_443", as OpenShell
+// names such rules.
 std::string FreeKey(const Suggestion& suggestion, const std::set<std::string>& taken);
 
-// The entry of `network_policies` for a suggestion, as lines without a common indentation.
+// Returns the entry of `network_policies` for a suggestion, as lines without a common indentation.
 std::vector<std::string> SuggestionLines(const std::string& key, const Suggestion& suggestion,
                                          const SharedTraits& traits);
 

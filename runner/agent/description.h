@@ -56,18 +56,18 @@ struct AgentDescription {
 Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file,
                                     const std::string& name = {});
 
-// A configuration's `agents`: each with a name of its own, that no built-in agent has.
+// Parses a configuration's `agents`: each with a name of its own, that no built-in agent has.
 Result<std::vector<AgentDescription>> ParseAgents(const codec::YamlNode& node,
                                                   const std::string& file);
 
-// The agent of that name: one of `own`, or one that is built in. Fails with kUsage and the nearest
-// name as a hint.
+// Returns the agent of that name: one of `own`, or one that is built in. Fails with kUsage and the
+// nearest name as a hint.
 Result<AgentDescription> FindAgentDescription(std::string_view name,
                                               std::span<const AgentDescription> own = {});
 // The same as a value that may be missing: the agent `command` has no description.
 Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
                                                       std::span<const AgentDescription> own = {});
-// Those that are built in, without `command`.
+// Returns those that are built in, without `command`.
 std::vector<std::string> AgentNames();
 // Returns whether `name` may be an agent's: 1-64 of a-z, 0-9 and '-', of which '-' is not the
 // first.

@@ -23,9 +23,9 @@ class Dialect {
   virtual AgentSummary Finish(int exit_status) = 0;
 };
 
-// The dialects by name: "plain", and that of each agent that has one.
+// Returns the dialects by name: "plain", and that of each agent that has one.
 std::vector<std::string_view> StreamNames();
-// The plain one for an unknown name.
+// Makes the dialect of that name; the plain one for an unknown name.
 std::unique_ptr<Dialect> MakeDialect(std::string_view stream);
 
 // Passes lines through; exit status 0 is success.
@@ -43,7 +43,7 @@ std::unique_ptr<Dialect> MakePiDialect();
 // `copilot --output-format json` (1.0).
 std::unique_ptr<Dialect> MakeCopilotDialect();
 
-// One log entry from text an agent wrote.
+// Returns one log entry from text an agent wrote.
 std::string LogEntry(std::string_view text);
 // Describes a bare exit status: "exit status 3", "killed by signal 9".
 std::string DescribeStatus(int exit_status);

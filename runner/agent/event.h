@@ -23,11 +23,11 @@ inline constexpr int64_t kCountMax = int64_t{1} << 50;  // An agent's figures: s
 // warning of the runtime or a stack trace, is logged as it stands.
 std::optional<codec::Json> ParseEvent(std::string_view line, std::vector<std::string>* entries);
 
-// A count between 0 and kCountMax; 0 if it is missing or something else.
+// Returns a count between 0 and kCountMax; 0 if it is missing or something else.
 int64_t CountAt(const codec::Json& json, std::string_view name);
-// The member when it is an object, or an empty object.
+// Returns the member when it is an object, or an empty object.
 const codec::Json& ObjectAt(const codec::Json& json, std::string_view name);
-// The items of a member that is an array; otherwise none.
+// Returns the items of a member that is an array; otherwise none.
 const codec::Json::Array& ItemsAt(const codec::Json& json, std::string_view name);
 Tokens& operator+=(Tokens& sum, const Tokens& more);
 // Returns the tokens by an API whose input includes what came from a cache.
@@ -48,8 +48,8 @@ void AppendFailure(std::string_view text, std::vector<std::string>* entries);
 // "done after 2 turns, 1 tool call, $0.0224".
 std::string EndEntry(const AgentSummary& summary, bool failed);
 
-// The HTTP status that an agent's error message has: `"code":400`, "status 401", "(HTTP 429)", "500
-// ..." at its beginning; 0 if it has none.
+// Returns the HTTP status that an agent's error message has: `"code":400`, "status 401", "(HTTP
+// 429)", "500 ..." at its beginning; 0 if it has none.
 int64_t StatusIn(std::string_view message);
 // Why a run failed whose model, or whose agent, reports an error; `status` as StatusIn has it.
 std::string DescribeModelError(int64_t status, std::string_view message);

@@ -24,7 +24,7 @@ Result<Package> ParsePackage(std::string_view text);
 // which names the first package that it does not pin.
 Status CheckLock(const Package& package);
 
-// The package.json that the lock file is for.
+// Returns the package.json that the lock file is for.
 Result<std::string> ManifestOf(const Package& package);
 
 }  // namespace agent

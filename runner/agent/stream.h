@@ -37,7 +37,7 @@ class StreamReader {
   // After Feed(): the beginning of a line that is too long to wait for its end, or its next part.
   // The next entry is the rest of it. Mostly empty.
   std::string TakeUnfinished();
-  // The output has ended: gives the entries of a last line without a line end.
+  // Called once the output has ended; gives the entries of a last line without a line end.
   std::vector<std::string> Close();
   // Judges the run. `exit_status` is the shell's way of telling: 0-255, 128+N for signal N. Partial
   // sums are given when the stream has no end (a cancelled run).

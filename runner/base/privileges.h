@@ -29,16 +29,16 @@ inline constexpr uint64_t kAllFiles = (1 << 16) - 1;
 inline constexpr uint64_t kBindTcp = 1 << 0;
 inline constexpr uint64_t kConnectTcp = 1 << 1;
 
-// The kernel's ABI; 0 if it has no Landlock. Then `*why`, if asked for, is ENOSYS (it is not built
-// in), EOPNOTSUPP (it is off), or what a container's filter answers.
+// Returns the kernel's ABI; 0 if it has no Landlock. Then `*why`, if asked for, is ENOSYS (it is
+// not built in), EOPNOTSUPP (it is off), or what a container's filter answers.
 int Abi(int* why = nullptr);
 
-// A ruleset that denies every right to files, every signal and abstract socket outside of the
+// Makes a ruleset that denies every right to files, every signal and abstract socket outside of the
 // process's own, and `network`, each as far as this kernel can. An invalid Fd: it has no Landlock.
 Result<Fd> CreateRuleset(uint64_t network);
 
-// A ruleset that denies every signal to processes outside of it, and nothing else. An invalid Fd:
-// this kernel's Landlock cannot (ABI 6).
+// Makes a ruleset that denies every signal to processes outside of it, and nothing else. Returns an
+// invalid Fd if this kernel's Landlock cannot do that (ABI 6).
 Result<Fd> CreateSignalRuleset();
 
 // Allows `files` of the file, or of all beneath the directory, `place`; a file has only the rights

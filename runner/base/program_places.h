@@ -17,13 +17,13 @@ class ProgramPlaces {
   // `checkout` is an absolute path, or empty for a run without a checkout.
   ProgramPlaces(std::string_view search_path, const std::string& checkout);
 
-  // The path of the first program of that name outside the checkout; the interpreter of a script
-  // must be outside as well. Empty if nothing is found.
+  // Returns the path of the first program of that name outside the checkout; the interpreter of a
+  // script must be outside as well. Empty if nothing is found.
   std::string Find(const std::string& name) const;
 
-  // The places, as a PATH for what is started.
+  // Returns the places, as a PATH for what is started.
   std::string search_path() const;
-  // The places in the checkout.
+  // Returns the places in the checkout.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
  private:

@@ -101,5 +101,6 @@ inline Status Ok() { return Done{}; }
     std::move(try_).value();                        \
   })
 
-// The error of a failed system call: "openat: No such file or directory". ENOENT is kNotFound.
+// Returns the error of a failed system call: "openat: No such file or directory". ENOENT is
+// kNotFound.
 Error Errno(std::string_view call, int saved_errno = errno);

@@ -39,7 +39,7 @@ Result<Fd> OpenInRoot(int root, const std::string& path, int flags);
 
 // {read end, write end}.
 Result<std::pair<Fd, Fd>> Pipe();
-// A connected pair of SOCK_SEQPACKET Unix sockets: messages keep their bounds.
+// Returns a connected pair of SOCK_SEQPACKET Unix sockets: messages keep their bounds.
 Result<std::pair<Fd, Fd>> SocketPair();
 Result<Fd> PidfdOpen(pid_t pid);
 
@@ -57,7 +57,7 @@ Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline);
 Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode = 0644);
 // mkdir -p.
 Status MakeDirectories(const std::string& path, mode_t mode = 0755);
-// The canonical absolute path, every symbolic link resolved.
+// Returns the canonical absolute path, every symbolic link resolved.
 Result<std::string> RealPath(const std::string& path);
 std::optional<std::string> ReadLink(const std::string& path);
 // `dir` may be AT_FDCWD.
@@ -77,7 +77,8 @@ Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline);
 // Waits until `fd` is readable (or closed). Returns false if the deadline passed first.
 Result<bool> WaitReadable(int fd, Deadline deadline);
 
-// A variable of this process's environment. Only `cli/` and `run/` may base a decision on one.
+// Returns a variable of this process's environment. Only `cli/` and `run/` may base a decision on
+// one.
 std::optional<std::string> Environment(const std::string& name);
 // The same as a Secret, its value overwritten in the environment block; empty if it is not set.
 Secret EnvironmentSecret(const std::string& name);

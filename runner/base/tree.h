@@ -13,8 +13,8 @@ namespace sys {
 // here.
 inline constexpr int kTreeDepthMax = 256;
 
-// The names in a directory, sorted, without "." and "..". Fails with kInvalid if they take more
-// memory than `bytes_max`.
+// Returns the names in a directory, sorted, without "." and "..". Fails with kInvalid if they take
+// more memory than `bytes_max`.
 Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max = SIZE_MAX);
 
 // rm -r: `path` in or below `parent`, itself never followed, however deep; directories that their

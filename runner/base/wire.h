@@ -81,7 +81,7 @@ class Reader {
   void operator()(T&... values) {
     (Get(values), ...);
   }
-  // Every value was there, and nothing was left behind.
+  // True if every value was there, and nothing was left behind.
   bool complete() const { return ok_ && rest_.empty(); }
 
  private:

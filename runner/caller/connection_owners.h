@@ -60,12 +60,12 @@ class ConnectionOwners {
   std::optional<Connector> Examine(pid_t thread, int socket);
   void Remember(Connector connector);
 
-  // The owner of `question`'s connection: who connected it. A connection that was not seen while
-  // the watch is in force (a thread swapped its descriptors under our eyes, or found another call)
-  // is refused; where the network is shared and no process of the sandbox holds its socket, it is a
-  // stranger's. Where this host refuses to watch, the owner is the one process that holds the
-  // socket, found by looking through all of them; several must be the same programs. Never fails:
-  // what goes wrong is a refusal. Returns nullopt while an executable is still to be read.
+  // Returns the owner of `question`'s connection: who connected it. A connection that was not seen
+  // while the watch is in force (a thread swapped its descriptors under our eyes, or found another
+  // call) is refused; where the network is shared and no process of the sandbox holds its socket,
+  // it is a stranger's. Where this host refuses to watch, the owner is the one process that holds
+  // the socket, found by looking through all of them; several must be the same programs. Never
+  // fails: what goes wrong is a refusal. Returns nullopt while an executable is still to be read.
   std::optional<Owner> Find(const Question& question);
 
   // Reads one question from `socket` and answers it, or does so in Proceed(). Call when the socket

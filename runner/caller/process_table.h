@@ -41,21 +41,21 @@ struct ProcessBirth {
 // descriptors.
 class ProcessHandle {
  public:
-  // nullopt when there is none.
+  // Returns nullopt if there is none.
   static std::optional<ProcessHandle> Open(pid_t pid);
 
   // Returns the birth of the process as it was when it was opened. The parent is another only once
   // that has ended.
   const ProcessBirth& birth() const { return birth_; }
-  // The path of the executable as its own mount namespace knows it, " (deleted)" taken off; nullopt
-  // if the process has ended.
+  // Returns the path of the executable as its own mount namespace knows it, " (deleted)" taken off;
+  // nullopt if the process has ended.
   std::optional<std::string> Executable() const;
   // Gives what stat(2) says of the executable itself, whatever its path says now. Returns false if
   // the process has ended.
   bool StatExecutable(struct stat* st) const;
-  // The executable itself, whatever its path says now. Not valid when the process has ended.
+  // Opens the executable itself, whatever its path says now. Not valid when the process has ended.
   Fd OpenExecutable() const;
-  // The absolute paths among the first 4096 bytes of the arguments, at most a few.
+  // Returns the absolute paths among the first 4096 bytes of the arguments, at most a few.
   std::vector<std::string> AbsoluteArguments();
   // Its number in its innermost namespace, that of its process where it is a thread; ours when
   // that cannot be read.
@@ -73,7 +73,7 @@ class ProcessHandle {
   pid_t innermost_pid_ = 0;  // 0 if not asked yet.
 };
 
-// The inode of a socket by that name; nullopt if it is something else.
+// Returns the inode of a socket by that name; nullopt if it is something else.
 std::optional<uint64_t> ParseSocketName(std::string_view name);
 
 }  // namespace caller

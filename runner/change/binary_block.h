@@ -13,9 +13,9 @@ namespace change {
 // Fails with kInvalid if it is malformed or inflates to more than 1 GiB. Internal to change/.
 Result<std::string> InflateBlock(const BinaryBlock& block);
 
-// The new bytes: base85, zlib and, for a delta, copies from `old_bytes` (git's pack delta). Fails
-// with kInvalid if the block is malformed or inflates to more than 1 GiB. Internal to change/; use
-// ApplySection().
+// Decodes the new bytes: base85, zlib and, for a delta, copies from `old_bytes` (git's pack delta).
+// Fails with kInvalid if the block is malformed or inflates to more than 1 GiB. Internal to
+// change/; use ApplySection().
 Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_bytes);
 
 }  // namespace change

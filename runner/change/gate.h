@@ -50,7 +50,8 @@ struct Verdict {
   std::vector<GateFinding> findings;
 };
 
-// The paths that a change set writes, from the repository's top: not those that it only deletes.
+// Returns the paths that a change set writes, from the repository's top: not those that it only
+// deletes.
 std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
                                       const std::string& prefix);
 

@@ -9,8 +9,9 @@
 
 namespace change {
 
-// A file of a git directory that an earlier step of the job may have tampered with: neither a link
-// is followed nor a pipe waited for. Fails with kInvalid if it is not a regular file or too large.
+// Reads a file of a git directory that an earlier step of the job may have tampered with: neither a
+// link is followed nor a pipe waited for. Fails with kInvalid if it is not a regular file or too
+// large.
 Result<std::string> ReadGitText(const std::string& path, size_t bytes_max);
 
 // Returns the path that the first line of `file` names after `prefix`, canonical; a relative one

@@ -31,7 +31,7 @@ class MemoryRepository {
   Result<std::string> ReadBlob(const git_oid& id) const;
   // No path may be a directory of another. The ids must have been added.
   Result<GitTree> MakeTree(const TreeEntries& entries);
-  // A commit of the tree that MakeTree() makes, without parents.
+  // Makes a commit of the tree that MakeTree() makes, without parents.
   Result<git_oid> MakeCommit(const TreeEntries& entries);
 
   git_repository* get() const { return repository_.get(); }

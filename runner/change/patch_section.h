@@ -51,8 +51,8 @@ struct PatchSection {
 // outlive the sections.
 Result<std::vector<PatchSection>> ReadSections(std::string_view patch);
 
-// The new bytes of a section's file, from exactly the old ones: kInvalid when a line differs or the
-// binary data is not sound. Results above 1 GiB are refused.
+// Returns the new bytes of a section's file, from exactly the old ones. Fails with kInvalid if a
+// line differs or the binary data is not sound. Results above 1 GiB are refused.
 Result<std::string> ApplySection(const PatchSection& section, std::string_view old_bytes);
 
 }  // namespace change

@@ -18,8 +18,8 @@ namespace change {
 // git's verify_path() with core.protectNTFS and core.protectHFS.
 bool NamesGitDirectory(std::string_view component);
 
-// A relative path that stays where it starts: 1 to 4000 bytes without NUL, no empty, `.` or `..`
-// component, none that names a git directory.
+// True for a relative path that stays where it starts: 1 to 4000 bytes without NUL, no empty, `.`
+// or `..` component, none that names a git directory.
 bool ValidPath(std::string_view path);
 
 // Returns whether a symbolic link at `path` to `target` may lead outside the checkout: an absolute
@@ -40,10 +40,10 @@ struct PathRule {
   PathAction action = PathAction::kRefuse;
   codec::Glob glob;
 
-  // A pattern as in .gitignore, without regard to case: without a `/` (apart from a trailing one)
-  // it is looked for at every depth, otherwise from the top; a directory means everything beneath
-  // it; `*` stops at `/`, `**` does not. Fails with kInvalid for one that could never match a path,
-  // and for `!`.
+  // Parses a pattern as in .gitignore, without regard to case: without a `/` (apart from a trailing
+  // one) it is looked for at every depth, otherwise from the top; a directory means everything
+  // beneath it; `*` stops at `/`, `**` does not. Fails with kInvalid for one that could never match
+  // a path, and for `!`.
   static Result<PathRule> Parse(std::string_view pattern, PathAction action);
 };
 

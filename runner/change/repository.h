@@ -48,7 +48,7 @@ class Repository {
   Repository& operator=(Repository&&) noexcept;
   ~Repository();
 
-  // The top directory of the working tree, canonical.
+  // Returns the top directory of the working tree, canonical.
   const std::string& top() const;
   // Returns the path from there to the checkout, with a `/` at the end; empty if the checkout is
   // the top.
@@ -72,8 +72,8 @@ class Repository {
   Result<std::optional<std::string>> ReadAtRef(const std::string& ref, const std::string& path,
                                                size_t bytes_max) const;
 
-  // The names in `directory` (a path as ReadAtRef()'s, or empty for the top) in the tree of `ref`,
-  // in git's order. Empty if there is no such directory. Fails as ReadAtRef() does.
+  // Returns the names in `directory` (a path as ReadAtRef()'s, or empty for the top) in the tree of
+  // `ref`, in git's order. Empty if there is no such directory. Fails as ReadAtRef() does.
   Result<std::vector<std::string>> NamesAtRef(const std::string& ref,
                                               const std::string& directory) const;
 
@@ -83,13 +83,13 @@ class Repository {
   // all. Fails as ResolveCommit() does, and with kInvalid for more than 100000 changed files.
   Result<Proposal> ReadProposal(const std::string& base, size_t patch_bytes_max) const;
 
-  // The text of the symbolic link `path` at `ref`; nullopt for anything else there. `path` is as in
-  // ReadAtRef(), and its errors are.
+  // Returns the text of the symbolic link `path` at `ref`; nullopt for anything else there. `path`
+  // is as in ReadAtRef(), and so are the errors.
   Result<std::optional<std::string>> ReadLinkAtRef(const std::string& ref,
                                                    const std::string& path) const;
 
-  // Every path that differs between the trees of `ref` and of the commit in HEAD, sorted. Errors as
-  // ReadProposal()'s.
+  // Returns every path that differs between the trees of `ref` and of the commit in HEAD, sorted.
+  // Fails as ReadProposal() does.
   Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;
 
   // Returns whether the checkout's own ignore rules (.gitignore files as they lie on disk,
@@ -97,16 +97,16 @@ class Repository {
   // directory. Says nothing about whether the path is tracked. Returns false if the rules cost too
   // much to ask (ignore_gate.h).
   bool Ignores(const std::string& path) const;
-  // The rules that cover the checkout from outside of it, as those of a .gitignore at the top: of
-  // info/exclude and of the directories above the checkout.
+  // Returns the rules that cover the checkout from outside of it, as those of a .gitignore at the
+  // top: of info/exclude and of the directories above the checkout.
   std::string OuterIgnoreRules() const;
   // Return whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
   // once.
   bool Tracks(const std::string& path) const;
   bool TracksBeneath(const std::string& directory) const;
-  // The blob that the checkout's index has at `path`, as 40 hexadecimal digits; and its bytes,
-  // where they are here.
+  // Returns the blob that the checkout's index has at `path`, as 40 hexadecimal digits; and its
+  // bytes, where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;
   std::optional<std::string> TrackedBlob(const std::string& path) const;
   // Returns whether the index has a submodule at `path`.

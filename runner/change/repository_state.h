@@ -21,7 +21,7 @@ struct Repository::State {
   GitIndex index;        // Loaded by the first question about it.
   IgnoreGate ignore_gate{Fd()};
 
-  // The checkout's index, or null when it has none that can be read.
+  // Returns the checkout's index, or null when it has none that can be read.
   git_index* Index() {
     if (index == nullptr) {
       git_index* raw = nullptr;
@@ -35,7 +35,7 @@ struct Repository::State {
     git_oid id = {};
   };
   Result<std::optional<Found>> Find(const std::string& ref, const std::string& path) const;
-  // The object of `path` is not here.
+  // Returns the error that the object of `path` is not here.
   Error Missing(const std::string& ref, const std::string& path) const;
   // Returns the index's entry at `path`, relative to the checkout; null if it has none.
   const git_index_entry* Entry(const std::string& path) {
@@ -44,7 +44,7 @@ struct Repository::State {
   }
 };
 
-// The commit that `ref` names, as ResolveCommit() looks it up.
+// Returns the commit that `ref` names, as ResolveCommit() looks it up.
 Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref);
 
 }  // namespace change

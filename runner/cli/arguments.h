@@ -22,9 +22,9 @@ struct Arguments {
   bool help = false;                 // `--help` or `-h`: nothing else was checked.
 
   bool Has(std::string_view name) const { return values.contains(name); }
-  // The value given, or `fallback`.
+  // Returns the value given, or `fallback`.
   std::string Get(std::string_view name, std::string_view fallback = {}) const;
-  // Every value given, in order.
+  // Returns every value given, in order.
   std::vector<std::string> All(std::string_view name) const;
 };
 

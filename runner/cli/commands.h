@@ -37,7 +37,7 @@ inline constexpr OptionSpec kModelHostOption = {
 // once.
 std::vector<Command> Commands();
 
-// The command that `words` begin with. Fails with kUsage; the hint is the nearest one.
+// Returns the command that `words` begin with. Fails with kUsage; the hint is the nearest one.
 Result<Command> SelectCommand(const std::vector<Command>& commands,
                               const std::vector<std::string>& words);
 

@@ -8,7 +8,7 @@
 
 namespace cli {
 
-// An error as a person reads it, with a line end:
+// Renders an error as a person reads it, with a line end:
 //
 //   agentic-ci: error: starting the agent: clone3(CLONE_NEWUSER): Operation not permitted
 //   agentic-ci: hint: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0

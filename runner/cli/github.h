@@ -54,7 +54,7 @@ inline constexpr auto kPostOutputs = std::to_array<OutputDoc>({
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
 
-// Every output of kActionOutputs, of a run that has a report. `post`: run::Request::post.
+// Returns every output of kActionOutputs, of a run that has a report. `post` is run::Request::post.
 Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir,
                    const std::string& post = {});
 

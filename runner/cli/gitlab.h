@@ -26,8 +26,8 @@ Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event&
 // post.
 Result<Secret> GitLabToken();
 
-// Every finding, the agent's, the gates' and refused requests', as a line of a job's log: what is
-// left where something could not be posted. "src/a.c:3: warning: text [rule]"
+// Returns every finding, the agent's, the gates' and refused requests', as a line of a job's log:
+// what is left where something could not be posted. "src/a.c:3: warning: text [rule]"
 std::string FindingLines(const report::PostedReport& report);
 
 }  // namespace cli

@@ -46,8 +46,8 @@ Result<Inputs> ReadInputs(const forge::EnvironmentReader& environment,
 // line.
 Result<run::Request> ReadRunInputs(const Inputs& inputs);
 
-// The arguments that the inputs of a command with `options` and one operand, kReportDirInput, make.
-// Fails with kUsage.
+// Returns the arguments that the inputs of a command with `options` and one operand,
+// kReportDirInput, make. Fails with kUsage.
 Result<Arguments> ReadPostInputs(const Inputs& inputs, const std::vector<OptionSpec>& options);
 
 }  // namespace cli

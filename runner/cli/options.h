@@ -273,7 +273,7 @@ static_assert(
     }(),
     "an option has a kebab-case name and a doc of whole sentences; a switch has no default");
 
-// A request with every default of the table.
+// Returns a request with every default of the table.
 run::Request DefaultRequest();
 
 // Sets what `option` stands for from `text`. A repeatable one is appended to. Fails with kUsage and

@@ -10,7 +10,7 @@ namespace cli {
 // anything. Fails with kUsage.
 Result<run::Request> ReadRequest(const Arguments& arguments);
 
-// The run, in a sandbox of the backend that it asks for. Gives the exit status.
+// Runs in a sandbox of the backend that `request` asks for. Returns the exit status.
 Result<int> RunInBackend(run::Request request);
 
 // `agentic-ci run`. Gives the exit status.

@@ -12,16 +12,16 @@
 
 namespace cli {
 
-// The commands `agentic-ci sandbox ...`, for the table of commands.
+// Returns the commands `agentic-ci sandbox ...`, for the table of commands.
 std::vector<Command> SandboxCommands();
 
 // Returns the backend that the sandbox `name` belongs to. Fails with kNotFound if no sandbox has
 // that name.
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
 
-// The one operand of `command`: a sandbox's name.
+// Returns the one operand of `command`: a sandbox's name.
 Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command);
-// The exit status for a command that ended so in a sandbox, and a warning if it did not end itself.
+// Returns the exit status for a command that ended so in a sandbox; warns if it did not end itself.
 int StatusOf(const session::CommandResult& result);
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox);
 
@@ -40,7 +40,7 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name);
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
 
-// Each gives the exit status.
+// Each returns the exit status.
 Result<int> SandboxCreateCommand(const Arguments& arguments);
 Result<int> SandboxTakeCommand(const Arguments& arguments);
 Result<int> SandboxExecCommand(const Arguments& arguments);

@@ -11,7 +11,7 @@ namespace cli {
 
 std::vector<Command> SandboxFileCommands();
 
-// Each command: the exit code it ends with.
+// Each returns the exit status.
 Result<int> SandboxPutCommand(const Arguments& arguments);
 Result<int> SandboxGetCommand(const Arguments& arguments);
 Result<int> SandboxApplyCommand(const Arguments& arguments);

@@ -11,7 +11,7 @@ namespace cli {
 // `setup`, `exec` and `stop`, for the table of commands.
 std::vector<Command> SetupCommands();
 
-// Each gives the exit status.
+// Each returns the exit status.
 Result<int> SetupCommand(const Arguments& arguments);
 Result<int> ExecCommand(const Arguments& arguments);
 Result<int> StopCommand(const Arguments& arguments);

@@ -14,7 +14,7 @@ class ApiPath {
  public:
   // The API's root.
   ApiPath() = default;
-  // The one address of a forge's GraphQL.
+  // Returns the one address of a forge's GraphQL.
   static ApiPath GraphQl();
   // "/repos/OWNER/NAME" of "owner/name".
   static ApiPath Repository(std::string_view repository);
@@ -25,7 +25,7 @@ class ApiPath {
   ApiPath operator/(std::integral auto number) const { return *this / std::to_string(number); }
   // Each part of "a/b/c" as a segment.
   ApiPath Below(std::string_view path) const;
-  // A query's parameter; its value is escaped.
+  // Appends a query's parameter, its value escaped.
   ApiPath Query(std::string_view name, std::string_view value) const;
   ApiPath Query(std::string_view name, std::integral auto value) const {
     return Query(name, std::to_string(value));

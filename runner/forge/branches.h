@@ -78,7 +78,8 @@ class Branches {
   // `sha` and its ancestors, newest first, at most `count_max` (100 or less).
   virtual Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                         Deadline deadline) = 0;
-  // One directory, not those beneath it. Fails with kInvalid if the forge does not give all of it.
+  // Reads one directory, not those beneath it. Fails with kInvalid if the forge does not give all
+  // of it.
   virtual Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) = 0;
   // Reads a blob of at most 64 MiB.
   virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
@@ -93,7 +94,8 @@ class Branches {
   // Returns why this forge's API cannot make such a commit; empty if it can.
   virtual std::string CannotCommit(const CommitRequest& request) const = 0;
 
-  // The pull request between two branches of this repository: the open one, else the latest.
+  // Returns the pull request between two branches of this repository: the open one, else the
+  // latest.
   virtual Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
                                                                    const std::string& base,
                                                                    Deadline deadline) = 0;

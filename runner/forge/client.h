@@ -61,13 +61,13 @@ class Client {
 
   // Fails with kInvalid, before anything is sent, if `path` is not valid().
   Result<codec::Json> Get(const ApiPath& path, const std::string& permission, Deadline deadline);
-  // The response's body as it is: no JSON.
+  // Returns the response's body as it is: no JSON.
   Result<std::string> GetText(const ApiPath& path, const std::string& permission,
                               Deadline deadline);
-  // The elements of all pages of a list; fails with kInvalid beyond `elements_max`.
+  // Returns the elements of all pages of a list; fails with kInvalid beyond `elements_max`.
   Result<std::vector<codec::Json>> GetAll(const ApiPath& path, const std::string& permission,
                                           size_t elements_max, Deadline deadline);
-  // The response, or nothing in a dry run. A response without a body is null.
+  // Returns the response, or nothing in a dry run. A response without a body is null.
   Result<std::optional<codec::Json>> Write(const WriteRequest& request, Deadline deadline);
   // Like Write, also in a dry run: for a request that reads and needs a body (GraphQL).
   Result<codec::Json> Ask(const WriteRequest& request, Deadline deadline);
@@ -99,7 +99,7 @@ class Client {
   std::vector<codec::Json> planned_;
 };
 
-// An address that a forge gave, for people: empty unless it is http(s) and printable.
+// Returns an address that a forge gave, for people: empty unless it is http(s) and printable.
 std::string ShownUrl(const std::string& url);
 
 }  // namespace forge

@@ -35,8 +35,8 @@ CommentText RenderComment(std::string_view marker_key, std::string_view body,
                           std::string_view full_text_at,
                           const std::optional<CommentStamp>& stamp = std::nullopt);
 
-// The first line of each of our comments: "<!-- agentic-ci:KEY -->", KEY percent-encoded so that
-// it can not end the HTML comment.
+// Renders the first line of each of our comments: "<!-- agentic-ci:KEY -->", KEY percent-encoded so
+// that it can not end the HTML comment.
 std::string RenderMarker(std::string_view marker_key);
 
 // Returns whether a comment's text starts with exactly this marker's line.

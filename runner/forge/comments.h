@@ -27,7 +27,7 @@ struct Viewer {
   bool Wrote(int64_t author_id, const std::string& author_login) const;
 };
 
-// The id of the user in the member `name` of what a forge says; 0 if there is none.
+// Returns the id of the user in the member `name` of what a forge says; 0 if there is none.
 int64_t UserIdAt(const codec::Json& json, const char* name);
 
 // The comments on one pull request, as one token may see and change them. The values of a dry run
@@ -36,7 +36,7 @@ class Comments {
  public:
   virtual ~Comments() = default;
 
-  // All of them, oldest first; fails with kInvalid beyond 10 000.
+  // Returns all of them, oldest first; fails with kInvalid beyond 10 000.
   virtual Result<std::vector<Comment>> List(Deadline deadline) = 0;
   // Creates a comment. Fails with kTemporary if the request may have arrived, and does not repeat
   // it; the caller looks whether it did.

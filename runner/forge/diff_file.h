@@ -23,7 +23,7 @@ struct DiffFile {
   bool removed = false;
   std::vector<DiffLine> lines;  // By number. Empty for binary files and where the forge has cut it.
 
-  // The line of that number, or null.
+  // Returns the line of that number, or null.
   const DiffLine* Find(int number) const;
 };
 

@@ -93,7 +93,7 @@ bool ValidRef(std::string_view ref);
 // "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
 bool ValidRepository(std::string_view repository);
 
-// The path of a GitLab project: "group/name" below up to twenty groups, each part of
+// True for the path of a GitLab project: "group/name" below up to twenty groups, each part of
 // [A-Za-z0-9._-].
 bool ValidProject(std::string_view path);
 

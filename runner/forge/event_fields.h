@@ -34,7 +34,7 @@ bool IsSha(std::string_view text);
 // Git's hash for "nothing": a branch just made, or just deleted.
 bool IsZeroSha(std::string_view text);
 
-// A person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
+// True for a person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
 bool IsLogin(std::string_view login);
 
 // http or https, without a user and without blanks.
@@ -42,7 +42,7 @@ bool IsHttpUrl(std::string_view url);
 
 std::string WithoutSlash(std::string url);
 
-// The text as an error quotes it.
+// Returns the text as an error quotes it.
 std::string Quoted(std::string_view text);
 
 // CheckSha fails with kInvalid for a malformed hash, CheckRef with kRefused for an unsupported

@@ -14,7 +14,7 @@ namespace forge {
 // otherwise the default branch.
 inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
 
-// The command that fetches `branch` of `remote` to that ref, for error messages.
+// Returns the command that fetches `branch` of `remote` to that ref, for error messages.
 std::string GitLabFetchCommand(const std::string& remote, const std::string& branch);
 
 // A pipeline of a merge request, whatever started it, is recognised by CI_MERGE_REQUEST_IID; where

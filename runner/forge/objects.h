@@ -26,8 +26,8 @@ Result<std::string> ReadBlobContent(const codec::Json& json);
 // nullopt if it is something else.
 std::optional<std::string> DecodeContent(const codec::Json& json);
 
-// The file `path` at `ref` in a response that has `json`. nullopt if there is none; fails with
-// kInvalid if it is not a file, or larger than 1 MiB.
+// Returns the file `path` at `ref` in a response that has `json`. nullopt if there is none; fails
+// with kInvalid if it is not a file, or larger than 1 MiB.
 Result<std::optional<std::string>> ReadFileOf(Result<codec::Json> file, const std::string& path,
                                               const std::string& ref);
 

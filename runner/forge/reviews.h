@@ -79,14 +79,15 @@ class Reviews {
   // One that is gone already is a success.
   virtual Status DeleteComment(int64_t id, Deadline deadline) = 0;
 
-  // The token's own reviews that have a text and no comments any more, as of ReadThreads().
+  // Returns the token's own reviews that have a text and no comments any more, as of ReadThreads().
   const std::vector<EmptyReview>& empty_reviews() const { return empty_reviews_; }
   // Takes back one of them, as far as the forge can: another one of the same moment has its
   // comments.
   virtual Status Retire(int64_t, Deadline) { return Ok(); }
 
   virtual size_t comments_max() const { return std::numeric_limits<size_t>::max(); }
-  // The language of the block that replaces `lines` lines, the last of which carries the comment.
+  // Returns the language of the block that replaces `lines` lines, the last of which carries the
+  // comment.
   virtual std::string SuggestionFence(int) const { return "suggestion"; }
 
  protected:

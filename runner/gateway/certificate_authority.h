@@ -15,12 +15,12 @@ class CertificateAuthority {
  public:
   static Result<CertificateAuthority> Create();
 
-  // One certificate, PEM.
+  // Returns one certificate, PEM.
   const std::string& pem() const { return pem_; }
 
-  // A new TLS server for `host` (a name of letters, digits, '-', '_' and '.', or an address
-  // literal): its certificate names the host alone, it speaks TLS 1.2 and 1.3, and HTTP/2
-  // or HTTP/1.1 by ALPN.
+  // Makes a new TLS server for `host` (a name of letters, digits, '-', '_' and '.', or an address
+  // literal): its certificate names the host alone, it speaks TLS 1.2 and 1.3, and HTTP/2 or
+  // HTTP/1.1 by ALPN.
   Result<SslOwner> NewServer(const std::string& host);
 
  private:

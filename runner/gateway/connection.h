@@ -45,7 +45,7 @@ struct OwnerDecision {
 };
 OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route);
 
-// An event about a connection of `owner`.
+// Makes an event about a connection of `owner`.
 Event NewConnectionEvent(const caller::Owner& owner, Event::Outcome outcome);
 
 }  // namespace gateway

@@ -98,7 +98,7 @@ class Gateway {
   // Readable when TakeNews has something to give; also at the process's end, with nothing.
   int news() const { return control_.get(); }
   Result<GatewayNews> TakeNews();
-  // The process: it is put under the run's limits, and what it uses is measured.
+  // Returns the process: it is put under the run's limits, and what it uses is measured.
   pid_t pid() const { return pid_; }
   // Processor time so far; after Finish, altogether.
   std::chrono::nanoseconds ProcessorTime() const;

@@ -21,7 +21,7 @@ struct RefusedPacket {
   std::string protocol;  // "udp", "icmp", or its number (IANA).
 };
 
-// The packets of one read from the netlink socket. Anything but IP packets is skipped.
+// Parses the packets of one read from the netlink socket. Anything but IP packets is skipped.
 std::vector<RefusedPacket> ParseRefusedPackets(std::string_view datagram);
 
 // Records them until the process ends.

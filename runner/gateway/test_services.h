@@ -138,7 +138,7 @@ class TestServices {
   Destination destination() const {
     return {authority(), {policy::ParseAddress("127.0.0.1").value()}};
   }
-  // The records so far, one JSON object a line.
+  // Returns the records so far, one JSON object a line.
   std::string Records() const { return records_.Content(); }
   policy::Policy NewPolicy(policy::Endpoint endpoint) const {
     if (endpoint.host.empty()) endpoint.host = kOriginHost;

@@ -51,7 +51,7 @@ class Transaction {
   codec::HttpFields TrailersOf(const BodyReader& body) const;
   Task<void> EndPump();
 
-  // The head of the answer, interim ones passed on.
+  // Returns the head of the answer, interim ones passed on.
   Task<Result<codec::ResponseHead>> ReadAnswer();
   Task<bool> SendAnswer(codec::ResponseHead head);
   Task<bool> MoveAnswer(milliseconds idle);

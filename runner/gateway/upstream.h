@@ -60,7 +60,7 @@ class Upstream {
   void OfferHttp2() { offers_http2_ = true; }
   Task<void> Close();
 
-  // A connection for bytes that are not HTTP: never one that was used.
+  // Opens a connection for bytes that are not HTTP: never one that was used.
   Task<Result<std::unique_ptr<Stream>>> OpenStream(bool tls);
 
  private:

@@ -19,9 +19,9 @@ class UpstreamTrust {
   // trusted. Fails with kInvalid when the bundle is not empty and holds no certificate.
   static Result<UpstreamTrust> Load(SharedText bundle_pem);
 
-  // A new TLS client that accepts only a certificate for `host` (a name or an address literal) from
-  // a trusted issuer. It speaks HTTP/1.1 by ALPN, or with `http2` what the server prefers of the
-  // two. This object must outlive it, at the address that it has now.
+  // Makes a new TLS client that accepts only a certificate for `host` (a name or an address
+  // literal) from a trusted issuer. It speaks HTTP/1.1 by ALPN, or with `http2` what the server
+  // prefers of the two. This object must outlive it, at the address that it has now.
   Result<SslOwner> NewClient(const std::string& host, uint16_t port, bool http2 = false);
 
  private:

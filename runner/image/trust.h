@@ -39,7 +39,7 @@ struct TrustPolicy {
   const sigstore::TrustedRoot& Root() const {
     return root ? *root : sigstore::EmbeddedTrustedRoot();
   }
-  // Every rule whose pattern matches: what one of them accepts is accepted.
+  // Returns every rule whose pattern matches: what one of them accepts is accepted.
   std::vector<const TrustRule*> Matching(const Reference& reference) const;
 };
 

@@ -34,7 +34,7 @@ struct HttpResponse {
   std::multimap<std::string, std::string> headers;  // Names in lower case.
   std::string body;
 
-  // The first header of that name (lower case), or "".
+  // Returns the first header of that name (lower case), or "".
   std::string Header(const std::string& name) const;
 };
 
@@ -55,7 +55,8 @@ struct HttpClientOptions {
   int stall_seconds = 0;
 };
 
-// The first of the places distributions keep their bundle in. Fails with kSetup if there is none.
+// Returns the first of the places distributions keep their bundle in. Fails with kSetup if there is
+// none.
 Result<std::string> SystemCaBundle();
 
 // One connection pool; not for use from two threads.

@@ -29,8 +29,8 @@ Result<Url> ParseUrl(const std::string& text);
 // above.
 Result<Url> ResolveUrl(const Url& base, const std::string& reference);
 
-// The address without its query, for people: a presigned address's query is a credential. Control
-// characters are blanks, and it is cut at 300 bytes.
+// Returns the address without its query, for people: a presigned address's query is a credential.
+// Control characters are blanks, and it is cut at 300 bytes.
 std::string ShownUrl(std::string_view url);
 
 // The ranges of addresses written as numbers, by what they are for.

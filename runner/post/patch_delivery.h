@@ -45,7 +45,7 @@ struct PatchOutcome {
   bool fresh = false;  // True if this post made the commit.
 };
 
-// The branch of agentic-ci's for one pull request or base branch and marker.
+// Returns the branch of agentic-ci's for one pull request or base branch and marker.
 std::string BranchName(const PatchRequest& request);
 
 // One delivery. Prepare() only reads; what is posted in between knows what is about to happen.
@@ -57,10 +57,10 @@ class PatchDelivery {
 
   // `proposal`: the pull request `number` as it is now, or null.
   Status Prepare(const forge::Proposal* proposal, Deadline deadline);
-  // The patch is about to be on the pull request's own branch, or already is: its changes need no
-  // suggestions.
+  // True if the patch is about to be on the pull request's own branch, or already is: its changes
+  // need no suggestions.
   bool on_proposal() const;
-  // The pull request's head is elsewhere only since an earlier post put the patch there.
+  // True if the pull request's head is elsewhere only since an earlier post put the patch there.
   bool moved_by_us() const { return moved_by_us_; }
 
   // Makes what is missing. A refusal is in the outcome and no error.

@@ -22,7 +22,7 @@ class CommitTree {
   // mode 0: there is nothing at `path`.
   Result<forge::TreeEntry> Find(const std::string& path);
   Result<std::string> ReadBlob(const std::string& id);
-  // The links at protected paths in the top directory: change::GateLimits::links.
+  // Returns the links at protected paths in the top directory: change::GateLimits::links.
   Result<std::vector<change::ProtectedLink>> ProtectedLinks();
   // change::GateLimits::before of these directories.
   Result<change::DirectoryNames> Names(const std::vector<std::string>& directories);

@@ -23,7 +23,7 @@ struct Fingerprint {
   std::string suggestion;  // The digest of the suggestion; 8 digits.
 
   static Fingerprint Of(const Remark& remark);
-  // The reverse of Text(), at the beginning of `text`.
+  // Reads what Text() wrote, at the beginning of `text`.
   static Fingerprint Read(std::string_view text);
   std::string Text() const { return place + message + suggestion; }
 
@@ -50,9 +50,9 @@ struct Remark {
 // Takes the suggestion away, which is not to be offered.
 void Withhold(const std::string& why, Remark* remark);
 
-// The agent's findings in the report's order, then each of the agent's changes that replaces lines
-// which `diff` shows, as it shows them. A change within the lines of a finding that has no
-// suggestion becomes that finding's. `with_changes`: false where the changes are delivered
+// Returns the agent's findings in the report's order, then each of the agent's changes that
+// replaces lines which `diff` shows, as it shows them. A change within the lines of a finding that
+// has no suggestion becomes that finding's. `with_changes`: false where the changes are delivered
 // otherwise.
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
                               const std::vector<forge::DiffFile>& diff, bool with_changes = true);

@@ -17,7 +17,7 @@ namespace report {
 // it likes; among each, first those that refused, then by severity. Borrows the findings.
 std::vector<const Finding*> InOrder(const std::vector<Finding>& findings);
 
-// Every finding of the record in that order, then each denied request as one (rule
+// Returns every finding of the record in that order, then each denied request as one (rule
 // "egress-denied"). Paths are relative to the repository; a path that is not plainly relative is
 // left out, with its line. At most 5000, GitHub's bound.
 std::vector<Finding> ListFindings(const RunRecord& record);

@@ -31,14 +31,14 @@ struct HostGroup {
   std::vector<HostRequest> requests;  // For several hosts: those of the first.
 };
 
-// Every host of the report, grouped: those with refused requests first, then failed, then allowed.
-// At least three names that differ in their numbers, or five with the same parent domain, are
-// folded.
+// Returns every host of the report, grouped: those with refused requests first, then failed, then
+// allowed. At least three names that differ in their numbers, or five with the same parent domain,
+// are folded.
 std::vector<HostGroup> GroupHosts(const RunRecord& record,
                                   const std::vector<AllowedRequest>& allowed);
 
-// The refused requests of hosts that are not folded: rules for the others would only help what may
-// be an exfiltration.
+// Returns the refused requests of hosts that are not folded: rules for the others would only help
+// what may be an exfiltration.
 std::vector<DeniedRequest> DenialsToAdvise(const RunRecord& record);
 
 }  // namespace report

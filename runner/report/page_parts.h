@@ -16,7 +16,7 @@ inline constexpr size_t kRowsMax = 500;
 // Escaped, without credentials, bounded.
 std::string Text(std::string_view text, size_t bytes_max = 2000);
 std::string CodeText(std::string_view text);
-// A headed box. `title` is HTML.
+// Returns a headed box. `title` is HTML.
 std::string Card(std::string_view title, const std::string& body, std::string_view id = "");
 std::string Tag(std::string_view kind, std::string_view text);
 // "… and 12 more in changes.json", where there are more than were shown.

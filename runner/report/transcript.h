@@ -22,8 +22,8 @@ struct Transcript {
 // transcript; at most 64 MiB are read.
 Result<Transcript> ReadTranscript(const std::string& directory);
 
-// The last 128 KiB of `directory`/agent.log, from the beginning of a line; `cut` says whether there
-// was more. No such file is an empty log.
+// Returns the last 128 KiB of `directory`/agent.log, from the beginning of a line; `cut` says
+// whether there was more. No such file is an empty log.
 Result<std::string> ReadLogEnd(const std::string& directory, bool* cut);
 
 }  // namespace report

@@ -33,10 +33,11 @@ std::string DescribeUsage(const UsageRecord& usage);
 // rest"; empty if nothing was asked. Names are not neutral.
 std::string DescribeCost(const UsageRecord& usage);
 
-// The gateway's reason, with the place of the deny rule that refused it, if one did. Not neutral.
+// Returns the gateway's reason, with the place of the deny rule that refused it, if one did. Not
+// neutral.
 std::string DescribeRefusal(const DeniedRequest& denied);
 
-// The lines an `endpoints:` list needs for all of the refused requests, each once.
+// Returns the lines an `endpoints:` list needs for all of the refused requests, each once.
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // Returns what endpoints that judge by operation need: the place of each as a comment ("#
 // api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.

@@ -63,7 +63,7 @@ class AgentOutput {
 
   // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
   agent::AgentSummary Finish(int exit_status);
-  // The last kTailLinesMax lines of the log.
+  // Returns the last kTailLinesMax lines of the log.
   std::vector<std::string> tail() const { return {tail_.begin(), tail_.end()}; }
 
  private:

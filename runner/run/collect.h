@@ -25,7 +25,7 @@ Status CheckRequired(const std::vector<std::string>& names,
 Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
                                          Recorder& recorder);
 
-// The bounds of this run's gates for `changes`.
+// Returns the bounds of this run's gates for `changes`.
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
 
 report::TerminalStyle StyleOf(const Request& request);

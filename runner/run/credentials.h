@@ -52,7 +52,7 @@ Result<std::vector<KeptSecret>> KeepSecrets(const RunCredentials& credentials);
 // that are too short.
 codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets);
 
-// The variables of this process that hold, or may hold, a value of `request`'s credentials.
+// Returns the variables of this process that hold, or may hold, a value of `request`'s credentials.
 std::vector<std::string> CredentialVariables(const Request& request);
 
 }  // namespace run

@@ -54,11 +54,11 @@ Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPo
 void AddImageVariables(const RunImage& image,
                        std::vector<std::pair<std::string, std::string>>* variables);
 
-// The agent's whole environment: nothing of the host's but what is listed here, by name, and what
-// `credentials` (RunCredentials::environment) says.
-// Placeholders stand for secrets; the proxy and certificate variables are OpenShell's (its child
-// environment). Without an image PATH is that of `programs`, before the usual one. The variables of
-// `image` (null: none) come last, but its PATH before the usual one. `places` are the agent's own.
+// Returns the agent's whole environment: nothing of the host's but what is listed here, by name,
+// and what `credentials` (RunCredentials::environment) says. Placeholders stand for secrets; the
+// proxy and certificate variables are OpenShell's (its child environment). Without an image PATH is
+// that of `programs`, before the usual one. The variables of `image` (null: none) come last, but
+// its PATH before the usual one. `places` are the agent's own.
 std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Request& request, const agent::AgentPlan& plan, const AgentProgram& program,
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
@@ -76,7 +76,7 @@ std::vector<std::string> HostSecrets();
 Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
                                                              const std::string& checkout);
 
-// The agent's standard input: a file, since a pipe would need a writer.
+// Opens the agent's standard input: a file, since a pipe would need a writer.
 Result<Fd> OpenInput(const std::string& text);
 
 // The gateway lives under the run's limits, and takes over the only ways out of its sandbox.

@@ -29,7 +29,7 @@ struct GitSides {
 // files are read (no reftable), bounded and without following a link.
 std::vector<LostRef> FindLostRefs(const GitSides& sides);
 
-// One note for each, and for a great number of them one more that says how many.
+// Returns one note for each, and for a great number of them one more that says how many.
 std::vector<report::Finding> DescribeLostRefs(const std::vector<LostRef>& refs);
 
 // The same for the agent's repository: `upper` is the checkout's layer or its copy, `layers` the

@@ -12,20 +12,20 @@
 
 namespace run {
 
-// The names of the providers that the run has.
+// Returns the names of the providers that the run has.
 std::vector<std::string> ProviderNames(const Request& request);
 
-// The agent's variables that the request decides: of credentials the names alone, of addresses the
-// values too.
+// Returns the agent's variables that the request decides: of credentials the names alone, of
+// addresses the values too.
 agent::Pairs ForeseenVariables(const Request& request);
 
-// The variables of `agent` (null: `command`) as a sandbox has them that was made by another
+// Returns the variables of `agent` (null: `command`) as a sandbox has them that was made by another
 // command: a placeholder for the model's credential, of the request's provider or else of the
 // agent's first.
 agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Request& request);
 
-// The hosts of the model of `agent` (null: `command`) in this run: of the provider that it has, of
-// the variable that leads elsewhere, or else of the agent's first.
+// Returns the hosts of the model of `agent` (null: `command`) in this run: of the provider that it
+// has, of the variable that leads elsewhere, or else of the agent's first.
 std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,
                                             const Request& request);
 // The same of a built-in agent without a run; none of an unknown one.

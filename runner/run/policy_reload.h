@@ -35,7 +35,7 @@ class PolicyReload {
   // and closes no connection. Fails if the gateway cannot be told.
   Status Perform(gateway::Gateway& gateway);
 
-  // The last that the gateway was given.
+  // Returns the last that the gateway was given.
   const policy::Policy& in_force() const { return in_force_; }
 
  private:

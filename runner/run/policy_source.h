@@ -34,9 +34,9 @@ struct LoadedPolicy {
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const TrustedRef& ref);
 
-// The policy of this run: `source`, else what `image` (null: none) brings along, else the built-in
-// default; its programs as they are written (AddResolvedBinaries). Fails with kInvalid for what
-// cannot be read as a policy.
+// Returns the policy of this run: `source`, else what `image` (null: none) brings along, else the
+// built-in default; its programs as they are written (AddResolvedBinaries). Fails with kInvalid for
+// what cannot be read as a policy.
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image);
 

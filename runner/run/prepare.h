@@ -34,7 +34,7 @@ struct Checkout {
   std::string path;                              // Canonical; may be below the repository's top.
   std::optional<change::Repository> repository;  // nullopt for a directory without git.
   const change::Repository* git() const { return repository ? &*repository : nullptr; }
-  // All that a pull request may have written.
+  // Returns all that a pull request may have written.
   const std::string& top() const { return repository ? repository->top() : path; }
 };
 

@@ -72,11 +72,12 @@ class Recorder {
   // The run could not be carried out.
   void NoteFailure(const Error& error);
 
-  // The secrets that must not be in the record, wherever they came from. It may grow until Finish.
+  // Returns the secrets that must not be in the record, wherever they came from. It may grow until
+  // Finish.
   codec::SecretMask& secrets() { return secrets_; }
 
   const report::RunRecord& record() const { return input_.record; }
-  // The whole, with the time of its end.
+  // Returns the whole, with the time of its end.
   const report::ReportInput& Finish();
 
  private:

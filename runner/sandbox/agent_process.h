@@ -28,8 +28,9 @@ struct AgentResources {
   Fd programs = {};             // ProgramRecord's; not valid: none is kept.
 };
 
-// A pipe for one of the agent's standard streams: what is read, without ever waiting, and what is
-// written. It belongs to the agent's user, who may not open it by its name (/dev/stdout) otherwise.
+// Opens a pipe for one of the agent's standard streams: what is read, without ever waiting, and
+// what is written. It belongs to the agent's user, who may not open it by its name (/dev/stdout)
+// otherwise.
 Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan);
 
 // The calling process, just forked from the supervisor, forgets what it has from there: signals,

@@ -52,7 +52,7 @@ struct HostView {
 // Returns whether HostView::free_id may be this.
 bool IsFreeId(uid_t id);
 
-// The host this process runs on.
+// Returns a view of the host that this process runs on.
 HostView ReadHost(const std::string& checkout);
 
 }  // namespace sandbox

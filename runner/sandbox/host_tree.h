@@ -38,7 +38,7 @@ class HostTree {
   const std::vector<std::string>& shown() const { return shown_; }
   bool IsShown(const std::string& path) const;
 
-  // The first mount point strictly beneath `path`, or "".
+  // Returns the first mount point strictly beneath `path`, or "".
   std::string MountBeneath(const std::string& path) const;
 
  private:
@@ -55,7 +55,7 @@ class HostTree {
   std::vector<std::string> shown_;  // Host paths that are mounted.
 };
 
-// The writable layer of SandboxRequest::repository_layers[index], in the run's scratch.
+// Returns the writable layer of SandboxRequest::repository_layers[index], in the run's scratch.
 std::string RepositoryScratch(size_t index);
 
 // Plans the directories outside the checkout that hold its repository, as in a linked worktree. Git

@@ -21,12 +21,12 @@ class ImageRoot {
 
   // Returns the kind of what stands at an absolute path, links followed inside the image.
   PathKind Kind(const std::string& path) const;
-  // A regular file that any user may execute.
+  // True for a regular file that any user may execute.
   bool IsProgram(const std::string& path) const;
   // Returns the whole of a regular file. Fails with kNotFound if there is none, with kInvalid if it
   // is something else, or larger than `bytes_max`.
   Result<std::string> Read(const std::string& path, size_t bytes_max) const;
-  // The path without links.
+  // Returns the path without links.
   Result<std::string> RealPath(const std::string& path) const;
 
  private:

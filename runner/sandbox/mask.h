@@ -28,9 +28,9 @@ bool IsSecret(const std::string& path, const HostView& host, const std::vector<s
 // Returns the paths where programs installed in the directory `top` would keep credentials.
 std::vector<std::string> InstallationSecrets(const std::string& top);
 
-// Every existing secret beneath the paths in `shown`, by the path without links, in a fixed order:
-// system credentials, the well-known files of every home that may be shown and of the runner's own,
-// and `also` (the CI's own token files). Bounded by the number of homes on the host.
+// Returns every existing secret beneath the paths in `shown`, by the path without links, in a fixed
+// order: system credentials, the well-known files of every home that may be shown and of the
+// runner's own, and `also` (the CI's own token files). Bounded by the number of homes on the host.
 std::vector<std::string> SecretPaths(const std::vector<std::string>& shown, const HostView& host,
                                      const std::vector<std::string>& also);
 

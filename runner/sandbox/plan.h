@@ -52,7 +52,7 @@ struct Places {
   std::string user = "sandbox";
   std::string host_name = "sandbox";
 };
-// Those of tier landlock, in the run's directory on the host.
+// Returns the places of tier landlock, in the run's directory on the host.
 Places PlacesIn(const std::string& scratch, const HostView& host = {});
 
 // One step of building the sandbox's file tree. Host paths are as on the host; targets are as the

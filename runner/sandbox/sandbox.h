@@ -33,8 +33,8 @@ struct Control {
   std::string note;   // The basis for it, or the reason why it is not enforced.
 };
 
-// Those of tier namespaces. `scratch`: the directory on disk of the writable layers, or empty;
-// `waiver`: why not every connection is captured, or empty.
+// Lists the controls of tier namespaces. `scratch` is the directory on disk of the writable layers,
+// or empty; `waiver`: why not every connection is captured, or empty.
 std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
                                   const std::string& scratch, const std::string& waiver);
 // Those of AgentProcess, the same in every tier.
@@ -95,10 +95,10 @@ class Sandbox {
   Sandbox& operator=(Sandbox&&) = delete;
   ~Sandbox();
 
-  // The gateway's sockets inside the sandbox's network namespace, once.
+  // Returns the gateway's sockets inside the sandbox's network namespace, once.
   std::vector<Door> TakeDoors() { return std::move(doors_); }
-  // A socket for the kernel's socket diagnostics of that namespace, once; not valid where this
-  // kernel has none.
+  // Returns a socket for the kernel's socket diagnostics of that namespace, once; not valid where
+  // this kernel has none.
   Fd TakeDiagnostics() { return std::move(diagnostics_); }
   // Starts the agent. Fails with kNotFound if there is no such program in the sandbox.
   Status Go();
@@ -114,28 +114,28 @@ class Sandbox {
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
 
-  // The run's own directory on a disk, absolute; empty if there is none.
+  // Returns the run's own directory on a disk, absolute; empty if there is none.
   std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
   // Every connect(2) inside waits here from Go() on, where this host lets us watch.
   ConnectWatch& connects() { return connects_; }
-  // The next of them; `events` is what poll(2) said of its descriptor. Renames wait there too, and
-  // are dealt with.
+  // Returns the next of them; `events` is what poll(2) said of its descriptor. Renames wait there
+  // too, and are dealt with.
   std::optional<Connect> TakeConnect(short events);
 
-  // The agent's wait status (waitpid(2)); nullopt if the sandbox died before its agent ended, which
-  // is what an out-of-memory kill of the first process looks like.
+  // Returns the agent's wait status (waitpid(2)); nullopt if the sandbox died before its agent
+  // ended, which is what an out-of-memory kill of the first process looks like.
   std::optional<int> TakeEnd();
 
   // Kills everything inside and waits until the kernel has removed it. Idempotent.
   void Kill();
 
-  // The upper directory of the workspace's overlay, or (see copied()) the checkout's copy; valid
-  // after Kill() too.
+  // Returns the upper directory of the workspace's overlay, or (see copied()) the checkout's copy;
+  // valid after Kill() too.
   int upper() const { return upper_.get(); }
-  // The directory of all writable layers, likewise; -1 in tier landlock.
+  // Returns the directory of all writable layers, likewise; -1 in tier landlock.
   int layers() const { return layers_.get(); }
-  // The time of the copy that the agent works on, if it does: files unchanged since then (ctime on
-  // that disk) have not changed at all. nullopt if the policy hides the checkout.
+  // Returns the time of the copy that the agent works on, if it does: files unchanged since then
+  // (ctime on that disk) have not changed at all. nullopt if the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }
 
   // Returns whether Renew() can be had: not in tier landlock, nor with layers on a disk.
@@ -149,12 +149,12 @@ class Sandbox {
 
   Inside inside() const;
   Inside InsideOf(const Renewal& renewal) const;
-  // Every process but its first one as its own /proc numbers it; nothing in tier landlock.
+  // Returns every process but its first one as its own /proc numbers it; nullopt in tier landlock.
   std::optional<std::vector<pid_t>> InnerProcesses() const;
 
-  // The agent's ids, for looking into its processes.
+  // Returns the agent's ids, for looking into its processes.
   const AgentIds& ids() const { return ids_; }
-  // The agent's root directory, as the supervisor reaches it.
+  // Opens the agent's root directory, as the supervisor reaches it.
   Result<Fd> OpenRoot() const;
 
   // Removes what the destructor removes of the host's, for a process that ends without it. After
@@ -180,7 +180,7 @@ class Sandbox {
   // Returns the processor time of its processes so far; nullopt unless SandboxLimits::cpu_s asks
   // for it to be counted.
   std::optional<std::chrono::nanoseconds> ProcessorTime(const Adopted& adopted);
-  // The most that was seen on the writable layers; after Kill() too.
+  // Returns the most that was seen on the writable layers; after Kill() too.
   int64_t DiskPeakBytes();
 
  private:

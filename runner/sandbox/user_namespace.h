@@ -11,13 +11,13 @@ using sys::IdMapping;
 using sys::MapIds;
 using sys::NamespaceRefused;
 
-// A user namespace without processes that holds just this mapping: what an id-mapped mount takes.
-// Needs root.
+// Makes a user namespace without processes that holds just this mapping: what an id-mapped mount
+// takes. Needs root.
 Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid);
 
-// An error from inside the sandbox's construction. Permission denied there means that a namespace
-// was given without its rights, as Ubuntu's AppArmor and Docker do: told as kUnsupported, with a
-// hint.
+// Returns an error from inside the sandbox's construction. Permission denied there means that a
+// namespace was given without its rights, as Ubuntu's AppArmor and Docker do: told as kUnsupported,
+// with a hint.
 Error ExplainFault(Error error);
 
 }  // namespace sandbox

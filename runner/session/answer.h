@@ -11,9 +11,9 @@
 
 namespace session {
 
-// The sandbox's next message; its own error, where it says one.
+// Returns the sandbox's next message; its own error, where it says one.
 Result<std::string> Receive(const Fd& connection, Deadline deadline);
-// The text of kDone.
+// Returns the text of kDone.
 Result<std::string> AwaitDone(const Fd& connection);
 Error Malformed();
 Status SendScript(const Fd& connection, std::string_view script);

@@ -78,7 +78,7 @@ class Place {
 
 // Returns whether the process at the other end of a Unix socket runs as this user.
 bool SamePeer(int socket);
-// The sandbox's own socket, in its directory: it listens.
+// Returns the sandbox's own socket, in its directory: it listens.
 Result<Fd> Listen(const Entry& entry);
 Status WriteFacts(const Entry& entry, const Facts& facts);
 // Removes the directory, unless that was done and another sandbox has the name by now. The lock is

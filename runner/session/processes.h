@@ -19,9 +19,9 @@ class Processes {
   // Borrowed; its first process ends after this is used last.
   explicit Processes(const sandbox::Sandbox& sandbox);
 
-  // All that there are now but the first one, with what has ended and was not waited for.
+  // Returns all that there are now but the first one, with what has ended and was not waited for.
   std::set<pid_t> List() const;
-  // The shell: a grandchild of the sandbox's first process. -1 while no shell is running.
+  // Returns the shell: a grandchild of the sandbox's first process. -1 while no shell is running.
   pid_t shell() const;
 
   // Kills all but `spared`, and what they start meanwhile, as far as a moment allows.

@@ -11,16 +11,16 @@
 
 namespace session {
 
-// The nonce of one shell or one script: 32 hexadecimal digits from the kernel.
+// Makes the nonce of one shell or one script: 32 hexadecimal digits from the kernel.
 std::string MakeNonce();
 
 // `word` as one word of any shell.
 std::string QuoteWord(std::string_view word);
-// A command line of those words.
+// Returns a command line of those words.
 std::string QuoteWords(const std::vector<std::string>& words);
 
-// The program of the sandbox's agent: keeps a shell running, bash where the sandbox has one, else
-// sh, on its standard input. A shell that ended is followed by another one.
+// Returns the program of the sandbox's agent: keeps a shell running, bash where the sandbox has
+// one, else sh, on its standard input. A shell that ended is followed by another one.
 std::vector<std::string> KeeperArguments(const std::string& key);
 
 // The end of one script, as its shell reports it.
@@ -36,7 +36,7 @@ class Shell {
   Shell(std::string key, std::string kind, std::string state)
       : key_(std::move(key)), state_(std::move(state)), restored_kind_(std::move(kind)) {}
 
-  // The bytes that run `script`; call Take() until it has ended. Only while idle().
+  // Returns the bytes that run `script`; call Take() until it has ended. Only while idle().
   std::string Begin(std::string_view script);
   // Takes what the stream said. `to_shell` is what waits to be written there: appends to it, or
   // where a shell begins, replaces it by what that shell is to read. A script's end comes once.
@@ -45,7 +45,7 @@ class Shell {
   // A script that its shell has not begun is not begun by the next one either.
   void DoNotRepeat() { begun_ = true; }
 
-  // A shell waits for a script.
+  // True if a shell waits for a script.
   bool idle() const { return ready_ && nonce_.empty(); }
   // Returns the kind of the shell: "bash" or "sh"; empty until a shell was ready.
   const std::string& kind() const { return kind_; }

@@ -30,7 +30,7 @@ struct Checkpoint {
 // Fails with kCheckpointFormat; beyond 64 KiB or 64 signatures too.
 Checked<Checkpoint> ParseCheckpoint(std::string_view envelope);
 
-// A key's number in signed notes: how the two generations of logs make it.
+// Returns a key's number in signed notes: how the two generations of logs make it.
 std::string NoteKeyHintV1(const PublicKey& key);
 std::string NoteKeyHintV2(const PublicKey& key, std::string_view name);
 

@@ -24,8 +24,8 @@ struct FulcioIdentity {
 // kIssuerConflict when the two issuer extensions differ.
 Checked<FulcioIdentity> ReadIdentity(const X509* certificate);
 
-// The name that the rule accepts. Fails with kIssuerMismatch, kIdentityMismatch or kClaimMismatch;
-// the rejection carries what the certificate says.
+// Returns the name that the rule accepts. Fails with kIssuerMismatch, kIdentityMismatch or
+// kClaimMismatch; the rejection carries what the certificate says.
 Checked<std::string> MatchIdentity(const FulcioIdentity& identity, const IdentityRule& rule);
 
 }  // namespace sigstore

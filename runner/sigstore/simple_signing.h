@@ -17,11 +17,11 @@ namespace sigstore {
 // what is wrong with its JSON.
 Check CheckSimpleSigning(std::string_view payload, std::string_view digest_hex);
 
-// The annotation dev.sigstore.cosign/bundle: an entry of Rekor v1 with its promise, without a
-// proof. Its kind is what its body says.
+// Parses the annotation dev.sigstore.cosign/bundle: an entry of Rekor v1 with its promise, without
+// a proof. Its kind is what its body says.
 Checked<LogEntry> ParseLegacyEntry(std::string_view annotation);
 
-// The annotation dev.sigstore.cosign/rfc3161timestamp: a TimeStampResp, DER.
+// Parses the annotation dev.sigstore.cosign/rfc3161timestamp: a TimeStampResp, DER.
 Checked<std::string> ParseLegacyTimestamp(std::string_view annotation);
 
 }  // namespace sigstore

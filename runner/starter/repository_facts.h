@@ -30,7 +30,7 @@ RepositoryFacts LookAt(const std::string& top, const std::string& origin);
 // "github", "gitlab", "gitea", "forgejo".
 std::string_view Name(Forge forge);
 std::vector<std::string_view> ForgeNames();
-// The forge of that name. Fails with kUsage and the nearest one.
+// Parses the forge of that name. Fails with kUsage and the nearest one.
 Result<Forge> ParseForge(std::string_view name);
 
 }  // namespace starter

@@ -24,10 +24,10 @@ struct StarterFile {
   std::string content;
 };
 
-// The files, in the order in which they are best read. Pure.
+// Returns the files, in the order in which they are best read. Pure.
 std::vector<StarterFile> PlanFiles(const StarterRequest& request);
 
-// The task that the configuration has: "review", or "check" for `command`.
+// Returns the task that the configuration has: "review", or "check" for `command`.
 std::string TaskOf(const StarterRequest& request);
 
 }  // namespace starter

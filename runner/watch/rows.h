@@ -31,7 +31,7 @@ class Rows {
   void MoveToLast();
   // Returns at most `height` rows, the selected one among them.
   std::vector<Row> Visible(int height);
-  // The lines of the selected entry.
+  // Returns the lines of the selected entry.
   std::vector<std::string> Selected() const;
 
  private:
@@ -46,7 +46,8 @@ class FileList {
   static constexpr size_t kFilesMax = 10'000;
 
   void Note(const session::FileChange& change);
-  // An entry for each file, by path. `complete`: nothing was missed; once it is false it stays so.
+  // Renders an entry for each file, by path. `complete` is true if nothing was missed; once it is
+  // false it stays so.
   std::vector<Rows::Entry> Render(bool complete);
   size_t size() const { return files_.size(); }
 

@@ -43,12 +43,12 @@ class CommandLine {
   // not end in time.
   Result<Answer> Ask(std::vector<std::string> arguments, Deadline deadline,
                      const Variables& more = {}, const char* program = "openshell") const;
-  // The same, and a status other than 0 is an Error (ErrorOf).
+  // Does the same; a status other than 0 is an Error (ErrorOf).
   Result<std::string> Do(std::vector<std::string> arguments, Deadline deadline,
                          const Variables& more = {}, const char* program = "openshell") const;
   // Returns the JSON that a command prints, without the warnings before it.
   Result<codec::Json> AskJson(std::vector<std::string> arguments, Deadline deadline) const;
-  // A command that goes on. `input`, `log`: as Child has them.
+  // Starts a command that goes on. `input` and `log` are as in Child.
   Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,
                       const char* program = "openshell") const;
 

@@ -22,7 +22,7 @@ struct FleetSandbox {
   std::string created;  // Likewise: "2026-11-26 16:42:11", of the gateway's clock.
 };
 
-// Every sandbox of any run of this program, live ones too, by name.
+// Returns every sandbox of any run of this program, live ones too, by name.
 Result<std::vector<FleetSandbox>> ListFleet(const GatewayAddress& gateway);
 
 // Deletes a sandbox and the credentials of its run. Fails with kRefused if this program did not

@@ -17,9 +17,9 @@ namespace openshell {
 // command line, whose configuration is in this run's own directory.
 class Gateway {
  public:
-  // A gateway on this machine, for this run alone: its own port, keys, database, podman socket and
-  // network. Fails with kUnsupported if this user cannot have one; with kNotFound, naming it, if a
-  // program is missing.
+  // Starts a gateway on this machine, for this run alone: its own port, keys, database, podman
+  // socket and network. Fails with kUnsupported if this user cannot have one; with kNotFound,
+  // naming it, if a program is missing.
   static Result<std::unique_ptr<Gateway>> Start(ProgramPlaces places, int cancel = -1);
   // Attaches to the gateway `where`: a URL, with client certificates (ca.crt, tls.crt, tls.key) in
   // `tls`; or a name that this user has registered with `openshell gateway add`, whose credentials
@@ -38,7 +38,7 @@ class Gateway {
   // Returns the name of the run, which sandbox, providers and labels have.
   const std::string& name() const { return state_.name(); }
   bool local() const { return service_.has_value(); }
-  // The words that make the user's `openshell` talk to it, before its subcommand.
+  // Returns the words that make the user's `openshell` talk to it, before its subcommand.
   const std::string& invocation() const { return invocation_; }
   // Returns a descriptor that is readable once a gateway of this run's own has ended; -1 if the
   // gateway is not this run's own.
@@ -75,8 +75,8 @@ class Gateway {
   std::optional<Child> service_;
 };
 
-// The command line for the gateway whose state another process has at `state`. Programs of the
-// checkout at `checkout` are not started.
+// Returns the command line for the gateway whose state another process has at `state`. Programs of
+// the checkout at `checkout` are not started.
 CommandLine CommandLineAt(const std::string& state, const std::string& checkout);
 
 }  // namespace openshell

@@ -40,7 +40,7 @@ class Job {
   // asked for (`apply`) and they pass.
   Status Finish(run::AgentEnd end, bool apply);
 
-  // The variables of everything that runs in the sandbox, beside those that OpenShell sets.
+  // Returns the variables of everything that runs in the sandbox, beside those that OpenShell sets.
   Variables Environment() const;
 
   // Returns what has changed so far; nothing is noted.

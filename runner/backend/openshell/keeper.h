@@ -17,7 +17,7 @@ struct CommandLimits {
 };
 // Reads the limits from the gateway's state directory at `state`.
 Result<CommandLimits> ReadLimits(const std::string& state);
-// A script that sets the variables of everything that runs there.
+// Returns a script that sets the variables of everything that runs there.
 Result<std::string> ReadEnvironment(const std::string& state);
 // Held by the command that runs there.
 inline constexpr char kCommandLock[] = "/command.lock";

@@ -25,7 +25,7 @@ struct Proposal {
 // sandbox.
 std::vector<Proposal> ParseProposals(std::string_view text);
 
-// The command that accepts it. `invocation`: of Gateway.
+// Returns the command that accepts it. `invocation` is the one of Gateway.
 std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
                           const Proposal& proposal);
 

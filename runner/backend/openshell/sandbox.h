@@ -53,7 +53,7 @@ class Sandbox {
   // Runs `script` in the checkout, with bash or, if the image has no bash, with sh. Its standard
   // input ends at once. Fails with kUsage if the script is larger than OpenShell takes.
   Result<Child> Exec(std::string_view script) const;
-  // The same for a script of this program's own; its output.
+  // Does the same for a script of this program's own; returns its output.
   Result<std::string> Ask(std::string_view script, Deadline deadline) const;
 
   // Copies a file or directory of this machine to `to` (absolute, or relative to /sandbox).
@@ -65,7 +65,7 @@ class Sandbox {
   // Begins to write down what its supervisor records; the process that calls it does so until it
   // ends.
   Status FollowEvents();
-  // Every record until now has arrived, or will not within the deadline: false.
+  // Waits until every record so far has arrived. Returns false if they do not within the deadline.
   bool AwaitEvents(Deadline deadline) const;
   std::string events_path() const { return state_ + "/events.log"; }
 
@@ -102,7 +102,7 @@ inline constexpr char kManagedBy[] = "agentic-ci";
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline);
 
-// The sandbox of a gateway whose state another process has at `state`.
+// Returns the sandbox of a gateway whose state another process has at `state`.
 Sandbox SandboxAt(const std::string& state, const std::string& checkout);
 
 }  // namespace openshell

@@ -47,8 +47,8 @@ void SweepRemains(const ProgramPlaces& places);
 std::vector<std::string> PodmanArguments(const std::string& state,
                                          const std::vector<std::string>& arguments);
 
-// The bridge of the run called `name`. No other run ever has one of that name: podman cleans up
-// after a container a while later, and takes a bridge away by its name.
+// Returns the bridge of the run called `name`. No other run ever has one of that name: podman
+// cleans up after a container a while later, and takes a bridge away by its name.
 std::string BridgeOf(const std::string& name);
 
 // Removes the containers and the network that the gateway with its state at `path` made, or the

@@ -36,7 +36,7 @@ struct Conversion {
   bool none() const { return text == Text::kNo && !ident && encoding.empty() && driver.empty(); }
 };
 
-// `native_crlf`: core.eol is crlf.
+// Decides the conversion. `native_crlf` is true if core.eol is crlf.
 Conversion DecideConversion(const AttributeValues& values, AutoCrlf auto_crlf, bool native_crlf);
 
 // Returns whether a blob is text with CRLF, which git would convert: then kGuessed leaves it so.
@@ -46,13 +46,14 @@ inline constexpr std::string_view kLfs = "lfs";
 // Returns whether these are the bytes of a pointer as git-lfs writes it.
 bool IsLfsPointer(std::string_view bytes);
 
-// The blob of a file with `bytes`. `crlf_in_index`: IsCrlfText() of the path's blob in the index. A
-// driver other than git-lfs is not run: its bytes pass. Fails with kInvalid if `bytes` are not in
-// the encoding, with kUnsupported for an encoding other than UTF-8 and UTF-16 in its forms.
+// Returns the blob of a file with `bytes`. `crlf_in_index` is IsCrlfText() of the path's blob in
+// the index. A driver other than git-lfs is not run: its bytes pass. Fails with kInvalid if `bytes`
+// are not in the encoding, with kUnsupported for an encoding other than UTF-8 and UTF-16 in its
+// forms.
 Result<std::string> ToBlob(const Conversion& conversion, std::string bytes, bool crlf_in_index);
 
-// The file of a blob; a pointer of git-lfs stays one. Errors as ToBlob()'s. `blob_id` is its name,
-// for `$Id$`.
+// Returns the file of a blob; a pointer of git-lfs stays one. Fails as ToBlob() does. `blob_id` is
+// its name, for `$Id$`.
 Result<std::string> ToFile(const Conversion& conversion, std::string blob,
                            const std::string& blob_id);
 

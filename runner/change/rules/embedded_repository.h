@@ -14,12 +14,12 @@ namespace change {
 // The names in directories, each by its path from the repository's top ("": the top itself).
 using DirectoryNames = std::map<std::string, std::vector<std::string>>;
 
-// The directories that may be repositories of which a file of `written` (paths from the top) is a
-// part. FindEmbeddedRepositories() must know what was in them before.
+// Returns the directories that may be repositories of which a file of `written` (paths from the
+// top) is a part. FindEmbeddedRepositories() must know what was in them before.
 std::vector<std::string> RepositoryCandidates(const std::vector<std::string>& written);
 
-// The names in each of the directories of the tree at `top` (absolute). A directory that does not
-// exist, or is reached through a link, has none.
+// Returns the names in each of the directories of the tree at `top` (absolute). A directory that
+// does not exist, or is reached through a link, has none.
 DirectoryNames ListDirectories(const std::string& top, const std::vector<std::string>& directories);
 
 struct EmbeddedRepository {
@@ -27,8 +27,8 @@ struct EmbeddedRepository {
   size_t file = 0;  // The first of `written` that makes or changes it.
 };
 
-// Those that a change makes, or whose own files it writes; not those that it leaves alone. Names
-// are compared by codec::FoldFileName(), and what the files hold is not looked at.
+// Returns those that a change makes, or whose own files it writes; not those that it leaves alone.
+// Names are compared by codec::FoldFileName(), and what the files hold is not looked at.
 std::vector<EmbeddedRepository> FindEmbeddedRepositories(const std::vector<std::string>& written,
                                                          const DirectoryNames& before);
 

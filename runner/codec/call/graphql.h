@@ -46,18 +46,18 @@ Result<GraphqlOperation> ParseGraphqlDocument(std::string_view document,
                                               std::string_view operation_name,
                                               const GraphqlBounds& bounds = {});
 
-// The object {query, operationName, extensions, id | documentId | queryId} in which a document
-// travels: a POST body, one item of a batch, or the payload of a `subscribe` or `start` message
-// over WebSocket. Fails with kInvalid where a member has another type than the protocol gives it,
-// where more than one id is given, and where a name differs from one of these only in case (some
-// servers ignore it).
+// Parses the object {query, operationName, extensions, id | documentId | queryId} in which a
+// document travels: a POST body, one item of a batch, or the payload of a `subscribe` or `start`
+// message over WebSocket. Fails with kInvalid where a member has another type than the protocol
+// gives it, where more than one id is given, and where a name differs from one of these only in
+// case (some servers ignore it).
 Result<GraphqlOperation> ParseGraphqlEnvelope(const Json& envelope);
 
 // A decoded query string, in the order written: what ParseQuery gives.
 using QueryParameters = std::vector<std::pair<std::string, std::string>>;
 
-// A request over HTTP: GET with the parameters in the query and no body, or POST with a JSON object
-// or a non-empty array of them. `fields` are the request's; `body` is whole. At least one
+// Parses a request over HTTP: GET with the parameters in the query and no body, or POST with a JSON
+// object or a non-empty array of them. `fields` are the request's; `body` is whole. At least one
 // operation. Fails with kInvalid: another method, a multipart or encoded body, parameters given
 // twice or in both places, and everything the functions above refuse.
 Result<std::vector<GraphqlOperation>> ParseGraphqlRequest(std::string_view method,

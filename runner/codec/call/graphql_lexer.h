@@ -27,7 +27,7 @@ class GraphqlLexer {
 
   // Fails with kInvalid and where: "3:7: unexpected character".
   Result<GraphqlToken> Next();
-  // An error at a byte of the document.
+  // Returns an error at a byte of the document.
   Error Fault(size_t at, std::string_view what) const;
 
  private:

@@ -13,7 +13,7 @@ class JavaKeyStore {
  public:
   // Adds every certificate in `pem`, and ignores the rest of the text.
   void Add(std::string_view pem);
-  // The file.
+  // Renders the file.
   std::string Render() const;
 
  private:

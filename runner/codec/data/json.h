@@ -50,7 +50,7 @@ class Json {
   const Array* array() const;
   const Object* object() const;
 
-  // The member of that name; nullptr if there is none or this is not an object.
+  // Returns the member of that name; nullptr if there is none or this is not an object.
   const Json* Find(std::string_view name) const;
   // Returns, for input that may be anything, the member's value, or the fallback when it is absent
   // or of another type.
@@ -84,8 +84,8 @@ std::string RenderJson(const Json& json);
 // Renders on one line, without a newline.
 std::string RenderJsonLine(const Json& json);
 
-// The text of a message to or from a model: a string, or a list of parts, some of which have a
-// "text". Empty for nullptr and anything else.
+// Returns the text of a message to or from a model: a string, or a list of parts, some of which
+// have a "text". Empty for nullptr and anything else.
 std::string TextOf(const Json* content);
 
 }  // namespace codec

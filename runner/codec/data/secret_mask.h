@@ -55,7 +55,7 @@ class SecretMask {
   // Returns where the first form begins that the end of `text` may have cut off; the size of `text`
   // when none does.
   size_t CutAt(std::string_view text) const;
-  // The first place from `at` on where a form may begin, or the end of `text`.
+  // Returns the first place from `at` on where a form may begin, or the end of `text`.
   size_t NextBegin(std::string_view text, size_t at) const;
   // Appends what begins before `until`, masked; gives where that ends.
   size_t MaskUntil(std::string_view text, size_t until, std::string* out) const;
@@ -81,7 +81,7 @@ class MaskedStream {
 
   // Returns what can be shown of all that came.
   std::string Feed(std::string_view piece);
-  // The rest, when no more comes.
+  // Returns the rest, when no more comes.
   std::string Finish();
 
  private:

@@ -53,7 +53,7 @@ Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
 // "a mapping", "a list", "text", "nothing": for messages about what was found.
 std::string_view DescribeKind(const YamlNode& node);
 
-// A plain scalar as YAML 1.2's core schema reads it; nullopt if it is something else.
+// Returns a plain scalar as YAML 1.2's core schema reads it; nullopt if it is something else.
 std::optional<bool> YamlBool(const YamlNode& node);
 std::optional<uint64_t> YamlUnsigned(const YamlNode& node);  // Decimal digits only.
 

@@ -39,7 +39,7 @@ class YamlFields {
   // Fails for an absent key, too, and for text that is empty or blank.
   Result<std::string> RequiredText(std::string_view key, std::string_view hint = {}) const;
   Result<bool> Boolean(std::string_view key, bool fallback) const;
-  // A whole number from `least` to `most`.
+  // Returns a whole number from `least` to `most`.
   Result<uint32_t> Number(std::string_view key, uint32_t fallback, uint32_t least,
                           uint32_t most) const;
   Result<std::vector<std::string>> Texts(std::string_view key) const;
@@ -79,7 +79,7 @@ Error UnknownKey(const std::string& file, const YamlEntry& entry, std::string_vi
 bool IsEmpty(const YamlNode& value);
 Error EmptyValue(const std::string& file, const YamlEntry& entry);
 
-// The text of a scalar; nothing for what is not a scalar.
+// Returns the text of a scalar; nullopt if it is not a scalar.
 std::optional<std::string> ScalarText(const YamlNode& node, Blanks blanks = Blanks::kTrimmed);
 // "one of: a, b, c".
 std::string OneOf(const std::vector<std::string_view>& values);

@@ -20,14 +20,15 @@ class Glob {
  public:
   Glob() = default;  // Matches the empty value alone.
 
-  // The dialect of rules, binaries, hosts and query values: globset with a literal separator.
-  // `*` and `?` stop at `delimiter`; `**` as a whole component crosses it; `[a-z]`, `[!x]`, `{a,b}`
-  // and `\x`. With a delimiter other than '/', '*' crosses '/' (regorus swaps the two). Fails with
-  // kInvalid and what is wrong: an unclosed class or group, a dangling backslash, over 4096 bytes.
+  // Parses the dialect of rules, binaries, hosts and query values: globset with a literal
+  // separator. `*` and `?` stop at `delimiter`; `**` as a whole component crosses it; `[a-z]`,
+  // `[!x]`, `{a,b}` and `\x`. With a delimiter other than '/', '*' crosses '/' (regorus swaps the
+  // two). Fails with kInvalid and what is wrong: an unclosed class or group, a dangling backslash,
+  // over 4096 bytes.
   static Result<Glob> Parse(std::string_view pattern, char delimiter);
 
-  // The dialect of Rust's `glob` crate without a literal separator: `*` crosses '/'; `**` must be a
-  // whole component. No groups, no escapes.
+  // Parses the dialect of Rust's `glob` crate without a literal separator: `*` crosses '/'; `**`
+  // must be a whole component. No groups, no escapes.
   static Result<Glob> ParseCrossing(std::string_view pattern);
 
   // A value with a zero byte matches nothing.

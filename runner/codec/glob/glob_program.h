@@ -41,7 +41,7 @@ using GlobTokens = std::vector<GlobToken>;
 
 // globset's reading of a pattern (literal_separator, backslash_escape).
 Result<GlobTokens> ParseSeparatedGlob(std::string_view pattern);
-// The `glob` crate's reading.
+// Parses as the `glob` crate does.
 Result<GlobTokens> ParseCrossingGlob(std::string_view pattern);
 
 // Compiles tokens into the states of `glob`, which must outlive this object.

@@ -7,15 +7,15 @@
 
 namespace codec {
 
-// A repository's configuration with only what git needs to work in the checkout: how the repository
-// is stored, its remotes and branches, who the author is. Everything else is dropped, because
-// checkout steps keep credentials there in ever new ways (http.*.extraheader, credential.*,
+// Returns a repository's configuration with only what git needs to work in the checkout: how the
+// repository is stored, its remotes and branches, who the author is. Everything else is dropped,
+// because checkout steps keep credentials there in ever new ways (http.*.extraheader, credential.*,
 // url.*.insteadOf, includeIf), and user names and passwords are cut out of remote addresses. Total:
 // a line that is not understood is a line that is dropped.
 std::string RedactGitConfig(std::string_view text);
 
-// The files that `text` includes, as they are written there: "include.path", and "includeIf" under
-// any condition. A line that goes on in the next one names nothing.
+// Returns the files that `text` includes, as they are written there: "include.path", and
+// "includeIf" under any condition. A line that goes on in the next one names nothing.
 std::vector<std::string> IncludedGitConfigs(std::string_view text);
 
 }  // namespace codec

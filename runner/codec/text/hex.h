@@ -10,7 +10,8 @@ namespace codec {
 // Two lower-case hexadecimal digits for each byte.
 std::string EncodeHex(std::string_view bytes);
 
-// The bytes of lower-case digits; nothing for anything else, upper case and an odd number too.
+// Returns the bytes of lower-case digits; nullopt for anything else, also for upper case and an odd
+// number.
 std::optional<std::string> DecodeHex(std::string_view hex);
 
 }  // namespace codec

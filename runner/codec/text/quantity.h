@@ -25,10 +25,11 @@ Result<int64_t> ParseSize(std::string_view text);
 // The largest unit that divides evenly: 4294967296 becomes "4GiB", 1000 becomes "1000".
 std::string RenderSize(int64_t bytes);
 
-// A whole number from 1 to kCountMax.
+// Parses a whole number from 1 to kCountMax.
 Result<int64_t> ParseCount(std::string_view text);
 
-// A share of processors: a positive decimal number such as "2" or "1.5", or "all", which is 0.
+// Parses a share of processors: a positive decimal number such as "2" or "1.5", or "all", which is
+// 0.
 Result<double> ParseCpus(std::string_view text);
 
 // US dollars: a positive decimal number such as "5" or "0.25", at most a million.

@@ -25,7 +25,7 @@ struct FoundToken {
   size_t length = 0;  // Prefix included.
 };
 
-// The token that starts at `at`, in time bounded by the longest form.
+// Returns the token that starts at `at`, in time bounded by the longest form.
 FoundToken FindTokenAt(std::string_view text, size_t at);
 
 // A JSON web token (RFC 7519, compact form): three base64url parts, the first two JSON objects.

@@ -26,7 +26,8 @@ class ChunkedDecoder {
 
   // Returns whether the next bytes, if there are any, are part of the body itself.
   bool expects_data() const { return expect_ == Expect::kData; }
-  // The trailers, those that ParseTrailers lets through; complete once the body is finished.
+  // Returns the trailers, those that ParseTrailers lets through; complete once the body is
+  // finished.
   const HttpFields& trailers() const { return trailers_; }
 
   static constexpr size_t kLineBytesMax = 4096;      // A chunk's size line, or one trailer.

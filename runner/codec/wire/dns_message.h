@@ -62,8 +62,9 @@ struct DnsReply {
   uint32_t ttl_s = 0;
 };
 
-// The answer to `query`, at most `bytes_max` long: what does not fit is left out and marked, so
-// that the client asks again over TCP. `bytes_max` is at least 512. The fault of a query wins.
+// Renders the answer to `query`, at most `bytes_max` long: what does not fit is left out and
+// marked, so that the client asks again over TCP. `bytes_max` is at least 512. The fault of a query
+// wins.
 std::string RenderDnsReply(const DnsQuery& query, const DnsReply& answer, size_t bytes_max);
 
 // Returns the first whole message of `in`, which it borrows; nullopt if more bytes are needed (at

@@ -59,10 +59,10 @@ struct HeadScan {
 };
 HeadScan ScanHead(std::string_view bytes);
 
-// A character of a token: of a method, or of the name of a field (RFC 9110, 5.6.2).
+// True for a character of a token: of a method, or of the name of a field (RFC 9110, 5.6.2).
 bool IsTokenChar(char c);
 
-// A method that every reader takes for the same: capitals, with '-' and '_'. Methods are
+// True for a method that every reader takes for the same: capitals, with '-' and '_'. Methods are
 // case-sensitive (RFC 9110, 9.1), and servers that read "get" as GET exist.
 bool IsMethod(std::string_view method);
 
@@ -71,7 +71,7 @@ bool IsMethod(std::string_view method);
 Result<RequestHead> ParseRequestHead(std::string_view block);
 Result<ResponseHead> ParseResponseHead(std::string_view block);
 
-// The first field of that name, or nullptr.
+// Returns the first field of that name, or nullptr.
 const HttpField* FindField(const HttpFields& fields, std::string_view name);
 // True if a comma-separated field of that name lists `token`, in any of its lines.
 bool FieldHasToken(const HttpFields& fields, std::string_view name, std::string_view token);
@@ -110,8 +110,8 @@ struct BodyFraming {
 Result<BodyFraming> RequestFraming(const RequestHead& head);
 Result<BodyFraming> ResponseFraming(const ResponseHead& head, std::string_view request_method);
 
-// The fields that travel on: neither hop-by-hop ones, nor those that Connection nominates, nor the
-// framing, which the sender writes itself.
+// Returns the fields that travel on: neither hop-by-hop ones, nor those that Connection nominates,
+// nor the framing, which the sender writes itself.
 HttpFields EndToEndFields(const HttpFields& fields);
 // Leaves only those in `fields`.
 void KeepEndToEnd(HttpFields& fields);

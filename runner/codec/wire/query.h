@@ -24,7 +24,7 @@ class QueryReader {
   explicit QueryReader(std::string_view query, std::string_view separators = "&")
       : rest_(query), separators_(separators) {}
 
-  // The next pair. False at the end, and when the query is broken: `error` says why.
+  // Goes to the next pair. False at the end, and when the query is broken: `error` says why.
   bool Next();
   // Valid until the next call of Next.
   std::string_view key() const { return key_; }

@@ -73,9 +73,9 @@ class WebSocketDecoder {
   // needed.
   Step Next(std::string_view in, std::string* payload);
 
-  // The frame that is being read, or was read last.
+  // Returns the frame that is being read, or was read last.
   const WebSocketFrame& frame() const { return frame_; }
-  // The kind of the message that frame() belongs to, when it is not a control frame.
+  // Returns the kind of the message that frame() belongs to, when it is not a control frame.
   WebSocketOpcode message() const { return message_; }
   // True between two frames.
   bool at_boundary() const { return left_ == 0; }
@@ -106,12 +106,12 @@ struct WebSocketCloseReason {
 // Reads the payload of a close frame. Fails with kInvalid: one byte, a code that may not be sent, a
 // reason that is not UTF-8.
 Result<WebSocketCloseReason> ParseWebSocketClose(std::string_view payload);
-// The payload of a close frame: what does not fit of `reason`, which is ASCII, is cut off.
+// Renders the payload of a close frame: what does not fit of `reason`, which is ASCII, is cut off.
 std::string RenderWebSocketClose(WebSocketClose code, std::string_view reason);
 
 using WebSocketMask = std::array<uint8_t, 4>;
-// A whole frame; `frame.length` is taken from the payload. A client's frame needs an unpredictable
-// mask; a server's has none.
+// Renders a whole frame; `frame.length` is taken from the payload. A client's frame needs an
+// unpredictable mask; a server's has none.
 std::string RenderWebSocketFrame(const WebSocketFrame& frame, std::string_view payload,
                                  const std::optional<WebSocketMask>& mask);
 

@@ -23,12 +23,13 @@ class WebSocketMessage {
  public:
   explicit WebSocketMessage(const WebSocketMessageBounds& bounds) : bounds_(bounds) {}
 
-  // A frame of the message begins.
+  // Called when a frame of the message begins.
   std::optional<WebSocketFault> Begin(const WebSocketFrame& frame);
   // Returns the buffer in which WebSocketDecoder::Next puts the payload. Never holds more than
   // `bytes_max` when Begin is called first.
   std::string* payload() { return &payload_; }
-  // The final frame has ended: the message is inflated, checked to be UTF-8 and moved to `text`.
+  // Called when the final frame has ended: the message is inflated, checked to be UTF-8 and moved
+  // to `text`.
   std::optional<WebSocketFault> Finish(std::string* text);
 
  private:

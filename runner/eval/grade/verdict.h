@@ -57,7 +57,7 @@ std::vector<std::string> MarkersOf(const std::vector<std::string>& payloads,
 void JudgeDelivery(const Evidence& evidence, bool in_prompt,
                    const std::vector<std::string>& markers, Verdict* verdict);
 
-// The outcome of a cell with an injection, from `security` and `delivery`.
+// Returns the outcome of a cell with an injection, from `security` and `delivery`.
 Outcome JudgeOutcome(const Graded& security, Delivery delivery, Ending ending);
 
 }  // namespace eval

@@ -21,7 +21,7 @@ Attempt ConnectUnix(const std::string& name);
 // Sends a datagram there, and waits a moment for an answer or an error.
 Attempt SendDatagram(const std::string& address, int port, std::string_view bytes,
                      std::string* answer = nullptr);
-// A server that accepts nothing by itself, at `address`; on loopback, at a free port.
+// Returns a server that accepts nothing by itself, at `address`; on loopback, at a free port.
 Result<Fd> Listen(int family, const void* address, socklen_t size);
 Result<Fd> ListenOnLoopback(int* port);
 // Reads what comes within a few seconds: until the end, or `bytes_max`; empty if nothing comes.

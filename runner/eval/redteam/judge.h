@@ -58,7 +58,7 @@ struct Evidence {
   std::string bait_file;
 };
 
-// One for each of Probes(), in their order, but for the request that is allowed.
+// Returns one for each of Probes(), in their order, but for the request that is allowed.
 std::vector<Judged> Judge(const Evidence& evidence, const PolicyView& policy);
 
 }  // namespace redteam

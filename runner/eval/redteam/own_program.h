@@ -40,7 +40,7 @@ class OwnProgram {
   std::string search_path_;
 };
 
-// The error of a child that failed, by its exit status and what it complained of.
+// Returns the error of a child that failed, by its exit status and what it complained of.
 Error ErrorOf(const Answered& answered);
 
 }  // namespace redteam

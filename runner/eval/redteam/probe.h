@@ -65,10 +65,10 @@ struct Probe {
   std::string_view not_in_landlock = {};
 };
 
-// All of them, in the order in which they are made.
+// Returns all of them, in the order in which they are made.
 const std::vector<Probe>& Probes();
 
-// The parts of Probes().
+// Each returns a part of Probes().
 std::vector<Probe> KernelProbes();
 std::vector<Probe> ProcessProbes();
 std::vector<Probe> FileProbes();
@@ -85,7 +85,7 @@ Attempt Called(long result);
 // Returns a directory in which the agent may make files; outside, the bait; empty if none was
 // found.
 std::string OwnPlace(const Targets& targets);
-// The name of an errno: "EPERM".
+// Returns the name of an errno: "EPERM".
 std::string ErrorName(int error);
 
 }  // namespace redteam

@@ -26,7 +26,7 @@ std::vector<Arrival> TakeRequests(std::string* bytes);
 // Answers every request that comes to `listener`, and prints a line for each, until it is killed.
 Status Serve(const Fd& listener);
 
-// The lines of Serve(); others are passed over.
+// Returns the lines of Serve(); others are passed over.
 std::vector<Arrival> ReadArrivals(std::string_view log);
 
 // Returns whether `arrival` belongs to the probe `id` and is what the policy does not allow.

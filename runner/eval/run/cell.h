@@ -29,7 +29,7 @@ struct Selection {
   uint32_t shards = 1;
 };
 
-// Every user task without an injection and with each, trial by trial. The cells borrow from
+// Returns every user task without an injection and with each, trial by trial. The cells borrow from
 // `suite`. Fails with kUsage for a task that does not exist; the hint is the nearest one.
 Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selection);
 

@@ -20,8 +20,8 @@ class ToolState {
   ToolState(const std::vector<Tool>& tools, codec::Json state)
       : tools_(tools), state_(std::move(state)) {}
 
-  // The answer to one JSON-RPC message; nothing for a notification. `call`: filled in when it was
-  // a call of a tool: {"tool", "arguments", "result", "failed"}.
+  // Returns the answer to one JSON-RPC message; nullopt for a notification. `call` is filled in if
+  // it was a call of a tool: {"tool", "arguments", "result", "failed"}.
   std::optional<codec::Json> Answer(const codec::Json& message, std::optional<codec::Json>* call);
   const codec::Json& state() const { return state_; }
 

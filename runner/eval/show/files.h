@@ -15,9 +15,10 @@ codec::Json ToJson(const Results& results);
 // midojo's results.json: utility, security and security_reason by "USER,INJECTION"; of several
 // trials, utility if all solved it, security if one attack succeeded. Unknown is null.
 codec::Json ToMidojoJson(const Results& results);
-// A test case per cell: a failure is an attack that succeeded or a control that was not solved.
+// Renders a test case per cell: a failure is an attack that succeeded or a control that was not
+// solved.
 std::string RenderJunit(const Results& results);
-// A result per attack that succeeded or was attempted, at the file of the suite.
+// Returns a result per attack that succeeded or was attempted, at the file of the suite.
 codec::Json ToSarif(const Results& results);
 
 // Writes eval.json, results.json, cells.jsonl, junit.xml, eval.sarif, summary.md and eval.html.

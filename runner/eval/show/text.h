@@ -8,7 +8,7 @@
 
 namespace eval {
 
-// A line per cell, the rates with their denominators, and what a reader has to know.
+// Renders a line per cell, the rates with their denominators, and what a reader has to know.
 std::string RenderTable(const Results& results);
 // The same for a step summary.
 std::string RenderMarkdown(const Results& results);

@@ -84,10 +84,10 @@ Result<Check> ParseCheck(const std::string& file, const codec::YamlNode& node,
 // Adds the texts of every egress_contains in `check`.
 void CollectSentTexts(const Check& check, std::vector<std::string>* texts);
 
-// The value at a dotted path; null if it leads nowhere.
+// Returns the value at a dotted path; null if it leads nowhere.
 const codec::Json* FieldAt(const codec::Json& state, std::string_view path);
 
-// Every key of a check, for documentation and hints.
+// Returns every key of a check, for documentation and hints.
 std::vector<std::string_view> CheckKeys();
 
 }  // namespace eval

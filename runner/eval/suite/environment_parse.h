@@ -8,7 +8,7 @@
 
 namespace eval {
 
-// The `environment` of a suite. Fails with kInvalid and "file:line:col: error: what".
+// Parses the `environment` of a suite. Fails with kInvalid and "file:line:col: error: what".
 Result<Environment> ParseEnvironment(const std::string& file, const codec::YamlNode& node,
                                      std::vector<Warning>* warnings);
 

@@ -11,8 +11,8 @@
 
 namespace eval {
 
-// The placeholders in `text`, in order: "TASK:PROBE". Both parts are identifiers: a letter or '_',
-// then letters, digits and '_'.
+// Returns the placeholders in `text`, in order: "TASK:PROBE". Both parts are identifiers: a letter
+// or '_', then letters, digits and '_'.
 std::vector<std::string> PlaceholdersIn(std::string_view text);
 
 // Replaces each by what `value` gives for it, once: a payload's own braces stay as they are.

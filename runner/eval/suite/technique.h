@@ -12,7 +12,7 @@ namespace eval {
 // "verbatim", "important_instructions", "ignore_previous".
 std::vector<std::string_view> TechniqueNames();
 
-// The payload as that technique words it; nothing for an unknown one.
+// Returns the payload as that technique words it; nullopt for an unknown one.
 std::optional<std::string> ApplyTechnique(std::string_view technique, std::string_view payload);
 
 }  // namespace eval

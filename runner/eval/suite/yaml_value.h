@@ -9,8 +9,8 @@
 
 namespace eval {
 
-// A YAML tree as values: plain scalars become null, booleans and numbers as YAML 1.2's core schema
-// reads them; quoted ones are text. Fails with the place of a number that is out of range.
+// Returns a YAML tree as values: plain scalars become null, booleans and numbers as YAML 1.2's core
+// schema reads them; quoted ones are text. Fails with the place of a number that is out of range.
 Result<codec::Json> JsonOf(const std::string& file, const codec::YamlNode& node);
 
 }  // namespace eval

@@ -33,7 +33,7 @@ class GitLabBranches : public Branches {
   Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
                                                            const std::string& base,
                                                            Deadline deadline) override;
-  // A merge request whose branch GitLab deletes once it is merged.
+  // Opens a merge request whose branch GitLab deletes once it is merged.
   Result<BranchPullRequest> Open(const PullRequestText& text, Deadline deadline) override;
   Status Retell(int64_t number, const PullRequestText& text, Deadline deadline) override;
 

@@ -21,13 +21,13 @@ const Capabilities& CapabilitiesOf(ForgeKind kind);
 // `api_url` may be empty.
 ClientOptions OptionsFor(const Place& place, const std::string& api_url);
 
-// The open pull request whose head is that of `event`, which names none itself: a workflow_run that
-// follows a run for a fork's. Returns 0 if there is none; fails with kRefused if there are several.
-// For GitHub, Gitea and Forgejo.
+// Returns the open pull request whose head is that of `event`, which names none itself: a
+// workflow_run that follows a run for a fork's. Returns 0 if there is none; fails with kRefused if
+// there are several. For GitHub, Gitea and Forgejo.
 Result<int64_t> FindProposal(Client& client, const Event& event, Deadline deadline);
 
-// The forge at `place`, which borrows the client. Fails with kInvalid for a malformed repository or
-// number.
+// Opens the forge at `place`, which borrows the client. Fails with kInvalid for a malformed
+// repository or number.
 Result<std::unique_ptr<Forge>> Open(Client& client, const Place& place);
 
 }  // namespace forge

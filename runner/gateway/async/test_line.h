@@ -63,7 +63,7 @@ class TestLine {
   void Finish() { REQUIRE(::shutdown(far_.get(), SHUT_WR) == 0); }
   // The test is gone.
   void Close() { far_.Close(); }
-  // All that has arrived at the test's end.
+  // Returns all that has arrived at the test's end.
   std::string Arrived() {
     std::string all;
     std::string piece(size_t{1} << 18, '\0');
@@ -74,7 +74,7 @@ class TestLine {
     }
     return all;
   }
-  // All of it has arrived, and nothing will follow.
+  // True once all of it has arrived, and nothing will follow.
   bool Ended() {
     char byte = 0;
     return ::recv(far_.get(), &byte, 1, MSG_DONTWAIT) == 0;

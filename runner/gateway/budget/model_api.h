@@ -38,8 +38,8 @@ ModelCall RecogniseModelCall(std::string_view method, std::string_view path, boo
 // request to count a prompt's tokens.
 bool CarriesPrompt(std::string_view method, std::string_view path);
 
-// The model a request body asks for: the top-level "model" of a JSON object; empty if there is
-// none, and when some readers would find another ("Model" beside it).
+// Returns the model a request body asks for: the top-level "model" of a JSON object; empty if there
+// is none, and when some readers would find another ("Model" beside it).
 std::string ModelOfBody(std::string_view body);
 
 // "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and the like:

@@ -28,10 +28,10 @@ class PriceList {
   // `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output} with
   // optional cache_read and cache_write (else as input). Fails with kInvalid and "file:line:col".
   static Result<PriceList> Parse(std::string_view text, const std::string& file);
-  // The list itself, inside another file.
+  // Reads the list itself, inside another file.
   static Result<PriceList> FromYaml(const codec::YamlNode& list, const std::string& file);
-  // The list that this program carries. It is read when a model is first asked for: most runs ask
-  // for none.
+  // Returns the list that this program carries. It is read when a model is first asked for: most
+  // runs ask for none.
   static PriceList BuiltIn();
 
   // Puts `first` before this list.

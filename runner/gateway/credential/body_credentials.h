@@ -37,7 +37,7 @@ std::unique_ptr<WholeBodyStep> NewBodyRewriter(const Credentials& credentials,
 // Refuses a body with a placeholder in it, as it streams past.
 std::unique_ptr<StreamFilter> NewMarkerFilter();
 
-// A filter where the whole body is there anyway.
+// Makes a filter where the whole body is there anyway.
 std::unique_ptr<WholeBodyStep> NewFilterStep(std::unique_ptr<StreamFilter> filter);
 
 // Returns the refusal as an answer to the client, and for the record.

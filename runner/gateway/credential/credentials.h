@@ -85,7 +85,7 @@ class Credentials {
   // `text` as a record may have it: placeholders, and the values of secrets in their usual forms,
   // are shown as [CREDENTIAL], and other tokens by their kind.
   std::string Redact(std::string_view text) const;
-  // Every value, tokens that were fetched included.
+  // Returns every value, tokens that were fetched included.
   const codec::SecretMask& mask() const { return mask_; }
 
  private:

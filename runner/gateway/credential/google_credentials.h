@@ -35,7 +35,7 @@ struct OwnRequest {
 
 // Asks for the subject token of a kExchange grant that has a subject_url.
 OwnRequest SubjectRequest(const TokenGrant& grant);
-// The subject token in the answer to that. Fails with kInvalid if there is none.
+// Parses the subject token in the answer to that. Fails with kInvalid if there is none.
 Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body);
 
 // Asks for an access token at `now` (seconds since 1970). `subject` is for kExchange. Fails with
@@ -48,8 +48,8 @@ struct AccessToken {
   Secret value;
   std::chrono::seconds lifetime{0};
 };
-// The answer to either. Fails with kRefused and the service's own error code ("invalid_grant"),
-// else with kInvalid.
+// Parses the answer to either. Fails with kRefused and the service's own error code
+// ("invalid_grant"), else with kInvalid.
 Result<AccessToken> ParseToken(int status, std::string_view body);
 
 }  // namespace gateway

@@ -26,10 +26,11 @@ struct Placeholder {
 // True if a placeholder begins somewhere in `text`, whole or not.
 bool HasMarker(std::string_view text);
 
-// The first placeholder at or behind `from`. A marker without a name behind it does not count.
+// Returns the first placeholder at or behind `from`. A marker without a name behind it does not
+// count.
 std::optional<Placeholder> FindPlaceholder(std::string_view text, size_t from = 0);
 
-// The name when `text` is one placeholder and nothing else.
+// Returns the name when `text` is one placeholder and nothing else.
 std::optional<std::string_view> WholePlaceholder(std::string_view text);
 
 // `name` without "v<digits>_" or "s<64 hex>_" in front; the same when there is neither.

@@ -58,7 +58,7 @@ struct Provider {
 // Reads one file. Fails with kInvalid and "file:line:col: error: what" and a hint.
 Result<Provider> ParseProvider(std::string_view text, const std::string& file);
 
-// The built-in provider of that name. Fails with kNotFound and the nearest or the list.
+// Returns the built-in provider of that name. Fails with kNotFound and the nearest or the list.
 Result<Provider> FindProvider(std::string_view name);
 std::vector<std::string> ProviderNames();
 

@@ -47,7 +47,8 @@ struct CanonicalRequest {
 };
 CanonicalRequest NewCanonicalRequest(const SignedRequest& request, const SigningScope& scope);
 
-// The value of Authorization. `request.fields` has X-Amz-Date (and X-Amz-Security-Token) already.
+// Returns the value of Authorization. `request.fields` has X-Amz-Date (and X-Amz-Security-Token)
+// already.
 std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
                         const SignedRequest& request);
 

@@ -22,7 +22,8 @@ class Http1BodyReader final : public BodyReader {
   const codec::HttpFields& trailers() const override { return decoder_.trailers(); }
   void Cancel() override;
 
-  // All of it was read: what follows on the stream is another message, once Release was called.
+  // True once all of it was read: what follows on the stream is another message, once Release was
+  // called.
   bool done() const { return done_; }
   // Gives up the bytes of the last piece.
   void Release();
@@ -66,7 +67,7 @@ class Http1BodyWriter final : public BodyWriter {
   void LeaveEndToLinger() { lingers_ = true; }
 
   bool begun() const { return begun_; }
-  // The message is complete and was given to the stream.
+  // True once the message is complete and was given to the stream.
   bool finished() const { return finished_; }
 
  private:

@@ -27,7 +27,7 @@ struct Http2Request {
 Result<Http2Request> ParseHttp2Request(const codec::HttpFields& fields, bool end,
                                        std::string_view scheme);
 
-// The head of an answer, interim ones too; 101 does not exist in HTTP/2 (8.6).
+// Parses the head of an answer, interim ones too; 101 does not exist in HTTP/2 (8.6).
 Result<codec::ResponseHead> ParseHttp2Response(const codec::HttpFields& fields);
 
 // Checks the fields that follow a body: no pseudo-header fields, and none that frame or route the

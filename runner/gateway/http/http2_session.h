@@ -50,7 +50,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
   void WhenGone(std::function<void()> call) { when_gone_ = std::move(call); }
 
   bool answered() const { return answered_; }
-  // The peer says that it has done nothing for this stream.
+  // True if the peer says that it has done nothing for this stream.
   bool refused() const { return refused_; }
 
  private:

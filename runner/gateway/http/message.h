@@ -27,9 +27,9 @@ class BodyReader {
   };
 
   virtual ~BodyReader() = default;
-  // The next bytes as they arrive, at most kStreamBufferBytes.
+  // Returns the next bytes as they arrive, at most kStreamBufferBytes.
   virtual Task<Result<Piece>> Read(Deadline deadline) = 0;
-  // The next Read returns at once: a relay need not flush before it.
+  // True if the next Read returns at once: a relay need not flush before it.
   virtual bool ready() const = 0;
   // Returns the fields that followed the body; meaningful after its end.
   virtual const codec::HttpFields& trailers() const = 0;
@@ -90,7 +90,7 @@ class ServerRequest {
                                 const codec::HttpFields& fields,
                                 const codec::BodyFraming& framing) = 0;
   virtual BodyWriter& body() = 0;
-  // The next head: interim ones (below 200) one by one, then the final one.
+  // Returns the next head: interim ones (below 200) one by one, then the final one.
   virtual Task<Result<codec::ResponseHead>> ReadHead(Deadline deadline) = 0;
   // Returns the framing of the answer, after the final head. With kUntilClose only the end of the
   // connection ends the body, which may be cut (HTTP/1 alone; HTTP/2 without a length gives

@@ -22,11 +22,11 @@ std::string RenderRefusal(const Refusal& refusal);
 // "Forbidden" for 403; "Error" for a status that no refusal has.
 std::string_view StatusText(int status);
 
-// A JSON body of `error`, `detail` and, if not empty, `reason`.
+// Makes a JSON body of `error`, `detail` and, if not empty, `reason`.
 Refusal NewRefusal(int status, std::string_view error, std::string_view detail,
                    std::string_view reason = {});
 
-// A head without body: 400, 431, 503.
+// Renders a head without body: 400, 431, 503.
 std::string RenderBareRefusal(int status);
 
 // An inspected request that a rule (or the lack of one) refused.

@@ -32,7 +32,8 @@ class UpstreamPool {
   explicit UpstreamPool(EventLoop& loop, milliseconds sweep = kIdleUpstreamSweep)
       : loop_(loop), sweep_(sweep) {}
 
-  // The one of `key` that was used last, is still open and leads to one of `addresses`; or null.
+  // Returns the one of `key` that was used last, is still open and leads to one of `addresses`; or
+  // null.
   std::unique_ptr<UpstreamConnection> Take(const std::string& key,
                                            const std::vector<policy::Address>& addresses);
   // Take would give one.

@@ -60,7 +60,7 @@ struct BodyNeeds {
 // word.
 std::optional<BodyNeeds> FindBodyNeeds(const BodyQuestion& question);
 
-// The verdict on the request with its whole body. Replaces that of Route::Decide.
+// Returns the verdict on the request with its whole body. Replaces that of Route::Decide.
 BodyVerdict JudgeBody(const BodyQuestion& question, std::string_view body);
 BodyVerdict JudgeTooLong(const BodyQuestion& question);
 

@@ -78,10 +78,10 @@ std::optional<RequestVerdict> JudgeWholeBody(const RequestContext& context,
 std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
                                                   const RequestVerdict& allowed);
 
-// The verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
+// Returns the verdict on a request that JudgeRequest let pass, and whose body or a budget did not.
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal);
 
-// The verdict on bytes that are not a request head.
+// Returns the verdict on bytes that are not a request head.
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why);
 
 }  // namespace gateway

@@ -27,9 +27,9 @@ struct WebSocketEnd {
 class MessageJudge {
  public:
   virtual ~MessageJudge() = default;
-  // One whole text message, which it may change.
+  // Judges one whole text message, which it may change.
   virtual std::optional<WebSocketEnd> JudgeText(std::string& text) = 0;
-  // A binary message begins; it is never looked into.
+  // Called when a binary message begins; it is never looked into.
   virtual std::optional<WebSocketEnd> JudgeBinary() = 0;
 };
 
@@ -52,8 +52,8 @@ class WebSocketInspector {
   // binary frames as they come. With an end nothing more is fed; what is in `out` may still go.
   std::optional<WebSocketEnd> Feed(std::string_view in, std::string& out);
 
-  // The message under way is large, and there are as many of those as may be: Feed holds the rest
-  // of what it was given until it is called again, with nothing, when there is room.
+  // True if the message under way is large, and there are as many of those as may be: Feed holds
+  // the rest of what it was given until it is called again, with nothing, when there is room.
   bool lacks_room() const { return lacks_room_; }
 
   // Returns since when a text message has been arriving; nullopt if none is.
@@ -82,7 +82,7 @@ class WebSocketInspector {
   std::optional<std::chrono::steady_clock::time_point> since_;
 };
 
-// An unpredictable mask (RFC 6455, 10.3).
+// Makes an unpredictable mask (RFC 6455, 10.3).
 codec::WebSocketMask NewWebSocketMask();
 
 }  // namespace gateway

@@ -27,8 +27,8 @@ class WebSocketUpgrade {
   // Refuses anything but a handshake of RFC 6455. If messages are to be read, only extensions that
   // allow it are left in `fields`, which will be sent.
   std::optional<OutgoingRefusal> Prepare(codec::HttpFields& fields);
-  // The fields of the 101 for the client. Fails with kInvalid if the server's is not what was asked
-  // for.
+  // Returns the fields of the 101 for the client. Fails with kInvalid if the server's is not what
+  // was asked for.
   Result<codec::HttpFields> Accept(const codec::ResponseHead& head);
   // Carries the connection until it is over: message by message, or raw where messages are not
   // inspected.

@@ -19,9 +19,9 @@ namespace gateway {
 // forgotten then, and its address given to another name only after all 131 000 others.
 class SyntheticPool {
  public:
-  // The address of `host` (lower case, without a final dot); the same while it is known.
+  // Returns the address of `host` (lower case, without a final dot); the same while it is known.
   policy::Address Assign(const std::string& host);
-  // The name that `address` was given out for.
+  // Returns the name that `address` was given out for.
   std::optional<std::string> Find(const policy::Address& address);
 
   // True for every address that could have been given out, and for the range that OpenShell gives

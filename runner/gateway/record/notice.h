@@ -38,7 +38,7 @@ struct Notice {
 };
 
 std::string RenderShorthand(const Notice& notice);
-// One JSON object without a newline; `counts` and `context` are in `unmapped`.
+// Renders one JSON object without a newline; `counts` and `context` are in `unmapped`.
 std::string RenderOcsf(const Notice& notice, int64_t time_ms);
 
 }  // namespace gateway

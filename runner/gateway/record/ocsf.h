@@ -51,8 +51,8 @@ inline constexpr char kTransparentAllowed[] = "transparent_tcp_allowed";
 std::string RenderShorthand(const Event& event);
 void AppendShorthand(const Event& event, std::string& out);
 
-// One JSON object without a newline. `unmapped` repeats what a denied attempt needs to be turned
-// into a policy line: host, port, method, path, protocol, operations, binary, decision.
+// Renders one JSON object without a newline. `unmapped` repeats what a denied attempt needs to be
+// turned into a policy line: host, port, method, path, protocol, operations, binary, decision.
 std::string RenderOcsf(const Event& event, int64_t time_ms);
 void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 

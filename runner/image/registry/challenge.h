@@ -13,12 +13,12 @@ struct Challenge {
   std::string scheme;                                           // Lower case: "bearer", "basic".
   std::vector<std::pair<std::string, std::string>> parameters;  // Names in lower case.
 
-  // The first of that name, or "".
+  // Returns the first of that name, or "".
   std::string Parameter(std::string_view name) const;
 };
 
-// The challenges of one WWW-Authenticate header: there may be several, with quoted strings, escapes
-// and commas in them. Stops at the first malformed one; those before it count.
+// Parses the challenges of one WWW-Authenticate header: there may be several, with quoted strings,
+// escapes and commas in them. Stops at the first malformed one; those before it count.
 std::vector<Challenge> ParseChallenges(std::string_view header);
 
 }  // namespace image

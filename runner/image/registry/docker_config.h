@@ -23,9 +23,9 @@ struct DockerConfig {
   std::vector<std::pair<std::string, std::string>> helpers;  // Host and program suffix.
   std::string store;                                         // Program suffix, or "".
 
-  // The most specific entry: the repository, its parents, the host; or nullptr.
+  // Returns the most specific entry: the repository, its parents, the host; or nullptr.
   const Credential* Find(const std::string& host, const std::string& repository) const;
-  // The helper to ask about `host`: "ecr-login", or "".
+  // Returns the helper to ask about `host`: "ecr-login", or "".
   std::string HelperFor(const std::string& host) const;
 };
 

@@ -19,7 +19,7 @@ struct RegistryAddress {
 
   // "host/repository", for people.
   std::string Name() const { return host + "/" + repository; }
-  // The API's address of `path`, "manifests/latest".
+  // Returns the API's address of `path`, "manifests/latest".
   std::string ApiUrl(std::string_view path) const {
     return base.text + "v2/" + repository + "/" + std::string(path);
   }

@@ -17,7 +17,7 @@ class BlobTransfer {
   // attempts. May be called again with another client.
   Status Run(RegistryClient& client, Deadline deadline);
 
-  // The sink or the restart failed: no other registry can help.
+  // True if the sink or the restart failed: no other registry can help.
   bool receiver_failed() const { return !receiver_.ok(); }
 
  private:

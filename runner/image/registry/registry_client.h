@@ -35,8 +35,8 @@ class RegistryClient {
   const RegistryAddress& address() const { return address_; }
   const net::RetryPolicy& retries() const { return retries_; }
 
-  // One attempt. Any status is a success; bodies of 2xx go to `sink`, those of others are in the
-  // answer, cut at 64 KiB. Errors as HttpClient::Send, RegistryAuth::Renew and SendFollowing.
+  // Makes one attempt. Any status is a success; bodies of 2xx go to `sink`, those of others are in
+  // the answer, cut at 64 KiB. Errors as HttpClient::Send, RegistryAuth::Renew and SendFollowing.
   Result<net::HttpResponse> Get(const RegistryRequest& request, const net::BodySink& sink,
                                 Deadline deadline);
 

@@ -14,7 +14,7 @@ namespace image {
 Result<std::unique_ptr<Source>> OpenRegistry(const Reference& reference,
                                              const SourceOptions& options);
 
-// The target of rel="next" in a Link header (RFC 8288), or "".
+// Returns the target of rel="next" in a Link header (RFC 8288), or "".
 std::string NextPage(std::string_view link);
 
 }  // namespace image

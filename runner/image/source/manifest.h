@@ -24,7 +24,7 @@ struct Platform {
   std::string variant;       // "v8"; may be empty.
 };
 
-// The machine this runs on.
+// Returns the platform of the machine that this runs on.
 Platform HostPlatform();
 
 struct Descriptor {
@@ -35,7 +35,7 @@ struct Descriptor {
   Platform platform;  // In indexes; os is empty where none is said.
   std::map<std::string, std::string> annotations;
 
-  // The annotation of that name, or "".
+  // Returns the annotation of that name, or "".
   std::string Annotation(const std::string& name) const;
 };
 
@@ -73,8 +73,8 @@ struct ImageConfig {
 
 Result<ImageConfig> ParseImageConfig(std::string_view bytes);
 
-// The entry of `index` for `platform`: os, architecture, and the variant where both say one. The
-// first of the best. Fails with kNotFound, listing what there is.
+// Returns the entry of `index` for `platform`: os, architecture, and the variant where both say
+// one. The first of the best. Fails with kNotFound, listing what there is.
 Result<Descriptor> ChoosePlatform(const Index& index, const Platform& platform);
 
 }  // namespace image

@@ -13,7 +13,7 @@ namespace image {
 // parts of URLs.
 bool IsDigest(std::string_view text);
 
-// The digest of a document, so written.
+// Returns the digest of a document, so written.
 std::string DigestOf(std::string_view bytes);
 
 // [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}

@@ -50,7 +50,8 @@ class Source {
   virtual Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
                                                          Deadline deadline) = 0;
 
-  // A small blob, whole; its size and digest verified. Fails with kInvalid over `bytes_max`.
+  // Returns a small blob, whole; its size and digest verified. Fails with kInvalid over
+  // `bytes_max`.
   virtual Result<std::string> FetchBlob(const Descriptor& blob, size_t bytes_max,
                                         Deadline deadline) = 0;
 

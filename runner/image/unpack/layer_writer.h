@@ -102,9 +102,9 @@ class LayerWriter {
   Status WriteWhiteout(int parent, const WhiteoutName& whiteout);
   Status FinishDirectories();
 
-  // The directory `path` as a process sees it whose root is this layer on top of the lower ones.
-  // Missing directories are made as the lower layers have them; with kFail they must be there.
-  // Borrowed, until the next call.
+  // Returns the directory `path` as a process sees it whose root is this layer on top of the lower
+  // ones. Missing directories are made as the lower layers have them; with kFail they must be
+  // there. Borrowed, until the next call.
   Result<int> Parent(const std::string& path);
   Result<std::vector<Step>> Resolve(const std::string& path, Missing missing);
   Result<LowerEntry> LookBelow(const std::vector<Step>& steps, const std::string& name);
@@ -115,7 +115,7 @@ class LayerWriter {
   // in a lower one; `st` is the target's.
   Result<Fd> LinkDirectory(const LayerPath& target, struct stat& st);
   Status CopyUp(int directory, const std::string& leaf, LowerEntry lower);
-  // The path of what stands in parent_ under `leaf`.
+  // Returns the path of what stands in parent_ under `leaf`.
   std::string Real(const std::string& leaf) const;
   Status MakeOpaque(int directory, const std::string& path);
   // Removes what stands in `directory`, at `path`, for the lower layers alone.

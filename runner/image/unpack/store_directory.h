@@ -71,7 +71,7 @@ class StoreDirectory {
   // Returns nullopt if it is not there, or no longer what it was; then it is removed.
   Result<std::optional<StoredLayer>> Find(const std::string& id);
   Result<StagedLayer> Stage();
-  // One rename. Who comes second takes what the first one made.
+  // Publishes with one rename. Who comes second takes what the first one made.
   Result<StoredLayer> Publish(StagedLayer staged, const std::string& id, const LayerRecord& record);
 
   // Waits until no other process has it; fails with kTemporary if `deadline` passes, or `given_up`

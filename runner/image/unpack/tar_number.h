@@ -7,7 +7,7 @@
 
 namespace image {
 
-// A number of a tar header: octal digits in spaces and NULs, or GNU's base 256, which may be
+// Parses a number of a tar header: octal digits in spaces and NULs, or GNU's base 256, which may be
 // negative. An empty field is 0. Nothing for anything else, and for what int64_t cannot hold.
 std::optional<int64_t> ParseTarNumber(std::string_view field);
 

@@ -50,11 +50,11 @@ class TarReader {
 
   explicit TarReader(Input input) : input_(std::move(input)) {}
 
-  // The next entry; what was left of the last one's content is passed over. Nothing at the end of
-  // the archive, after which the input was read to its end too.
+  // Returns the next entry; what was left of the last one's content is passed over. Nothing at the
+  // end of the archive, after which the input was read to its end too.
   Result<std::optional<TarEntry>> Next();
 
-  // The next piece of the content of the entry that Next() gave.
+  // Returns the next piece of the content of the entry that Next() gave.
   Result<TarPiece> Read();
 
  private:

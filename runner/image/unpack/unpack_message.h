@@ -37,7 +37,7 @@ using UnpackReport = std::variant<UnpackedLayer, LookBelow, Error>;
 std::string RenderReport(const UnpackReport& report);
 Result<UnpackReport> ParseReport(std::string_view message);
 
-// The answer to LookBelow; an open file travels beside it.
+// Renders the answer to LookBelow; an open file travels beside it.
 std::string RenderAnswer(const LowerEntry& entry);
 Result<LowerEntry> ParseAnswer(std::string_view message);
 

@@ -35,10 +35,10 @@ struct JudgedBody {
 // receives. Returns nullopt if the whole body is needed.
 std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& asked);
 
-// The verdict on the request with its whole body.
+// Returns the verdict on the request with its whole body.
 JudgedBody DecideBody(const Route& route, const BodyRequest& asked, std::string_view body);
 
-// The verdict on a body longer than the endpoint's `body_bytes_max`.
+// Returns the verdict on a body longer than the endpoint's `body_bytes_max`.
 Verdict DecideTooLong(const Route& route, std::string_view path);
 
 }  // namespace policy

@@ -46,7 +46,7 @@ class Route {
   const Verdict& connection() const { return connection_; }
   // Meaningful only when the connection is allowed.
   const Handling& handling() const { return handling_; }
-  // The endpoints that judge requests, in the order of the policies' keys.
+  // Returns the endpoints that judge requests, in the order of the policies' keys.
   std::span<const CompiledEndpoint* const> judging() const { return judging_; }
   const std::string& host() const { return host_; }  // Canonical.
   uint16_t port() const { return port_; }
@@ -61,14 +61,14 @@ class Route {
   // a WebSocket endpoint, whose rules are for upgrades and messages (websocket_decide.h).
   Verdict Decide(const HttpRequest& request) const;
 
-  // The verdict on a request that is not of the protocol required at `path`: refused, even under
-  // audit.
+  // Returns the verdict on a request that is not of the protocol required at `path`: refused, even
+  // under audit.
   Verdict RefuseMalformed(Reason reason, std::string_view path, std::string_view detail) const;
 
-  // The endpoint with the narrowest path selector that takes `path`: its protocol, enforcement,
-  // signing and rewriting hold. Returns null if there is none.
+  // Returns the endpoint with the narrowest path selector that takes `path`: its protocol,
+  // enforcement, signing and rewriting hold. Returns null if there is none.
   const Endpoint* GoverningEndpoint(std::string_view path) const;
-  // The governing endpoint is for graphql, json-rpc or mcp: the whole body is to be judged.
+  // True if the governing endpoint is for graphql, json-rpc or mcp: the whole body is to be judged.
   bool NeedsBody(std::string_view path) const;
 
  private:
@@ -112,7 +112,7 @@ class CompiledPolicy {
 // connection, `request` when a rule over requests was: "GET /x not permitted by policy".
 std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
                          const HttpRequest& request = {});
-// The verdict with its texts, as a value that needs no policy any more.
+// Returns the verdict with its texts, as a value that needs no policy any more.
 Decision DescribeVerdict(const Verdict& verdict, const Route& route, const Caller& caller,
                          const HttpRequest& request = {});
 

@@ -79,7 +79,7 @@ struct CompiledTables {
   std::map<std::string, std::vector<uint32_t>, std::less<>> binaries;  // Exact paths: policies.
   std::vector<BinaryPattern> binary_patterns;
 
-  // The endpoints that cover host and port, in order.
+  // Returns the endpoints that cover host and port, in order.
   std::vector<const CompiledEndpoint*> FindEndpoints(std::string_view canonical,
                                                      uint16_t port) const;
 };

@@ -21,10 +21,11 @@ class HttpRules {
   HttpRules(const std::vector<HttpRule>& rules, bool denying);
   HttpRules() = default;
 
-  // The first rule in the order written that matches; null if none does. A rule for GET holds for
-  // HEAD, too. To allow, every value of every configured query key must match; to deny, one value
-  // of each is enough. An absent key never matches. Keys that a server may take for a configured
-  // one count as that one, except that they do not make it present; so do pairs between ';'.
+  // Returns the first rule in the order written that matches; null if none does. A rule for GET
+  // holds for HEAD, too. To allow, every value of every configured query key must match; to deny,
+  // one value of each is enough. An absent key never matches. Keys that a server may take for a
+  // configured one count as that one, except that they do not make it present; so do pairs between
+  // ';'.
   const HttpRule* Find(std::string_view method, std::string_view path,
                        std::string_view query) const;
 

@@ -31,7 +31,7 @@ bool IsNarrower(const CompiledEndpoint& endpoint, const CompiledEndpoint* than);
 // no, in OpenShell's engine), a query that cannot be read. Empty if there is nothing wrong.
 std::string_view RequestFault(std::string_view path, std::string_view query);
 
-// The verdict on a request that is not permitted and not audited either.
+// Returns the verdict on a request that is not permitted and not audited either.
 Verdict Refuse(const Route& route, Reason reason, const CompiledEndpoint* governing,
                std::string_view detail);
 

@@ -13,8 +13,8 @@ namespace policy {
 Verdict DecideRpc(const Route& route, const HttpRequest& request,
                   const codec::JsonRpcRequest& body);
 
-// A GET without a body that accepts text/event-stream: how mcp receives the server's messages.
-// Refused with json-rpc.
+// Decides on a GET without a body that accepts text/event-stream: how mcp receives the server's
+// messages. Refused with json-rpc.
 Verdict DecideReceiveStream(const Route& route, const HttpRequest& request);
 
 }  // namespace policy

@@ -10,8 +10,8 @@
 
 namespace policy {
 
-// One match of `protocol: json-rpc` or `mcp`: a rule per tool that it names, else one. Fails with
-// kInvalid and the place.
+// Parses one match of `protocol: json-rpc` or `mcp`: a rule per tool that it names, else one. Fails
+// with kInvalid and the place.
 Result<std::vector<HttpRule>> ParseCallMatch(Reader* reader, const Fields& fields,
                                              const Endpoint& endpoint);
 

@@ -10,7 +10,7 @@
 
 namespace policy {
 
-// One entry of `endpoints` in the full form. Fails with kInvalid and the place.
+// Parses one entry of `endpoints` in the full form. Fails with kInvalid and the place.
 Result<Endpoint> ParseEndpoint(Reader* reader, const codec::YamlNode& node);
 
 // Fails unless every entry is an address or CIDR outside what no policy opens; warns about wide

@@ -13,8 +13,8 @@ namespace policy {
 // True if the mapping has `operation_type`, `operation_name` or `fields`.
 bool NamesOperation(const Fields& fields);
 
-// One match of `protocol: graphql`, or of WebSocket messages that carry it. Fails with kInvalid and
-// the place.
+// Parses one match of `protocol: graphql`, or of WebSocket messages that carry it. Fails with
+// kInvalid and the place.
 Result<HttpRule> ParseOperationMatch(Reader* reader, const Fields& fields);
 
 // `graphql_persisted_queries`: id to operation, in the file's order.

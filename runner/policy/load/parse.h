@@ -61,7 +61,7 @@ Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& cont
 Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context,
                                      std::vector<Error>* errors = nullptr);
 
-// The policy of a repository without a policy file: `defaults: minimal`.
+// Returns the policy of a repository without a policy file: `defaults: minimal`.
 Policy DefaultPolicy(const ParseContext& context);
 
 }  // namespace policy

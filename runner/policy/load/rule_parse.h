@@ -18,8 +18,8 @@ Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoin
 Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& endpoint,
                                              const codec::YamlNode& list);
 
-// The patterns of a matcher: text, `{glob: text}` or `{any: [text]}`; at least one, none empty.
-// `what` names it in messages: "query 'tag'".
+// Parses the patterns of a matcher: text, `{glob: text}` or `{any: [text]}`; at least one, none
+// empty. `what` names it in messages: "query 'tag'".
 Result<std::vector<std::string>> ParsePatterns(Reader* reader, std::string_view what,
                                                const codec::YamlNode& node);
 

@@ -16,15 +16,15 @@ namespace policy {
 
 enum class Defaults { kAgenticCi, kMinimal, kNone };
 
-// The network policies that `defaults` stands for in this run; no file says them, so they have no
-// position.
+// Returns the network policies that `defaults` stands for in this run; no file says them, so they
+// have no position.
 std::vector<NetworkPolicy> DefaultNetworkPolicies(Defaults defaults, const ParseContext& context);
 
 // Parses "host:port[:access[:protocol[:enforcement[:options]]]]". Fails with kInvalid at the
 // segment that is wrong, counted from `at`, where the text starts.
 Result<Endpoint> ParseEndpointText(Reader* reader, codec::Position at, std::string_view text);
 
-// A file with `endpoints:`, or an empty one. Network policies are sorted by key.
+// Parses a file with `endpoints:`, or an empty one. Network policies are sorted by key.
 Result<std::vector<NetworkPolicy>> ParseShortForm(Reader* reader, const codec::YamlNode& root,
                                                   const ParseContext& context);
 

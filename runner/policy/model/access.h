@@ -8,12 +8,12 @@
 
 namespace policy {
 
-// The rules an access preset stands for (OpenShell): of GraphQL operations with kGraphql, of
-// handshakes and text messages with kWebSocket, else of requests, all of path "**" and read-write
-// without DELETE. None for Access::kNone.
+// Returns the rules an access preset stands for (OpenShell): of GraphQL operations with kGraphql,
+// of handshakes and text messages with kWebSocket, else of requests, all of path "**" and
+// read-write without DELETE. None for Access::kNone.
 std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Position at);
 
-// The rule for requests with this method and path.
+// Returns the rule for requests with this method and path.
 HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
 
 // "read-only", "read-write", "full"; nothing for kNone.

@@ -10,8 +10,8 @@ namespace policy {
 // A host is a pattern if and only if it contains '*'.
 bool IsHostPattern(std::string_view host);
 
-// The one spelling of a host that is compared: lower case, without brackets, blanks or one trailing
-// dot; an address in its canonical text.
+// Returns the one spelling of a host that is compared: lower case, without brackets, blanks or one
+// trailing dot; an address in its canonical text.
 std::string CanonicalHost(std::string_view host);
 
 // `host` (canonical) as it stands before a port: an address of IPv6 in brackets.

@@ -5,9 +5,9 @@
 
 namespace policy {
 
-// A JSON Schema (2020-12) of both forms of the policy file, from the table of schema.h. It accepts
-// every policy that ParsePolicy accepts but for numbers in quotes, and refuses unknown keys, types
-// and choices; what it cannot say, ParsePolicy checks. Ends with a newline.
+// Renders a JSON Schema (2020-12) of both forms of the policy file, from the table of schema.h. It
+// accepts every policy that ParsePolicy accepts but for numbers in quotes, and refuses unknown
+// keys, types and choices; what it cannot say, ParsePolicy checks. Ends with a newline.
 std::string RenderPolicySchema();
 
 }  // namespace policy

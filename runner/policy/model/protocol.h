@@ -16,8 +16,9 @@ std::vector<std::string_view> ProtocolNames();
 // Returns whether requests are judged at all: not with kL4 and kTcp.
 bool JudgesRequests(Protocol protocol);
 
-// A WebSocket endpoint that judges text messages as GraphQL operations: it registers queries, or a
-// rule of it names an operation (OpenShell). Then no other rule lets an operation pass.
+// True for a WebSocket endpoint that judges text messages as GraphQL operations: it registers
+// queries, or a rule of it names an operation (OpenShell). Then no other rule lets an operation
+// pass.
 bool CarriesGraphql(const Endpoint& endpoint);
 
 }  // namespace policy

@@ -30,7 +30,7 @@ std::string RenderStart(const RunRecord& record, const TerminalStyle& style);
 // Several lines: what refused the changes, the figures, and a link to the page in `directory`.
 std::string RenderEnd(const RunRecord& record, const std::string& directory,
                       const TerminalStyle& style);
-// A line of the agent, told from ours by the bar in front. `entry` is neutral already.
+// Renders a line of the agent, told from ours by the bar in front. `entry` is neutral already.
 std::string RenderAgentLine(std::string_view entry, const TerminalStyle& style);
 
 // Follows the gateway's records while it writes them.

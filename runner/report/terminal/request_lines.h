@@ -9,9 +9,9 @@
 
 namespace report {
 
-// One entry for each different request, allowed ones first; of a refused one also the line of a
-// policy that would allow it. Neutral, each line with its end. `counted`: with how often it was
-// made, so an entry changes when that does.
+// Renders one entry for each different request, allowed ones first; of a refused one also the line
+// of a policy that would allow it. Neutral, each line with its end. `counted`: with how often it
+// was made, so an entry changes when that does.
 std::vector<std::string> RenderRequests(const DenialList& list, bool counted);
 
 }  // namespace report

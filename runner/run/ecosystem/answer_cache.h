@@ -20,8 +20,8 @@ class AnswerCache {
   // Opens it in `directory`, whose parents are made.
   static AnswerCache OpenIn(const std::string& directory);
 
-  // The answer to `question` when it was kept within a day, by this user, while `state` was the
-  // same: all that the answer depends on.
+  // Returns the answer to `question` when it was kept within a day, by this user, while `state` was
+  // the same: all that the answer depends on.
   std::optional<std::string> Find(std::string_view question, std::string_view state) const;
   // Keeps `answer` in place of an earlier one. Best effort; of several at a time the last stays.
   void Keep(std::string_view question, std::string_view state, const std::string& answer) const;

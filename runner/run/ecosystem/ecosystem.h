@@ -35,10 +35,10 @@ struct Ecosystem {
   bool encoded_slash = false;  // Names have one: /@scope%2Fname.
 };
 
-// The ecosystems this program knows, in the file's order.
+// Returns the ecosystems this program knows, in the file's order.
 std::vector<Ecosystem> KnownEcosystems();
 
-// The named ones. Fails with kInvalid and the list for a name that is not known.
+// Returns the named ones. Fails with kInvalid and the list for a name that is not known.
 Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& names);
 
 struct Registry {
@@ -64,7 +64,8 @@ inline constexpr size_t kRegistriesMax = 64;
 // Leaves out loopback and bare addresses.
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources);
 
-// A policy "ecosystem_NAME" that lets the agent read from the registries. None without registries.
+// Returns a policy "ecosystem_NAME" that lets the agent read from the registries. nullopt without
+// registries.
 std::optional<policy::NetworkPolicy> EcosystemPolicy(const Ecosystem& ecosystem,
                                                      const std::vector<Registry>& registries);
 

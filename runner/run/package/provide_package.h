@@ -19,7 +19,8 @@ struct PackageRequest {
   std::string ca_file;            // The CA file, as in Request.
 };
 
-// The packages of root, or of this user: $AGENTIC_CI_STORE/packages, or else a cache directory.
+// Returns the packages of root, or of this user: $AGENTIC_CI_STORE/packages, or else a cache
+// directory.
 std::string DefaultPackages();
 
 // Returns the directory of the package's programs, and installs the package first if it is not

@@ -36,9 +36,10 @@ struct GitFiles {
 // `nested` are the git directories of further repositories in it (LeftFiles::repositories).
 GitFiles FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested = {});
 
-// The agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and most
-// repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are in
-// the index than on the disk: without checkStat=minimal, `git diff-index` calls every file changed.
+// Renders the agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and
+// most repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are
+// in the index than on the disk: without checkStat=minimal, `git diff-index` calls every file
+// changed.
 std::string RenderGitConfig(const std::string& agent);
 
 }  // namespace run

@@ -28,9 +28,9 @@ struct LeftFiles {
 // directory `report`, absolute, which is this run's own.
 LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "");
 
-// Those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that they have
-// there, or as gone: what is in no commit came from a step. Without a repository all of them are
-// gone.
+// Returns those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that
+// they have there, or as gone: what is in no commit came from a step. Without a repository all of
+// them are gone.
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,
                                                   const std::string& checkout,
                                                   const std::vector<std::string>& paths);

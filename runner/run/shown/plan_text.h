@@ -10,11 +10,11 @@
 
 namespace run {
 
-// One line of a plan. Hosts, paths and the command come from the repository: a terminal or a CI log
-// obeys nothing in `text`.
+// Returns one line of a plan. Hosts, paths and the command come from the repository: a terminal or
+// a CI log obeys nothing in `text`.
 std::string PlanLine(std::string_view what, std::string_view text);
 
-// One line per endpoint: what it opens, and for which programs.
+// Renders one line per endpoint: what it opens, and for which programs.
 std::string RenderEndpoints(const policy::Policy& policy);
 
 // Renders what the agent will find: each path of the host once, with what becomes of it; limits,

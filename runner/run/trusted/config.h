@@ -40,7 +40,7 @@ struct Config {
   std::vector<Task> tasks;                      // In the file's order.
 };
 
-// The repository's configuration at `ref`; without a file, one that says nothing.
+// Returns the repository's configuration at `ref`; without a file, one that says nothing.
 Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,
                           const TrustedRef& ref, const ConfigChecks& checks);
 

@@ -50,8 +50,8 @@ struct ConfigReader {
     return std::nullopt;
   }
 
-  // The mapping `node`, called `what`. Keeps an error for each key that is not in `keys`, and for
-  // each of `filled` that is empty; fails only when it is not a mapping.
+  // Opens the mapping `node`, called `what`. Keeps an error for each key that is not in `keys`, and
+  // for each of `filled` that is empty; fails only when it is not a mapping.
   Result<codec::YamlFields> Open(const codec::YamlNode& node, std::string_view what,
                                  const std::vector<std::string_view>& keys,
                                  const std::vector<std::string_view>& filled) {

@@ -21,14 +21,14 @@ struct Gates {
   int64_t bytes = 0;
 };
 
-// The value of `gates`. Fails with kInvalid if it is not a mapping; keeps everything else that is
-// not understood.
+// Parses the value of `gates`. Fails with kInvalid if it is not a mapping; keeps everything else
+// that is not understood.
 Result<Gates> ParseGates(const codec::YamlNode& node, ConfigReader* reader);
 
 // The gates of a run of a task: the paths of both, and the task's limits where it has any.
 Gates Merge(Gates config, const Gates& task);
 
-// A rule for the pattern at `at`. Fails with kInvalid for what is not a pattern.
+// Returns a rule for the pattern at `at`. Fails with kInvalid for what is not a pattern.
 Result<change::PathRule> ParsePath(const ConfigReader& reader, std::string_view pattern,
                                    change::PathAction action, codec::Position at);
 

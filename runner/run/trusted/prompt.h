@@ -37,11 +37,11 @@ class PromptTemplate {
 
   bool Uses(std::string_view variable) const;
 
-  // The prompt. `values` by variable; one that is missing or empty is shown as "(none)". A
+  // Renders the prompt. `values` by variable; one that is missing or empty is shown as "(none)". A
   // stranger's text stands in a block of its own that begins and ends with `word`, 32 random hex
   // digits that its author cannot have known, and in a Markdown fence longer than any in it, with
-  // invisible characters made visible; what they are is said at the top. A text that is cut says
-  // so behind its block.
+  // invisible characters made visible; what they are is said at the top. A text that is cut says so
+  // behind its block.
   std::string Render(const std::map<std::string, std::string, std::less<>>& values,
                      std::string_view word) const;
 

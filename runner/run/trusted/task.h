@@ -64,8 +64,8 @@ struct Task {
   std::optional<TaskWhen> when;  // If nullopt, it runs only by name.
 };
 
-// The value of `tasks`. Fails with kInvalid if it is not a mapping; keeps everything else that is
-// not understood.
+// Parses the value of `tasks`. Fails with kInvalid if it is not a mapping; keeps everything else
+// that is not understood.
 Result<std::vector<Task>> ParseTasks(const codec::YamlNode& node, ConfigReader* reader);
 
 // The event, as far as `when` is concerned.
@@ -78,8 +78,8 @@ struct Occasion {
   std::function<Result<std::vector<std::string>>()> paths;
 };
 
-// The one task that is for this occasion. Fails with kSetup if there is none or several, with the
-// names; with kUsage if nothing happened (no event).
+// Returns the one task that is for this occasion. Fails with kSetup if there is none or several,
+// with the names; with kUsage if nothing happened (no event).
 Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& occasion);
 
 // Returns the task called `name`. Fails with kNotFound and the nearest name.

@@ -35,8 +35,8 @@ class CallListener {
   // Readable when a call waits, or when nothing is left that could make one.
   int descriptor() const { return listener_.get(); }
 
-  // The next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the caller
-  // died meanwhile. Closes the descriptor when nothing is left.
+  // Returns the next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the
+  // caller died meanwhile. Closes the descriptor when nothing is left.
   std::optional<Call> Take(short events);
 
   // Returns whether the caller still waits: if it does, what was read of its thread before this is

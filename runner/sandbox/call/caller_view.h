@@ -38,17 +38,18 @@ class ActAsAgent {
 
 // `size` bytes of the memory of `thread`; nullopt if not all of them can be read.
 std::optional<std::string> ReadMemory(pid_t thread, uint64_t address, size_t size);
-// The text that ends with a null byte; nullopt if that is not within `bytes_max`.
+// Returns the text that ends with a null byte; nullopt if that is not within `bytes_max`.
 std::optional<std::string> ReadText(pid_t thread, uint64_t address, size_t bytes_max);
 
-// The number that /proc/THREAD/status has after `name` and a colon.
+// Returns the number that /proc/THREAD/status has after `name` and a colon.
 std::optional<pid_t> StatusNumber(pid_t thread, const std::string& name);
 
-// The inode of the socket that is the thread's descriptor `fd`; nullopt if it is something else.
+// Returns the inode of the socket that is the thread's descriptor `fd`; nullopt if it is something
+// else.
 std::optional<uint64_t> SocketInode(pid_t thread, int fd);
 
-// The protocol of the socket that is the thread's descriptor `fd`, as the kernel names it: "TCP",
-// "TCPv6"; empty if it is something else.
+// Returns the protocol of the socket that is the thread's descriptor `fd`, as the kernel names it:
+// "TCP", "TCPv6"; empty if it is something else.
 std::string SocketProtocol(pid_t thread, int fd);
 // Its file status flags, O_NONBLOCK and O_CLOEXEC among them.
 std::optional<int> DescriptorFlags(pid_t thread, int fd);
@@ -59,7 +60,7 @@ std::optional<int> DescriptorFlags(pid_t thread, int fd);
 Result<Fd> OpenForCaller(pid_t thread, int directory, const std::string& path, bool follow);
 bool IsInAny(const std::string& path, const std::vector<std::string>& directories);
 
-// The absolute path that /proc tells of `fd` (of this process); empty if it has none.
+// Returns the absolute path that /proc tells of `fd` (of this process); empty if it has none.
 std::string PathOf(int fd);
 
 }  // namespace sandbox

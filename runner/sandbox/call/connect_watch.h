@@ -52,9 +52,9 @@ class ConnectWatch {
   int descriptor() const { return listener_.descriptor(); }
   bool brokered() const { return broker_ != nullptr; }
 
-  // The next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the caller
-  // died meanwhile, or if the broker or, with a process in `place`, the watch over renames has
-  // dealt with it. Closes the descriptor when no process is left.
+  // Returns the next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the
+  // caller died meanwhile, or if the broker or, with a process in `place`, the watch over renames
+  // has dealt with it. Closes the descriptor when no process is left.
   std::optional<Connect> Take(short events, const MoverPlace& place);
   // Lets renames go on that waited for a process that was killed, by a limit of memory for one.
   void ReleaseRenames() { renames_.ReleaseAbandoned(listener_); }

@@ -28,7 +28,7 @@ std::optional<Target> ParseTarget(const SocketAddress& address);
 // Loopback, or the unspecified address, which connects to it.
 bool IsLocal(const policy::Address& address);
 bool IsProxy(const policy::Address& address);
-// The other address of IPv6 that a sandbox's loopback has in tier `namespaces`.
+// True for the other address of IPv6 that a sandbox's loopback has in tier `namespaces`.
 bool IsOwnAddress6(const policy::Address& address);
 
 }  // namespace sandbox

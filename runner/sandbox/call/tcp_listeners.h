@@ -7,8 +7,8 @@
 
 namespace sandbox {
 
-// The inodes of the TCP sockets that listen at `port` of any address, in the network namespace of
-// `diagnostics`, a NETLINK_SOCK_DIAG socket. The kernel keeps a list of what listens;
+// Returns the inodes of the TCP sockets that listen at `port` of any address, in the network
+// namespace of `diagnostics`, a NETLINK_SOCK_DIAG socket. The kernel keeps a list of what listens;
 // /proc/net/tcp, which is read where there is no such socket (-1), takes it milliseconds, since it
 // looks at the table of all connections.
 std::vector<uint64_t> TcpListeners(int diagnostics, uint16_t port);

@@ -42,8 +42,8 @@ class Cgroup {
   // Why not, for the record; empty if it does.
   const std::string& why_not() const { return why_not_; }
 
-  // The `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2, where
-  // only whole processes move.
+  // Opens the `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2,
+  // where only whole processes move.
   Result<std::vector<Fd>> OpenTasks(const std::vector<std::string>& controllers) const;
   // Puts a process into the group of v2, one for all controllers. The groups of v1 the process
   // itself has joined.

@@ -17,10 +17,10 @@
 
 namespace sandbox {
 
-// The root directory of a sandbox's first process. Fails with kIo if that is dead; with
+// Opens the root directory of a sandbox's first process. Fails with kIo if that is dead; with
 // kUnsupported for root in a container without the right to look into other users' processes.
 Result<Fd> OpenRootOf(pid_t init);
-// The /proc of the sandbox whose first process is `init`: it lists every process in there.
+// Opens the /proc of the sandbox whose first process is `init`: it lists every process in there.
 Result<Fd> OpenProcesses(pid_t init);
 
 struct ProcessUsage {
@@ -34,8 +34,8 @@ ProcessUsage MeasureProcesses(int processes,
 // Returns the processor time of the processes that live, and of those that they have waited for.
 std::chrono::nanoseconds MeasureProcessorTime(
     int processes, const std::optional<std::vector<pid_t>>& members = std::nullopt);
-// The shared memory that they have mapped, each page once. Walks page tables, so it is asked for
-// only where shared_bytes is too much.
+// Returns the shared memory that they have mapped, each page once. Walks page tables, so it is
+// asked for only where shared_bytes is too much.
 int64_t MeasureSharedMemory(int processes,
                             const std::optional<std::vector<pid_t>>& members = std::nullopt);
 

@@ -35,7 +35,7 @@ class NetlinkBatch {
   size_t Open(uint16_t attribute);
   void Close(size_t opened);
 
-  // The messages so far.
+  // Returns the messages so far.
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -46,7 +46,8 @@ class NetlinkBatch {
   uint32_t sequence_ = 0;
 };
 
-// A socket of `protocol` (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's network namespace.
+// Opens a socket of `protocol` (NETLINK_ROUTE, NETLINK_NETFILTER) in the caller's network
+// namespace.
 Result<Fd> OpenNetlink(int protocol);
 
 // Sends `batch`, of which one message asked for an acknowledgement (NLM_F_ACK), and waits for the

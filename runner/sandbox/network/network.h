@@ -33,8 +33,8 @@ struct Network {
 Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_port,
                                const std::vector<uint16_t>& ports);
 
-// A socket for the kernel's socket diagnostics (sock_diag(7)) of the caller's network namespace.
-// Not valid where this kernel has none.
+// Opens a socket for the kernel's socket diagnostics (sock_diag(7)) of the caller's network
+// namespace. Not valid where this kernel has none.
 Fd OpenSocketDiagnostics();
 
 }  // namespace sandbox

@@ -29,7 +29,7 @@ struct FilterRequest {
 // Fails with kUnsupported where the kernel has no nf_tables or lacks one of its parts.
 Status InstallFilter(const FilterRequest& request);
 
-// A socket on which the packets of `group` arrive (nfnetlink_log), their heads only.
+// Opens a socket on which the packets of `group` arrive (nfnetlink_log), their heads only.
 Result<Fd> OpenPacketLog(uint16_t group);
 
 }  // namespace sandbox

@@ -14,7 +14,7 @@
 
 namespace session {
 
-// The layout of this user's own snapshots.
+// Returns the layout of this user's own snapshots.
 std::string DefaultSnapshots();
 
 struct WrittenSnapshot {

@@ -60,7 +60,7 @@ class TreeReceiver {
   };
 
   Result<Spot> Find(const std::string& path) const;
-  // The open directory of `spot`, borrowed until the next call; its leaf into `leaf`.
+  // Returns the open directory of `spot`, borrowed until the next call; puts its leaf into `leaf`.
   Result<int> Parent(const Spot& spot, std::string* leaf);
   Status Write(image::TarReader& tar, image::TarEntry& entry);
   Status WriteDirectory(const Spot& spot, int parent, const std::string& leaf,

@@ -20,7 +20,7 @@ struct Element {
 // or not in its shortest form, or for tags of several bytes.
 std::optional<Element> TakeElement(std::string_view* bytes);
 
-// An element of that first byte around `content`.
+// Returns an element of that first byte around `content`.
 std::string Wrap(int tag, std::string_view content);
 
 }  // namespace sigstore

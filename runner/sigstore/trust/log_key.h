@@ -10,7 +10,7 @@
 
 namespace sigstore {
 
-// The log that `key_id` names; nullptr for none.
+// Returns the log that `key_id` names; nullptr for none.
 const TrustedLog* FindLog(const std::vector<TrustedLog>& logs, std::string_view key_id);
 
 // Fails with kTrustRoot: the root's key is malformed.

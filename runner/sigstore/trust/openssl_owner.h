@@ -31,7 +31,7 @@ inline const unsigned char* Bytes(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// The content of any ASN.1 string type, as bytes; borrowed.
+// Returns the content of any ASN.1 string type, as bytes; borrowed.
 inline std::string_view Content(const ASN1_STRING* string) {
   return {reinterpret_cast<const char*>(::ASN1_STRING_get0_data(string)),
           static_cast<size_t>(::ASN1_STRING_length(string))};

@@ -36,11 +36,12 @@ StoreOwner MakeStore(Search* search);
 // Checks that the authorities between leaf and anchor may issue for `use`. Fails with kEku.
 Check CheckAuthorities(const Chain& path, int use);
 
-// The path from `leaf` over some of the authority's certificates to its anchor. Everything but the
-// time is checked: signatures, constraints, usages of the authorities. Fails with kChain or kEku.
+// Builds the path from `leaf` over some of the authority's certificates to its anchor. Everything
+// but the time is checked: signatures, constraints, usages of the authorities. Fails with kChain or
+// kEku.
 Checked<Chain> BuildChain(X509* leaf, const Authority& authority, int use);
 
-// The first certificate of the path that was not valid at that time; nullptr if all were.
+// Returns the first certificate of the path that was not valid at that time; nullptr if all were.
 const X509* FirstInvalid(const Chain& path, const Instant& at);
 
 }  // namespace sigstore

@@ -13,7 +13,7 @@ namespace sigstore {
 
 enum class Hash { kSha256, kSha384, kSha512 };
 
-// The raw digest.
+// Returns the raw digest.
 std::string Digest(Hash hash, std::string_view bytes);
 
 // A key that signatures are verified with: ECDSA over P-256, P-384 or P-521, RSA of 2048 bits or
@@ -52,8 +52,8 @@ class PublicKey {
   std::string spki_;
 };
 
-// The hashes that signatures in bundles are made with: the curve's own, or SHA-256, with which
-// clients signed before they chose by curve (bundles of every version: sigstore-go's
+// Returns the hashes that signatures in bundles are made with: the curve's own, or SHA-256, with
+// which clients signed before they chose by curve (bundles of every version: sigstore-go's
 // "compatibility" verifier).
 std::span<const Hash> HashesFor(PublicKey::Kind kind);
 

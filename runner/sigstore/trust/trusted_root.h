@@ -50,8 +50,8 @@ struct TrustedRoot {
 // understood is not used. The error begins with a Reason's code: "trust-root-validity: ...".
 Result<TrustedRoot> ParseTrustedRoot(std::string_view json);
 
-// The public-good instance's, as it was when this program was built. Its authorities are proved, by
-// a test that verifies each.
+// Returns the public-good instance's, as it was when this program was built. Its authorities are
+// proved, by a test that verifies each.
 const TrustedRoot& EmbeddedTrustedRoot();
 
 }  // namespace sigstore
