@@ -12,19 +12,19 @@ namespace advise {
 // with classes, `?` or escapes may be kUnknown.
 enum class Cover { kNo, kUnknown, kYes };
 
-// All of them, and any of them.
+// Combine two covers: Both holds if both do, Either if one does.
 Cover Both(Cover first, Cover second);
 Cover Either(Cover first, Cover second);
 
-// Globs of codec/glob/glob.h with this delimiter.
+// Compares globs of codec/glob/glob.h with this delimiter.
 Cover GlobCovers(std::string_view wide, std::string_view narrow, char delimiter);
-// Hosts of endpoints; empty is every host.
+// Compares hosts of endpoints; empty is every host.
 Cover HostCovers(std::string_view wide, std::string_view narrow);
 // Binaries: patterns if and only if they contain '*'.
 Cover BinaryCovers(std::string_view wide, std::string_view narrow);
-// Path selectors of endpoints; empty is every path.
+// Compares path selectors of endpoints; empty is every path.
 Cover SelectorCovers(std::string_view wide, std::string_view narrow);
-// Allow rules of two endpoints with this protocol.
+// Compares allow rules of two endpoints with this protocol.
 Cover RuleCovers(policy::Protocol protocol, const policy::HttpRule& wide,
                  const policy::HttpRule& narrow);
 

@@ -5,7 +5,8 @@
 
 namespace advise {
 
-// The part of a comparison that is not about hosts: file system, landlock, process, middlewares.
+// Does the part of a comparison that is not about hosts: file system, landlock, process,
+// middlewares.
 void CompareSystems(const policy::Policy& now, const policy::Policy& next,
                     PolicyDifference* difference);
 

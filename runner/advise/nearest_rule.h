@@ -35,8 +35,8 @@ Nearest FindNearestRule(const policy::Route& route, const Wanted& wanted);
 // else one whose name shares the most labels at the end, at least two.
 Nearest FindNearestEndpoint(const policy::CompiledPolicy& policy, const policy::Route& route);
 
-// "nearest rule: FILE:LINE:COL allows GET /repos/**", "nearest rule: FILE:LINE:COL allows
-// example.com:443 for /usr/bin/git"; empty if nothing came near.
+// Renders the nearest rule: "nearest rule: FILE:LINE:COL allows GET /repos/**", "nearest rule:
+// FILE:LINE:COL allows example.com:443 for /usr/bin/git"; empty if nothing came near.
 std::string RenderNearest(const Nearest& nearest, const std::string& file);
 
 // Renders the hint of any refusal: the deny rule that fired ("denied by FILE:LINE:COL: POST

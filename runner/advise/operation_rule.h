@@ -18,7 +18,7 @@ struct EndpointAddition {
   std::vector<std::string> queries;  // The entries for graphql_persisted_queries: "'3f2a': {...}".
 };
 
-// "{allow: RULE}, {allow: RULE}": what stands in the brackets of `rules`.
+// Returns what stands in the brackets of `rules`: "{allow: RULE}, {allow: RULE}".
 std::string RuleList(const std::vector<std::string>& rules);
 
 // Returns the addition for a request or message that the endpoint's protocol judges

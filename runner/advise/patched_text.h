@@ -23,7 +23,7 @@ class PatchedText {
   char CharAt(codec::Position at) const;
   bool changed() const { return changed_; }
 
-  // New lines, without their ends, in front of line `before`, at most size().
+  // Inserts lines, without their ends, in front of line `before`, at most size().
   void Insert(size_t before, const std::vector<std::string>& lines);
   void Replace(size_t line, std::string text);
 

@@ -9,7 +9,8 @@
 
 namespace advise {
 
-// "GET /repos/** with tag=v*", "query Name {viewer}", "tools/call of read_*", "SELECT".
+// Returns a rule as text: "GET /repos/** with tag=v*", "query Name {viewer}", "tools/call of
+// read_*", "SELECT".
 std::string RuleText(policy::Protocol protocol, const policy::HttpRule& rule);
 
 // Returns all of them, separated by semicolons; neighbours that differ in their method alone are

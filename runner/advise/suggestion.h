@@ -30,7 +30,8 @@ struct Suggestion {
 
 // True for text of a denial that cannot break out of quotes in a line of YAML.
 bool IsPlain(std::string_view text);
-// "{method: 'GET', path: '/a'}", the path a pattern that matches just this. Both are plain.
+// Returns a rule such as "{method: 'GET', path: '/a'}", the path a pattern that matches just this.
+// Both are plain.
 std::string RequestRule(const std::string& method, const std::string& path);
 
 // Hosts that no policy can open, and hosts that a suggestion must not lead people to open. `host`

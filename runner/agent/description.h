@@ -64,7 +64,7 @@ Result<std::vector<AgentDescription>> ParseAgents(const codec::YamlNode& node,
 // nearest name as a hint.
 Result<AgentDescription> FindAgentDescription(std::string_view name,
                                               std::span<const AgentDescription> own = {});
-// The same as a value that may be missing: the agent `command` has no description.
+// Returns the same as a value that may be missing: the agent `command` has no description.
 Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
                                                       std::span<const AgentDescription> own = {});
 // Returns those that are built in, without `command`.
@@ -75,7 +75,7 @@ bool IsAgentName(std::string_view name);
 
 // The texts that ${name} stands for.
 using Words = Pairs;
-// `text` with its ${...} replaced; a word that `words` lacks becomes empty.
+// Returns `text` with its ${...} replaced; a word that `words` lacks becomes empty.
 std::string Expand(std::string_view text, const Words& words);
 
 }  // namespace agent

@@ -32,26 +32,27 @@ const codec::Json::Array& ItemsAt(const codec::Json& json, std::string_view name
 Tokens& operator+=(Tokens& sum, const Tokens& more);
 // Returns the tokens by an API whose input includes what came from a cache.
 Tokens WithoutCached(int64_t input, int64_t output, int64_t cached);
-// US dollars from 0 to a billion; nullopt if it is not a number.
+// Returns US dollars from 0 to a billion; nullopt if it is not a number.
 std::optional<double> DollarsAt(const codec::Json& json, std::string_view name);
 
-// "Bash npm test": the tool and the one argument that tells a reader most.
+// Returns, as in "Bash npm test", the tool and the one argument that tells a reader most.
 std::string DescribeTool(const std::string& name, const codec::Json* input);
-// One entry per line of a text, the first few.
+// Appends one entry per line of a text, for the first few.
 void AppendLines(std::string_view text, const std::string& indent,
                  std::vector<std::string>* entries);
-// The same of what the model thought.
+// Does the same with what the model thought.
 void AppendThought(std::string_view text, std::vector<std::string>* entries);
 void AppendTool(const std::string& name, const codec::Json* input, const std::string& indent,
                 std::vector<std::string>* entries);
 void AppendFailure(std::string_view text, std::vector<std::string>* entries);
-// "done after 2 turns, 1 tool call, $0.0224".
+// Returns the last entry: "done after 2 turns, 1 tool call, $0.0224".
 std::string EndEntry(const AgentSummary& summary, bool failed);
 
 // Returns the HTTP status that an agent's error message has: `"code":400`, "status 401", "(HTTP
 // 429)", "500 ..." at its beginning; 0 if it has none.
 int64_t StatusIn(std::string_view message);
-// Why a run failed whose model, or whose agent, reports an error; `status` as StatusIn has it.
+// Returns why a run failed whose model, or whose agent, reports an error; `status` is as StatusIn
+// gives it.
 std::string DescribeModelError(int64_t status, std::string_view message);
 // Says in `summary` whether the run succeeded, and why not: `failed` is whether the agent reports
 // that it did, `error` the last error it reported.

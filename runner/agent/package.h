@@ -16,7 +16,7 @@ struct Package {
   std::string lock;      // Its text; empty if not read yet.
 };
 
-// NAME@VERSION, as npm has it. Fails with kInvalid for a range, a tag, an address or a path.
+// Parses NAME@VERSION, as npm has it. Fails with kInvalid for a range, a tag, an address or a path.
 Result<Package> ParsePackage(std::string_view text);
 
 // Checks that `package.lock` is a lock file of npm's (version 2 or 3) for a directory that depends

@@ -34,8 +34,8 @@ class StreamReader {
   // Takes the next bytes, cut anywhere. Gives the log entries that they complete: one line each,
   // without a line end.
   std::vector<std::string> Feed(std::string_view bytes);
-  // After Feed(): the beginning of a line that is too long to wait for its end, or its next part.
-  // The next entry is the rest of it. Mostly empty.
+  // Returns, after Feed(), the beginning of a line that is too long to wait for its end, or its
+  // next part; mostly empty. The next entry is the rest of it.
   std::string TakeUnfinished();
   // Called once the output has ended; gives the entries of a last line without a line end.
   std::vector<std::string> Close();

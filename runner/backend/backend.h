@@ -34,7 +34,7 @@ class Backend {
                                             const session::DeleteRequest& request) = 0;
 };
 
-// agentic-ci's own.
+// Makes agentic-ci's own backend.
 std::unique_ptr<Backend> Native(session::Place place);
 
 }  // namespace backend

@@ -38,10 +38,10 @@ class Child {
   // Kills it, with what it started, and reaps it.
   ~Child();
 
-  // Readable ends of its pipes; invalid with Command::log.
+  // Return the readable ends of its pipes; invalid with Command::log.
   Fd& output() { return output_; }
   Fd& error() { return error_; }
-  // Readable once it has ended: a pidfd.
+  // Returns a pidfd, readable once it has ended.
   const Fd& exit() const { return exit_; }
   pid_t pid() const { return pid_; }
 

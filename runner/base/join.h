@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-// "a, b, c". Empty texts are joined like others.
+// Joins texts: "a, b, c". Empty texts are joined like others.
 inline std::string Join(const std::vector<std::string>& texts, std::string_view between = ", ") {
   std::string joined;
   for (size_t i = 0; i < texts.size(); ++i) {

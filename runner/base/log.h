@@ -11,10 +11,10 @@ namespace logging {
 
 using Facts = std::initializer_list<std::pair<std::string_view, std::string>>;
 
-// "agentic-ci: info: image verified digest=sha256:... bytes=1048576". `message` is a fixed
-// lower-case phrase; what varies goes into `facts`. Control characters are replaced.
+// Logs a line such as "agentic-ci: info: image verified digest=sha256:... bytes=1048576". `message`
+// is a fixed lower-case phrase; variable parts go into `facts`. Control characters are replaced.
 void Info(std::string_view message, Facts facts = {});
-// Something is weaker than usual because it was requested, with a reason.
+// Logs that something is weaker than usual because it was requested, with a reason.
 void Warn(std::string_view message, Facts facts = {});
 
 // Silences Info (not Warn) for the life of the process: `--quiet`, `--json`.

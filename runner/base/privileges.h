@@ -9,13 +9,14 @@
 
 namespace sys {
 
-// No program that is executed from now on gains privileges (PR_SET_NO_NEW_PRIVS).
+// Keeps every program that is executed from now on from gaining privileges (PR_SET_NO_NEW_PRIVS).
 Status ForgoNewPrivileges();
 
 // Leaves the calling thread `kept` (bits 1 << CAP_...) of the capabilities it has, and no way for a
 // program that it executes to have any. Needs CAP_SETPCAP.
 Status DropCapabilities(uint32_t kept);
-// The same for what the thread has, its ambient ones too, and not for its programs. Needs nothing.
+// Does the same for what the thread has, its ambient ones too, and not for its programs. Needs
+// nothing.
 Status KeepCapabilities(uint32_t kept);
 
 // Rights of Landlock, landlock(7). Those above what the headers of Debian 12 know have their number

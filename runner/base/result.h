@@ -32,7 +32,7 @@ struct [[nodiscard]] Error {
   int os_error = 0;  // The errno of the system call that failed; 0 if none did.
 };
 
-// Input that is not what it should be.
+// Returns the error for input that is not what it should be.
 Error Invalid(std::string_view what);
 
 namespace base_internal {

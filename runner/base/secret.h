@@ -21,7 +21,8 @@ class Secret {
   ~Secret();
 
   bool empty() const { return size_ == 0; }
-  // Borrowed, valid while this object lives; never copy it into a log, a record or an error.
+  // Returns the secret, borrowed, valid while this object lives; never copy it into a log, a record
+  // or an error.
   std::string_view reveal() const { return {bytes_.get(), size_}; }
 
  private:

@@ -37,7 +37,7 @@ Result<Fd> OpenUnmounted(int dir, const std::string& name, int flags);
 // (openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS).
 Result<Fd> OpenInRoot(int root, const std::string& path, int flags);
 
-// {read end, write end}.
+// Returns {read end, write end}.
 Result<std::pair<Fd, Fd>> Pipe();
 // Returns a connected pair of SOCK_SEQPACKET Unix sockets: messages keep their bounds.
 Result<std::pair<Fd, Fd>> SocketPair();
@@ -46,7 +46,7 @@ Result<Fd> PidfdOpen(pid_t pid);
 // Reads everything, at most `bytes_max`; more is an Error of kInvalid that names the bound.
 Result<std::string> ReadAll(int fd, size_t bytes_max);
 Result<std::string> ReadFile(const std::string& path, size_t bytes_max);
-// The same of `path` in `directory`, as OpenBeneath; a pipe without a writer is empty.
+// Does the same for `path` in `directory`, as OpenBeneath; a pipe without a writer is empty.
 Result<std::string> ReadBeneath(const std::string& directory, const std::string& path,
                                 size_t bytes_max);
 // Writes all of it, retrying short writes.
@@ -55,7 +55,7 @@ Status WriteAll(int fd, std::string_view bytes);
 // when poll(2) says that there is room (PIPE_BUF, pipe(7)). Gives how many bytes were written.
 Result<size_t> WriteWithin(int fd, std::string_view bytes, Deadline deadline);
 Status WriteFile(const std::string& path, std::string_view bytes, mode_t mode = 0644);
-// mkdir -p.
+// Makes directories as `mkdir -p` does.
 Status MakeDirectories(const std::string& path, mode_t mode = 0755);
 // Returns the canonical absolute path, every symbolic link resolved.
 Result<std::string> RealPath(const std::string& path);
@@ -80,13 +80,14 @@ Result<bool> WaitReadable(int fd, Deadline deadline);
 // Returns a variable of this process's environment. Only `cli/` and `run/` may base a decision on
 // one.
 std::optional<std::string> Environment(const std::string& name);
-// The same as a Secret, its value overwritten in the environment block; empty if it is not set.
+// Returns the same as a Secret, its value overwritten in the environment block; empty if it is not
+// set.
 Secret EnvironmentSecret(const std::string& name);
 // Overwrites every byte of this process's environment block in place, so that neither a clone's
 // memory nor /proc/PID/environ shows what CI put there. Environment() finds nothing afterwards.
 void WipeEnvironment();
 
-// The same for the argument block: /proc/PID/cmdline shows nothing of it afterwards.
+// Does the same for the argument block: /proc/PID/cmdline shows nothing of it afterwards.
 void WipeArguments();
 
 // Opens /dev/null in the place of every standard stream that is closed, so that no other descriptor

@@ -17,9 +17,9 @@ inline constexpr int kTreeDepthMax = 256;
 // more memory than `bytes_max`.
 Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max = SIZE_MAX);
 
-// rm -r: `path` in or below `parent`, itself never followed, however deep; directories that their
-// owner may not change are made changeable. Nothing else may be changing it meanwhile. Fails with
-// kNotFound if it is not there; no link on the way to it is followed.
+// Removes, as `rm -r` does, `path` in or below `parent`, itself never followed, however deep;
+// directories that their owner may not change are made changeable. Nothing else may be changing it
+// meanwhile. Fails with kNotFound if it is not there; no link on the way to it is followed.
 Status RemoveTree(int parent, const std::string& path);
 
 }  // namespace sys

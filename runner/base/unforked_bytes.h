@@ -21,7 +21,7 @@ class UnforkedBytes {
   UnforkedBytes& operator=(const UnforkedBytes&) = delete;
   ~UnforkedBytes();
 
-  // Borrowed, valid while this object or one that was moved from it lives.
+  // Returns the bytes, borrowed, valid while this object or one that was moved from it lives.
   std::string_view reveal() const { return {bytes_, size_}; }
 
  private:

@@ -47,7 +47,7 @@ class ConnectionOwners {
         diagnostics_(std::move(diagnostics)),
         links_(std::move(links)) {}
 
-  // The sandbox's first process was replaced by `init`. What is known of connections is kept.
+  // Follows the sandbox's new first process, `init`. Keeps what is known of connections.
   void Follow(pid_t init) {
     init_ = init;
     lineages_ = LineageReader(init);

@@ -22,7 +22,7 @@ struct ProcessEntry {
   pid_t parent = 0;  // 0 for the first.
 };
 
-// `init` and all its descendants, parents before children, at most kProcessesMax.
+// Returns `init` and all its descendants, parents before children, at most kProcessesMax.
 std::vector<ProcessEntry> ListDescendants(pid_t init);
 inline constexpr size_t kProcessesMax = 32768;
 

@@ -28,8 +28,8 @@ using GitPatch = std::unique_ptr<git_patch, FreeWith<git_patch_free>>;
 // owns a repository (nothing in one is ever run). Call before any other libgit2 function.
 Status StartGit();
 
-// libgit2's last error on this thread: "reading the tree: object not found - no match for id
-// (...)".
+// Returns libgit2's last error on this thread: "reading the tree: object not found - no match for
+// id (...)".
 Error GitError(Code code, std::string_view doing);
 
 }  // namespace change

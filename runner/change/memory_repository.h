@@ -23,13 +23,13 @@ using TreeEntries = std::map<std::string, TreeEntry>;  // By path.
 
 class MemoryRepository {
  public:
-  // No path, no working tree, no attributes, an empty configuration and index.
+  // Creates one with no path, no working tree, no attributes, an empty configuration and index.
   static Result<MemoryRepository> Create();
 
   // Copies `bytes`.
   Result<git_oid> AddBlob(std::string_view bytes);
   Result<std::string> ReadBlob(const git_oid& id) const;
-  // No path may be a directory of another. The ids must have been added.
+  // Makes a tree. No path may be a directory of another. The ids must have been added.
   Result<GitTree> MakeTree(const TreeEntries& entries);
   // Makes a commit of the tree that MakeTree() makes, without parents.
   Result<git_oid> MakeCommit(const TreeEntries& entries);

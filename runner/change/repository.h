@@ -116,7 +116,7 @@ class Repository {
   // is not read.
   const ConversionFacts& conversion_facts() const;
 
-  // `remote.origin.url` without user name and password; empty if there is none.
+  // Returns `remote.origin.url` without user name and password; empty if there is none.
   std::string OriginUrl() const;
 
  private:

@@ -42,7 +42,7 @@ Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
 // believed. Fails with kInvalid if it is not a patch as git writes it.
 Result<ChangeSet> DescribePatch(std::string patch);
 
-// git's name for a file's bytes, as 40 hexadecimal digits.
+// Returns git's name for a file's bytes, as 40 hexadecimal digits.
 Result<std::string> BlobId(std::string_view bytes);
 
 }  // namespace change

@@ -10,7 +10,7 @@
 
 namespace change {
 
-// 0100644 or 0100755 by the owner's execute bit, 0120000 for a link; 0 for everything else.
+// Returns 0100644 or 0100755 by the owner's execute bit, 0120000 for a link; 0 for everything else.
 int GitMode(unsigned int stat_mode);
 
 // The treatment of an opened file whose mode forbids reading: it fails, or is made readable first.

@@ -18,7 +18,7 @@ namespace change {
 // none.
 char OverlayMark(int fd, const char* name);
 
-// `name` in `directory`; the top is "".
+// Returns `name` in `directory`; the top is "".
 std::string PathIn(const std::string& directory, const std::string& name);
 
 // Returns the names in a directory, without `.` and `..`, sorted. Fails with kInvalid for more than
@@ -41,7 +41,7 @@ struct UpperVisitor {
   std::function<void(const std::string& path)> ignored;
 };
 
-// "directory/name"; `directory` is relative and may be empty.
+// Returns "directory/name"; `directory` is relative and may be empty.
 std::string PathIn(const std::string& directory, const std::string& name);
 
 // The facts about a tree that is a copy of the lower one, not a layer over it.

@@ -41,13 +41,14 @@ std::vector<Command> Commands();
 Result<Command> SelectCommand(const std::vector<Command>& commands,
                               const std::vector<std::string>& words);
 
-// "usage: ..." and one line per command.
+// Renders the help: "usage: ..." and one line per command.
 std::string RenderHelp(const std::vector<Command>& commands);
 // Returns the help that `help` and `words` ask for: everything, the commands that begin with a
 // word, or one command. Fails as SelectCommand() does.
 Result<std::string> HelpFor(const std::vector<Command>& commands,
                             const std::vector<std::string>& words);
-// "usage: ...", what it does, its options and variables; lines of at most 80 columns.
+// Renders the help of a command: "usage: ...", what it does, its options and variables; lines of at
+// most 80 columns.
 std::string RenderHelp(const Command& command);
 
 }  // namespace cli

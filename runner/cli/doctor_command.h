@@ -6,7 +6,8 @@
 
 namespace cli {
 
-// `agentic-ci doctor`: what this host can enforce. Exit status 69 when no run could start.
+// `agentic-ci doctor`: shows what this host can enforce. Returns exit status 69 if no run could
+// start.
 Result<int> DoctorCommand(const Arguments& arguments);
 
 }  // namespace cli

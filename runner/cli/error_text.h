@@ -21,8 +21,8 @@ std::string RenderError(const Error& error);
 // 0.
 codec::Position PlaceOf(const Error& error);
 
-// The same as RenderError(), with the line of `source` that the error is about below the message
-// and a caret below the place.
+// Returns the same as RenderError(), with the line of `source` that the error is about below the
+// message and a caret below the place.
 std::string RenderErrorIn(const Error& error, std::string_view source);
 
 }  // namespace cli

@@ -64,10 +64,10 @@ report::SummaryOptions LinksOf(const forge::Event& event);
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown);
 Status WriteOutputs(const forge::Event& event, const Outputs& outputs);
 
-// `agentic-ci action`: `run` with the inputs of cli/inputs.h. Gives the exit status of the run.
+// `agentic-ci action`: `run` with the inputs of cli/inputs.h. Returns the exit status of the run.
 Result<int> ActionCommand(const Arguments& arguments);
 
-// `agentic-ci action post`: `post` with the inputs of cli/inputs.h. Gives its exit status.
+// `agentic-ci action post`: `post` with the inputs of cli/inputs.h. Returns its exit status.
 Result<int> ActionPostCommand(const Arguments& arguments);
 
 }  // namespace cli

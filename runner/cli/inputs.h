@@ -27,7 +27,7 @@ inline constexpr OptionSpec kReportDirInput = {"report-dir", "DIR", "agentic-ci-
                                                "The report directory of the run."};
 static_assert(WellFormed(kReportDirInput));
 
-// "AGENTIC_CI_INPUT_POLICY_REF" for "policy-ref": the variable that the component sets.
+// Returns "AGENTIC_CI_INPUT_POLICY_REF" for "policy-ref": the variable that the component sets.
 std::string InputVariable(std::string_view name);
 
 // The text of an input by its name in kebab-case; empty if it was not given.

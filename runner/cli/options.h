@@ -283,8 +283,8 @@ Status SetOption(const RunOption& option, std::string_view text, run::Request* r
 // Checks what the table alone cannot say: options that exclude each other. Fails with kUsage.
 Status CheckRequest(const run::Request& request);
 
-// The same two for the options of the configuration's tasks: SetOption() by name, whose errors do
-// not repeat the name, and which knows which agents there are; CheckRequest().
+// Returns the same two for the options of the configuration's tasks: SetOption() by name, whose
+// errors do not repeat the name, and which knows which agents there are; CheckRequest().
 const run::OptionRules& TaskOptionRules();
 
 }  // namespace cli

@@ -15,8 +15,8 @@ namespace cli {
 // is full.
 inline Status Print(std::string_view text) { return sys::WriteAll(STDOUT_FILENO, text); }
 
-// The same for lines in which strangers have a say, by the name of a file or a policy's text: a
-// terminal or a CI log obeys nothing in them.
+// Does the same for lines in which strangers have a say, by the name of a file or a policy's text:
+// a terminal or a CI log obeys nothing in them.
 inline Status PrintLines(std::string_view text) {
   constexpr size_t kLineBytesMax = 65536;
   std::string out;

@@ -28,13 +28,14 @@ void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox)
 // Renders changes as --json has them, of a command or of all.
 codec::Json JsonOf(const std::vector<session::FileChange>& changes);
 
-// A person's shell in a sandbox, and the lines typed there that are commands to agentic-ci.
+// Returns the command for a person's shell in a sandbox, and the lines typed there that are
+// commands to agentic-ci.
 Command SandboxShell();
-// `watch`, of a sandbox or a run.
+// Returns the command `watch`, of a sandbox or a run.
 Command WatchCommandSpec();
 Result<int> WatchCommand(const Arguments& arguments);
 
-// `create` by another name: the options of a sandbox that is to be created.
+// Returns `create` by another name: the options of a sandbox that is to be created.
 Command SandboxCreation(std::string_view name, std::string_view doc);
 Result<int> CreateSandbox(const Arguments& arguments, std::string name);
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);

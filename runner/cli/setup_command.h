@@ -8,14 +8,14 @@
 
 namespace cli {
 
-// `setup`, `exec` and `stop`, for the table of commands.
+// Returns `setup`, `exec` and `stop`, for the table of commands.
 std::vector<Command> SetupCommands();
 
 // Each returns the exit status.
 Result<int> SetupCommand(const Arguments& arguments);
 Result<int> ExecCommand(const Arguments& arguments);
 Result<int> StopCommand(const Arguments& arguments);
-// `run --sandbox`: `request` is what ReadRequest() made of the arguments.
+// Does `run --sandbox`; `request` is what ReadRequest() made of the arguments.
 Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request);
 
 }  // namespace cli

@@ -29,15 +29,17 @@ inline constexpr size_t kAnnotationsPerLevelMax = 10;
 // GITHUB_STEP_SUMMARY: a step that writes more loses all of it.
 inline constexpr size_t kStepSummaryBytesMax = 1024 * 1024;
 
-// `::error file=a.cc,line=3,title=T::message` lines, errors first, otherwise in the given order. If
-// a level has more than kAnnotationsPerLevelMax, its last line says how many are not shown.
+// Renders `::error file=a.cc,line=3,title=T::message` lines, errors first, otherwise in the given
+// order. If a level has more than kAnnotationsPerLevelMax, its last line says how many are not
+// shown.
 std::string RenderAnnotations(const std::vector<Annotation>& annotations);
 
-// `::add-mask::` lines, one per line of the secret, so that a multi-line value is masked whole. The
-// caller writes it to stdout before anything else can show the secret. Empty for an empty secret.
+// Renders `::add-mask::` lines, one per line of the secret, so that a multi-line value is masked
+// whole. The caller writes it to stdout before anything else can show the secret. Empty for an
+// empty secret.
 std::string RenderMask(std::string_view secret);
 
-// "::group::TITLE\n" and "::endgroup::\n".
+// Renders "::group::TITLE\n" and "::endgroup::\n".
 std::string RenderGroupBegin(std::string_view title);
 std::string RenderGroupEnd();
 
@@ -51,11 +53,11 @@ std::string RenderResumeCommands(std::string_view word);
 Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::string>>& outputs,
                                   std::string_view word);
 
-// `markdown` as it fits beside what is in the step's summary already (`bytes_there`): whole, or cut
-// at a line's end with a note. Empty if nothing fits.
+// Renders `markdown` as it fits beside what is in the step's summary already (`bytes_there`):
+// whole, or cut at a line's end with a note. Empty if nothing fits.
 std::string RenderStepSummary(std::string_view markdown, size_t bytes_there);
 
-// 32 hex digits of the kernel's randomness.
+// Returns 32 hex digits of the kernel's randomness.
 Result<std::string> RandomWord();
 
 }  // namespace forge

@@ -16,14 +16,14 @@ class ApiPath {
   ApiPath() = default;
   // Returns the one address of a forge's GraphQL.
   static ApiPath GraphQl();
-  // "/repos/OWNER/NAME" of "owner/name".
+  // Returns "/repos/OWNER/NAME" of "owner/name".
   static ApiPath Repository(std::string_view repository);
 
   // One segment more. Every byte that has a meaning in an address is escaped. An empty segment, "."
   // and "..", which no escape keeps from being resolved, make the path invalid.
   ApiPath operator/(std::string_view segment) const;
   ApiPath operator/(std::integral auto number) const { return *this / std::to_string(number); }
-  // Each part of "a/b/c" as a segment.
+  // Appends each part of "a/b/c" as a segment.
   ApiPath Below(std::string_view path) const;
   // Appends a query's parameter, its value escaped.
   ApiPath Query(std::string_view name, std::string_view value) const;
@@ -33,7 +33,7 @@ class ApiPath {
 
   bool valid() const { return valid_; }
   bool graphql() const { return graphql_; }
-  // "/repos/acme/site/pulls?state=open"
+  // Returns the text of the path: "/repos/acme/site/pulls?state=open".
   std::string text() const { return path_ + query_; }
 
  private:

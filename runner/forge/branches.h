@@ -75,7 +75,7 @@ class Branches {
   // Returns the commit at the end of the branch; nullopt if there is no such branch.
   virtual Result<std::optional<std::string>> ReadTip(const std::string& branch,
                                                      Deadline deadline) = 0;
-  // `sha` and its ancestors, newest first, at most `count_max` (100 or less).
+  // Reads `sha` and its ancestors, newest first, at most `count_max` (100 or less).
   virtual Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                         Deadline deadline) = 0;
   // Reads one directory, not those beneath it. Fails with kInvalid if the forge does not give all

@@ -69,7 +69,7 @@ class Client {
                                           size_t elements_max, Deadline deadline);
   // Returns the response, or nothing in a dry run. A response without a body is null.
   Result<std::optional<codec::Json>> Write(const WriteRequest& request, Deadline deadline);
-  // Like Write, also in a dry run: for a request that reads and needs a body (GraphQL).
+  // Does what Write does, also in a dry run: for a request that reads and needs a body (GraphQL).
   Result<codec::Json> Ask(const WriteRequest& request, Deadline deadline);
 
   int status() const { return status_; }  // The status of the last response; 0 if there was none.
@@ -81,7 +81,7 @@ class Client {
   // Returns whether the token is one of a GitHub App's installation, as GITHUB_TOKEN is: GET /user
   // does not know it.
   bool of_installation() const { return options_.token.reveal().starts_with("ghs_"); }
-  // {"method", "url", "body"} of each request that a dry run did not send, in order.
+  // Returns {"method", "url", "body"} of each request that a dry run did not send, in order.
   const std::vector<codec::Json>& planned() const { return planned_; }
   int sent() const { return sent_; }  // Requests that were answered, without repetitions.
 

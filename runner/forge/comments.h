@@ -43,7 +43,7 @@ class Comments {
   virtual Result<Comment> Create(const std::string& text, Deadline deadline) = 0;
   // Fails with kNotFound if the comment is gone.
   virtual Result<Comment> Update(int64_t id, const std::string& text, Deadline deadline) = 0;
-  // A comment that is gone already is a success.
+  // Deletes a comment. Succeeds if it is gone already.
   virtual Status Delete(int64_t id, Deadline deadline) = 0;
 };
 

@@ -83,14 +83,14 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 // is missing that every job has.
 Result<Event> ReadEvent(const EnvironmentReader& environment);
 
-// The part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote parts
-// of.
+// Does the part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote
+// parts of.
 Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload);
 
 // Returns whether `ref` is a branch name: codec::ValidRefName(), and short enough for a branch.
 bool ValidRef(std::string_view ref);
 
-// "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
+// True for "owner/name", both of [A-Za-z0-9._-], neither "." nor "..", at most 100 characters each.
 bool ValidRepository(std::string_view repository);
 
 // True for the path of a GitLab project: "group/name" below up to twenty groups, each part of
@@ -107,7 +107,7 @@ std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environ
 // Returns whether the forge can collapse sections of a job's log (forge/log_section.h).
 bool FoldsLog(const EnvironmentReader& environment);
 
-// "github", "gitea", "gitlab", "none": for records.
+// Returns "github", "gitea", "gitlab" or "none", for records.
 std::string_view Name(ForgeKind forge);
 
 }  // namespace forge

@@ -15,29 +15,29 @@ class Variables {
  public:
   explicit Variables(const EnvironmentReader& read) : read_(read) {}
   std::string Get(const std::string& name, const std::string& fallback = "") const;
-  // Also where it is empty.
+  // True also if it is empty.
   bool Has(const char* name) const { return read_(name).has_value(); }
   bool True(const std::string& name) const { return Get(name) == "true"; }
-  // Set to anything but "false" or "0", in any case.
+  // True if it is set to anything but "false" or "0", in any case.
   bool IsSet(const char* name) const;
 
  private:
   const EnvironmentReader& read_;
 };
 
-// Decimal digits, at most 20.
+// True for decimal digits, at most 20.
 bool IsNumber(std::string_view text);
 
-// SHA-1 or SHA-256, in lower case.
+// True for a SHA-1 or SHA-256 in lower case.
 bool IsSha(std::string_view text);
 
-// Git's hash for "nothing": a branch just made, or just deleted.
+// True for git's hash for "nothing": a branch just made, or just deleted.
 bool IsZeroSha(std::string_view text);
 
 // True for a person's or an application's login: "octocat", "dependabot[bot]", "Copilot".
 bool IsLogin(std::string_view login);
 
-// http or https, without a user and without blanks.
+// True for http or https, without a user and without blanks.
 bool IsHttpUrl(std::string_view url);
 
 std::string WithoutSlash(std::string url);

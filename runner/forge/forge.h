@@ -81,7 +81,7 @@ class Forge {
   virtual bool dry_run() const = 0;
 };
 
-// "#7", or "!7" on GitLab: how people name a pull request.
+// Returns "#7", or "!7" on GitLab: how people name a pull request.
 inline std::string ReferenceTo(const Capabilities& forge, int64_t number) {
   return forge.sigil + std::to_string(number);
 }

@@ -11,7 +11,7 @@
 
 namespace forge {
 
-// "100755"; 0 if it is not a mode.
+// Parses a mode such as "100755". Returns 0 if it is not one.
 int ParseMode(const std::string& text);
 
 // Returns the tip in a forge's response about a branch, where `member` has it as `name`; nullopt if

@@ -22,8 +22,8 @@ enum class Permission { kNone, kRead, kWrite };
 Result<Permission> ReadPermission(Client& client, const std::string& repository,
                                   const std::string& login, Deadline deadline);
 
-// Everyone who has a part in this run: who triggered it (and this attempt of it), who wrote the
-// comment or the review it answers, and who triggered the run that a workflow_run follows. Any
+// Returns everyone who has a part in this run: who triggered it (and this attempt of it), who wrote
+// the comment or the review it answers, and who triggered the run that a workflow_run follows. Any
 // bytes, each once.
 std::vector<std::string> ReadActors(const EnvironmentReader& environment,
                                     const codec::Json& payload);

@@ -62,11 +62,11 @@ class Reviews {
   virtual Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) = 0;
   virtual Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) = 0;
 
-  // One review with all comments (at most comments_max()), which either all arrive or none. Fails
-  // with kInvalid if a line is not in the difference of `head_sha`.
+  // Posts one review with all comments (at most comments_max()), which either all arrive or none.
+  // Fails with kInvalid if a line is not in the difference of `head_sha`.
   virtual Status Post(const std::string& head_sha, const std::string& text,
                       const std::vector<ReviewComment>& comments, Deadline deadline) = 0;
-  // A comment on a file as a whole. Fails with kInvalid if the forge has none.
+  // Posts a comment on a file as a whole. Fails with kInvalid if the forge has none.
   virtual Status PostOnFile(const std::string& head_sha, const std::string& path,
                             const std::string& text, Deadline deadline) = 0;
   virtual Status Resolve(const std::string& thread_id, Deadline deadline) = 0;
@@ -76,7 +76,7 @@ class Reviews {
   virtual Status Hide(const ReviewThread&, Deadline) {
     return Error{Code::kRefused, "this forge has no minimised comments"};
   }
-  // One that is gone already is a success.
+  // Deletes a comment. Succeeds if it is gone already.
   virtual Status DeleteComment(int64_t id, Deadline deadline) = 0;
 
   // Returns the token's own reviews that have a text and no comments any more, as of ReadThreads().

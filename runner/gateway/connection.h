@@ -17,16 +17,16 @@
 
 namespace gateway {
 
-// One accepted connection from first byte to last: who owns it, what its first request is, and then
-// a tunnel (CONNECT) or one forwarded request. Never fails: what goes wrong is recorded and
-// answered.
+// Serves one accepted connection from first byte to last: who owns it, what its first request is,
+// and then a tunnel (CONNECT) or one forwarded request. Never fails: what goes wrong is recorded
+// and answered.
 Task<void> ServeConnection(Services& services, Fd socket);
 
-// The parts of it. `client` is the accepted connection, its first head already read.
+// Serve the parts of it. `client` is the accepted connection, its first head already read.
 Task<void> ServeTunnel(Services& services, const caller::Owner& owner, Stream& client,
                        const codec::RequestHead& head);
-// A captured connection (transparent.h) to `authority`: a tunnel that is never answered, only
-// reset.
+// Serves a captured connection (transparent.h) to `authority`: a tunnel that is never answered,
+// only reset.
 Task<void> ServeCapturedTunnel(Services& services, const caller::Owner& owner, Stream& client,
                                Authority authority);
 Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& client,

@@ -62,8 +62,8 @@ class Gateway {
   // descriptor and privilege it does not need, and says so, which AwaitReady() waits for. Call
   // before the sandbox exists, from a process with one thread. The secrets are wiped in the caller.
   static Result<Gateway> Start(GatewayConfig config);
-  // Once, first: the run's certificate authority (one PEM certificate), which the sandbox must
-  // trust. Errors as AwaitReady().
+  // Returns the run's certificate authority (one PEM certificate), which the sandbox must trust;
+  // called once, first. Fails as AwaitReady() does.
   Result<std::string> AwaitAuthority();
   // Waits until the process is ready; called once, before Serve(). Fails if it does not get ready:
   // with kInvalid for a CA bundle without certificates, with kUnsupported if the kernel cannot
@@ -81,8 +81,8 @@ class Gateway {
   // Puts another policy in force: for what is asked next at once, and connections that the one
   // before let in are closed. `hash` names it in the records.
   Status Update(const policy::Policy& policy, std::string_view hash);
-  // There should be another policy, and it cannot be read or may not take the place of this one.
-  // With `quarantine` nothing passes any more, until an update that succeeds (OpenShell's
+  // Called if there should be another policy, and it cannot be read or may not take the place of
+  // this one. With `quarantine` nothing passes any more, until an update that succeeds (OpenShell's
   // fail_closed); otherwise the policy in force stays (retain_last_valid).
   Status RejectUpdate(std::string_view why, bool quarantine);
 
@@ -95,17 +95,19 @@ class Gateway {
   // may be needed no more. A second call does nothing.
   Status Finish(Deadline deadline);
 
-  // Readable when TakeNews has something to give; also at the process's end, with nothing.
+  // Returns a descriptor that is readable when TakeNews has something to give; also at the
+  // process's end, with nothing.
   int news() const { return control_.get(); }
   Result<GatewayNews> TakeNews();
   // Returns the process: it is put under the run's limits, and what it uses is measured.
   pid_t pid() const { return pid_; }
-  // Processor time so far; after Finish, altogether.
+  // Returns the processor time so far; after Finish, altogether.
   std::chrono::nanoseconds ProcessorTime() const;
-  // Memory of its own, now.
+  // Returns the memory of its own, now.
   int64_t MemoryBytes() const;
 
-  // Readable once the process has ended; unexpected before Finish, and the run must stop then.
+  // Returns a pidfd, readable once the process has ended; unexpected before Finish, and the run
+  // must stop then.
   int pidfd() const { return pidfd_.get(); }
 
  private:

@@ -15,9 +15,9 @@
 
 namespace gateway {
 
-// A name that an endpoint covers has its address for A, no data for AAAA and other types, which
-// makes clients take the other answer. A name that none covers does not exist: clients of every
-// kind (musl waits when told REFUSED) fail with it at once.
+// Answers a question. A name that an endpoint covers has its address for A, no data for AAAA and
+// other types, which makes clients take the other answer. A name that none covers does not exist:
+// clients of every kind (musl waits when told REFUSED) fail with it at once.
 codec::DnsReply AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& pool,
                            const codec::DnsQuery& query);
 
@@ -25,7 +25,7 @@ codec::DnsReply AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& 
 // process ends. Names that were refused are recorded, at most so many a second.
 Task<void> ServeNames(Services& services, Fd socket);
 
-// The same over one captured TCP connection.
+// Does the same over one captured TCP connection.
 Task<void> ServeNameStream(Services& services, const caller::Owner& owner, Stream& client);
 
 }  // namespace gateway

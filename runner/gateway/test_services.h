@@ -98,7 +98,7 @@ inline Task<std::string> ReadTo(Stream& stream, std::string end) {
   co_return text;
 }
 
-// Everything until the peer finishes or breaks.
+// Returns everything until the peer finishes or breaks.
 inline Task<std::string> ReadToEnd(Stream& stream) { return ReadTo(stream, std::string(1, '\1')); }
 
 // A file in memory that can be read back.
@@ -172,7 +172,7 @@ class TestServices {
                      pool_, *resolver_, recorder_,    identities_,  names_};
 };
 
-// One request and nothing special about its rules.
+// Makes an endpoint for one request, with nothing special about its rules.
 inline policy::Endpoint OpenEndpoint(policy::Protocol protocol) {
   policy::Endpoint endpoint;
   endpoint.protocol = protocol;

@@ -12,7 +12,7 @@
 
 namespace gateway {
 
-// One captured connection from first byte to last. Never fails: what goes wrong is recorded.
+// Serves one captured connection from first byte to last. Never fails: what goes wrong is recorded.
 Task<void> ServeCaptured(Services& services, Fd socket);
 
 // False if ServeCaptured refuses every connection to `remote` under this policy, whatever the

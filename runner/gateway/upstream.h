@@ -54,9 +54,9 @@ class Upstream {
   };
   Task<Result<std::unique_ptr<ServerRequest>>> Open(Needs needs);
 
-  // The client speaks HTTP/2: the server is offered it as well, inside TLS, and connections that
-  // agree on it are shared by the requests of this client. Close ends them, when no request is left
-  // and before this is destroyed.
+  // Called if the client speaks HTTP/2: the server is offered it as well, inside TLS, and
+  // connections that agree on it are shared by the requests of this client. Close ends them, when
+  // no request is left and before this is destroyed.
   void OfferHttp2() { offers_http2_ = true; }
   Task<void> Close();
 

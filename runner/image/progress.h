@@ -26,8 +26,8 @@ class ProgressLines {
   };
   explicit ProgressLines(Options options);
 
-  // The layers that will come. Before this nothing is shown: configurations and signatures are
-  // small.
+  // Announces the layers that will come. Before this nothing is shown: configurations and
+  // signatures are small.
   void Expect(const std::vector<Descriptor>& layers);
   // Updates the progress of a layer; a blob that was not expected is passed over.
   void Update(const BlobProgress& progress);
@@ -45,7 +45,7 @@ class ProgressLines {
   size_t width_ = 0;  // The width of the line that stands on the terminal.
 };
 
-// "546.0 MiB", "1.8 GiB", "12 bytes".
+// Returns a size such as "546.0 MiB", "1.8 GiB" or "12 bytes".
 std::string ShownBytes(int64_t bytes);
 
 }  // namespace image

@@ -36,7 +36,7 @@ Result<PulledImage> PullImage(const PullRequest& request, Deadline deadline);
 // Does the same without the layers: another program fetches those, by `digest`.
 Result<VerifiedImage> CheckImage(const PullRequest& request, Deadline deadline);
 
-// Every kept verdict of the store `directory`: the next run asks again.
+// Removes every kept verdict of the store `directory`: the next run asks again.
 void ForgetVerdicts(const std::string& directory);
 
 }  // namespace image

@@ -62,8 +62,8 @@ class Store {
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  // `directory` is made when it is not there (0700). Fails with kRefused if it belongs to another
-  // user, or others may write to it.
+  // Opens a store. `directory` is made if it is not there (0700). Fails with kRefused if it belongs
+  // to another user, or others may write to it.
   static Result<Store> Open(const std::string& directory);
 
   // Unpacks what is not there yet, from `source`, layers in parallel, each in a confined child of

@@ -6,7 +6,7 @@
 
 namespace image {
 
-// Store::Unpack.
+// Does the work of Store::Unpack.
 Result<UnpackedImage> UnpackImage(StoreDirectory& directory, Source& source,
                                   const Manifest& manifest, const ImageConfig& config,
                                   const UnpackLimits& limits, Deadline deadline);

@@ -52,7 +52,7 @@ enum class RefusalKind {
 
 std::string_view Render(RefusalKind kind);
 
-// "linux/arm64/v8".
+// Renders a platform: "linux/arm64/v8".
 std::string RenderPlatform(const Platform& platform);
 
 // A signature that did not count, and why.
@@ -102,8 +102,8 @@ Result<ResolvedManifest> ResolveManifest(Source& source, const VerifyRequest& re
 // Opens the repositories that hold only signatures.
 using SourceOpener = std::function<Result<std::unique_ptr<Source>>(const Reference& reference)>;
 
-// `source` is the reference's own. An Error means that there is no verdict: the image cannot be
-// fetched, is malformed, or has nothing for the platform.
+// Verifies an image. `source` is the reference's own. An Error means that there is no verdict: the
+// image cannot be fetched, is malformed, or has nothing for the platform.
 Result<ImageVerdict> VerifyImage(Source& source, const SourceOpener& open,
                                  const VerifyRequest& request, Deadline deadline);
 

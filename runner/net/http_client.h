@@ -72,8 +72,8 @@ class HttpClient {
   // an answer over the bound.
   Result<HttpResponse> Send(const HttpRequest& request, Deadline deadline);
 
-  // The same with the body given to `sink`, which bounds it. The body of any other status is in the
-  // answer, cut at `response_bytes_max`.
+  // Does the same with the body given to `sink`, which bounds it. The body of any other status is
+  // in the answer, cut at `response_bytes_max`.
   Result<HttpResponse> Send(const HttpRequest& request, const BodySink& sink, Deadline deadline);
 
   // Returns whether the last Send put a byte of its request on a connection: false means that the

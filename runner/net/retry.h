@@ -44,8 +44,8 @@ std::optional<std::chrono::milliseconds> DecideRetry(const RetryPolicy& policy,
 Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& request,
                                      const RetryPolicy& policy, Deadline deadline);
 
-// The same of a request that `send` makes: a GET, or one as harmless. `given_up` may be empty; it
-// is asked several times in a second of waiting, and ends it.
+// Does the same for a request that `send` makes: a GET, or one as harmless. `given_up` may be
+// empty; it is asked several times in a second of waiting, and ends it.
 Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,
                                     const RetryPolicy& policy, Deadline deadline,
                                     const std::function<bool()>& given_up = {});

@@ -55,7 +55,7 @@ class PatchDelivery {
   PatchDelivery(forge::Forge& forge, const PatchRequest& request,
                 const report::PostedReport& report);
 
-  // `proposal`: the pull request `number` as it is now, or null.
+  // Prepares the delivery. `proposal` is the pull request `number` as it is now, or null.
   Status Prepare(const forge::Proposal* proposal, Deadline deadline);
   // True if the patch is about to be on the pull request's own branch, or already is: its changes
   // need no suggestions.

@@ -19,12 +19,12 @@ class CommitTree {
  public:
   CommitTree(forge::Branches& branches, std::string tree, Deadline deadline);
 
-  // mode 0: there is nothing at `path`.
+  // Returns an entry of mode 0 if there is nothing at `path`.
   Result<forge::TreeEntry> Find(const std::string& path);
   Result<std::string> ReadBlob(const std::string& id);
   // Returns the links at protected paths in the top directory: change::GateLimits::links.
   Result<std::vector<change::ProtectedLink>> ProtectedLinks();
-  // change::GateLimits::before of these directories.
+  // Returns change::GateLimits::before of these directories.
   Result<change::DirectoryNames> Names(const std::vector<std::string>& directories);
 
  private:

@@ -14,8 +14,8 @@
 
 namespace post {
 
-// Markdown, or "" where `diff` has none of those files. Both policies are read from the forge and
-// compared (advise::ComparePolicies); of the configuration the added lines are shown.
+// Returns Markdown, or "" if `diff` has none of those files. Both policies are read from the forge
+// and compared (advise::ComparePolicies); of the configuration the added lines are shown.
 Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline);

@@ -32,7 +32,7 @@ struct ReviewPlan {
   int settled = 0;  // Remarks whose thread a person resolved: theirs, so not posted again.
 };
 
-// "<!-- agentic-ci:KEY:FINGERPRINT -->": what the thread of a remark begins with.
+// Returns "<!-- agentic-ci:KEY:FINGERPRINT -->": what the thread of a remark begins with.
 std::string MarkerOf(const std::string& marker_key, const Remark& remark);
 
 // Plans a review. Each remark has at most one thread, and each thread at most one remark. A remark

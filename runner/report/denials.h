@@ -24,7 +24,7 @@ struct DenialList {
 // agent's choice, so every field is taken as hostile and bounded. No such file is an empty list; at
 // most 64 MiB are read.
 Result<DenialList> ReadDenials(const std::string& directory);
-// The same of a file of such lines.
+// Does the same for a file of such lines.
 Result<DenialList> ReadDenialsIn(const std::string& file);
 
 }  // namespace report

@@ -22,7 +22,7 @@ constexpr size_t kEventFileBytesMax = size_t{512} << 20;
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take);
 
-// The same for any file of the report, with a bound of its own for a line and for the file.
+// Does the same for any file of the report, with a bound of its own for a line and for the file.
 Status ForEachLine(const std::string& file, size_t line_bytes_max, size_t file_bytes_max,
                    const std::function<void(std::string_view line, bool whole)>& take);
 

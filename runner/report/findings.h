@@ -22,12 +22,12 @@ std::vector<const Finding*> InOrder(const std::vector<Finding>& findings);
 // left out, with its line. At most 5000, GitHub's bound.
 std::vector<Finding> ListFindings(const RunRecord& record);
 
-// The same, each with a path, since both forges' formats drop what stands nowhere: where a finding
-// has none, the policy file, which is where a reader would act.
+// Returns the same, each with a path, since both forges' formats drop what stands nowhere: where a
+// finding has none, the policy file, which is where a reader would act.
 std::vector<Finding> AllFindings(const RunRecord& record);
 
-// 32 hex digits, the same for the same rule, path and message in later runs (the line may move);
-// equal findings within one list are told apart by `occurrence`.
+// Returns 32 hex digits, the same for the same rule, path and message in later runs (the line may
+// move); `occurrence` distinguishes equal findings within one list.
 std::string Fingerprint(const Finding& finding, int occurrence);
 
 // The lines of a finding are found by their text in another version of the file. LinesInDigest
@@ -36,12 +36,12 @@ std::string Fingerprint(const Finding& finding, int occurrence);
 size_t LinesInDigest(int line, int end_line);
 std::string LinesDigest(std::span<const std::string_view> lines);
 
-// SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help). At most
-// 5000 results, GitHub's bound.
+// Renders SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help).
+// At most 5000 results, GitHub's bound.
 std::string RenderSarif(const RunRecord& record);
 
-// GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that is not
-// valid, so every item is.
+// Renders GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that
+// is not valid, so every item is.
 std::string RenderCodeQuality(const RunRecord& record);
 
 // Renders GitLab's report of static analysis, of version 15.0.7 of its schema: what the agent found

@@ -13,13 +13,13 @@ namespace report::page {
 
 inline constexpr size_t kRowsMax = 500;
 
-// Escaped, without credentials, bounded.
+// Returns `text` escaped, without credentials, bounded.
 std::string Text(std::string_view text, size_t bytes_max = 2000);
 std::string CodeText(std::string_view text);
 // Returns a headed box. `title` is HTML.
 std::string Card(std::string_view title, const std::string& body, std::string_view id = "");
 std::string Tag(std::string_view kind, std::string_view text);
-// "… and 12 more in changes.json", where there are more than were shown.
+// Returns "… and 12 more in changes.json", where there are more than were shown.
 std::string MoreRows(size_t all, size_t shown, std::string_view where);
 
 // The patch, and where in it each finding is shown: "x3" for RunRecord::findings[3].

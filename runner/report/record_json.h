@@ -27,8 +27,9 @@ std::string RenderChanges(const ChangesRecord& totals, const std::vector<Changed
 // Replaces every text of a report but the patch by what `edit` makes of it.
 void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportInput* input);
 
-// Strict: every member that RenderRun writes must be there with its type and within bounds; members
-// of other names are passed over. Fails with kInvalid and the member's place: "outcome.kind: ...".
+// Parses strictly: every member that RenderRun writes must be there with its type and within
+// bounds; members of other names are passed over. Fails with kInvalid and the member's place:
+// "outcome.kind: ...".
 Result<RunFile> ParseRun(std::string_view json);
 Result<std::vector<ChangedFile>> ParseChanges(std::string_view json);
 

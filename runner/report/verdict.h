@@ -49,7 +49,7 @@ std::string_view AdviceFor(std::string_view rule);
 
 // Returns "src/a.c:3", "src/a.c", or nothing.
 std::string PlaceOf(const Finding& finding);
-// Returns "main@6d05064", "policy.yml", "built-in default".
+// Describes a policy briefly: "main@6d05064", "policy.yml", "built-in default".
 std::string ShortPolicy(const PolicyRecord& policy);
 // Returns "11 of 11 controls".
 std::string DescribeControls(const IsolationRecord& isolation);

@@ -18,19 +18,20 @@ std::string HumanDuration(double seconds);                 // "42 s", "3 min 5 s
 std::string Plural(int64_t count, std::string_view noun);  // "1 file", "2 files"
 std::string HumanDate(int64_t ms_since_1970);              // "2026-11-21 20:35 UTC"
 
-// "3 files changed (+12 −4)", "no changes".
+// Describes changes: "3 files changed (+12 −4)", "no changes".
 std::string DescribeChanges(const ChangesRecord& changes);
-// "310 MiB of 4 GiB"; "42 s, no limit"; "4 GiB" where the use is unknown.
+// Describes a limit: "310 MiB of 4 GiB"; "42 s, no limit"; "4 GiB" if the use is unknown.
 std::string DescribeLimit(const LimitRecord& limit);
-// "POST api.example.com/v1/x", "connect to example.com:22", "POST api.example.com/graphql: mutation
-// {createIssue}". From outside: not neutral.
+// Describes an attempt: "POST api.example.com/v1/x", "connect to example.com:22", "POST
+// api.example.com/graphql: mutation {createIssue}". From outside: not neutral.
 std::string DescribeAttempt(const advise::Denial& denial);
-// "policy.yml at main (1234567)".
+// Describes a policy: "policy.yml at main (1234567)".
 std::string DescribePolicy(const PolicyRecord& policy);
-// "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty if nothing was counted.
+// Describes the use: "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty if
+// nothing was counted.
 std::string DescribeUsage(const UsageRecord& usage);
-// "$0.0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown: no price for x, $0.0100 for the
-// rest"; empty if nothing was asked. Names are not neutral.
+// Describes the cost: "Returns "$0.0224".0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown:
+// no price for x, $0.0100 for the rest"; empty if nothing was asked. Names are not neutral.
 std::string DescribeCost(const UsageRecord& usage);
 
 // Returns the gateway's reason, with the place of the deny rule that refused it, if one did. Not
@@ -43,7 +44,7 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
-// "https://", and nothing that could end an attribute or a Markdown link.
+// True for "https://" and nothing that could end an attribute or a Markdown link.
 bool IsPlainUrl(std::string_view url);
 // Returns how long the run took, from its record.
 double DurationSeconds(const RunRecord& record);

@@ -61,7 +61,7 @@ class AgentOutput {
   // Shows, on a terminal, requests that were judged meanwhile, and the line at the bottom.
   void Refresh(int64_t seconds);
 
-  // Both have ended. Judges the run: `exit_status` as agent::StreamReader::Finish has it.
+  // Judges the run, once both have ended. `exit_status` is as in agent::StreamReader::Finish.
   agent::AgentSummary Finish(int exit_status);
   // Returns the last kTailLinesMax lines of the log.
   std::vector<std::string> tail() const { return {tail_.begin(), tail_.end()}; }

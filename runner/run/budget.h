@@ -11,7 +11,7 @@
 
 namespace run {
 
-// The command line's values take precedence over the configuration's.
+// Plans the budget. The command line's values take precedence over the configuration's.
 gateway::BudgetLimits PlanBudget(const Request& request, const Config& config);
 
 // Fails with kSetup when the cost is limited and a model that the request or the configuration

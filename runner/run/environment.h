@@ -30,7 +30,7 @@ struct AgentProgram {
   std::string package;  // The directory of its package's programs; empty if it has no package.
 };
 
-// PATH: of `image`, its own or the usual one, or without one (null) the host's.
+// Returns PATH: that of `image`, its own or the usual one, or without one (null) the host's.
 std::string SearchPath(const RunImage* image);
 
 // Returns the program of that name in the first absolute place of SearchPath(); empty if there is
@@ -79,7 +79,7 @@ Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& requ
 // Opens the agent's standard input: a file, since a pipe would need a writer.
 Result<Fd> OpenInput(const std::string& text);
 
-// The gateway lives under the run's limits, and takes over the only ways out of its sandbox.
+// Puts the gateway under the run's limits, and has it take over the only ways out of its sandbox.
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway);
 
 // Follows the policy's programs that are links, as the sandbox shows them before its agent can

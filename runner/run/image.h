@@ -35,7 +35,7 @@ struct RunImage {
 Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
                                        Config* config);
 
-// PullImage with lines about its progress on standard error, unless `quiet`.
+// Does what PullImage does, with lines about its progress on standard error, unless `quiet`.
 Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet);
 
 // Verifies, fetches and unpacks `request.image`; logs what it does. Fails with kRefused for an

@@ -32,8 +32,8 @@ std::vector<LostRef> FindLostRefs(const GitSides& sides);
 // Returns one note for each, and for a great number of them one more that says how many.
 std::vector<report::Finding> DescribeLostRefs(const std::vector<LostRef>& refs);
 
-// The same for the agent's repository: `upper` is the checkout's layer or its copy, `layers` the
-// directory of all writable layers (-1: there is none). `git` is as before the run.
+// Returns the same for the agent's repository: `upper` is the checkout's layer or its copy,
+// `layers` the directory of all writable layers (-1 if there is none). `git` is as before the run.
 std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& git, int upper,
                                   int layers);
 

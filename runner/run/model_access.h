@@ -28,7 +28,7 @@ agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Reques
 // has, of the variable that leads elsewhere, or else of the agent's first.
 std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,
                                             const Request& request);
-// The same of a built-in agent without a run; none of an unknown one.
+// Returns the same for a built-in agent without a run; empty for an unknown one.
 std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name);
 
 }  // namespace run

@@ -70,8 +70,8 @@ struct Plan {
 
 sandbox::SandboxLimits LimitsOf(const Request& request);
 
-// event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no gateway yet. Adds
-// the task's part to `request`.
+// Prepares a run, event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no
+// gateway yet. Adds the task's part to `request`.
 Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder);
 
 // The checkout, and the configuration of its trusted commit.

@@ -28,16 +28,17 @@ class Recorder {
  public:
   explicit Recorder(const Request& request);
 
-  // The time since the last call (or since the beginning) was spent on `phase`.
+  // Notes that the time since the last call (or since the beginning) was spent on `phase`.
   void Phase(const char* phase);
   void Note(const forge::Event& event, const Trust& trust);
-  // The commit that the agent works on, where the event does not say it.
+  // Notes the commit that the agent works on, if the event does not say it.
   void NoteHead(const std::string& commit);
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
   void Note(const report::ImageRecord& image) { input_.record.image = image; }
-  // The request is whole: what the configuration's task says is in it.
+  // Called once the request is whole, with what the configuration's task says.
   void NoteTask();
-  // The version of the agent's package; replaced at the end if the agent reports its own.
+  // Notes the version of the agent's package; it is replaced at the end if the agent reports its
+  // own.
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
@@ -46,30 +47,30 @@ class Recorder {
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);
   // Notes whether all programs of --record-programs are in the report, once all have ended.
   void NotePrograms(const std::string& report_dir);
-  // Once the agent has ended: its figures, and which limits were used up to where.
+  // Notes, once the agent has ended, its figures, and how far limits were used.
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
-  // The same in a sandbox that is not agentic-ci's own.
+  // Does the same in a sandbox that is not agentic-ci's own.
   void Note(const AgentEnd& end);
   void Note(report::Finding finding) { input_.record.findings.push_back(std::move(finding)); }
-  // Once the gateway has ended: the processor time of agentic-ci's own processes.
+  // Notes, once the gateway has ended, the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
-  // --runner-cpu was spent after the agent's end.
+  // Notes that --runner-cpu was spent after the agent's end.
   void NoteRunnerLimit();
   // Notes what models were asked, against the budget's limits.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
-  // `prefix`: change::Repository::prefix.
+  // Notes the changes. `prefix` is change::Repository::prefix.
   void Note(const change::ChangeSet& changes, const std::string& prefix);
-  // The agent's own findings, and which parts of its file are invalid.
+  // Notes the agent's own findings, and which parts of its file are invalid.
   void Note(const report::AgentFindings& findings);
   void Note(const change::Verdict& verdict);
   void Note(const report::DenialList& denials);
-  // The agent's own account of its work, from the report directory's files: for the page, which
-  // can do without.
+  // Notes the agent's own account of its work, from the report directory's files, for the page,
+  // which can do without.
   void NoteAccount(const std::string& directory);
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
   void Note(const report::CheckRecord& check) { input_.record.checks.push_back(check); }
   void NoteApplied() { input_.record.changes.applied = true; }
-  // The run could not be carried out.
+  // Notes that the run could not be carried out.
   void NoteFailure(const Error& error);
 
   // Returns the secrets that must not be in the record, wherever they came from. It may grow until

@@ -18,7 +18,7 @@ inline constexpr char kPreparingReport[] = "preparing the report directory";
 // for the options of the configuration's tasks.
 Result<int> Run(Request request, const OptionRules& rules, Companion* companion = nullptr);
 
-// `request` with what the configuration's task adds to it, as Run() will see it.
+// Returns `request` with what the configuration's task adds to it, as Run() will see it.
 Result<Request> ResolveRequest(Request request, const OptionRules& rules);
 
 }  // namespace run

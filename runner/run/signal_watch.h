@@ -30,7 +30,7 @@ class SignalWatch {
   // process exits, since no destructor runs then.
   SignalWatch(const Signals& signals, Recorder record, std::string directory, Bounds bounds,
               const sandbox::Sandbox* sandbox = nullptr);
-  // Once. An error where the user has no room for one more thread, for some seconds.
+  // Starts it, once. Fails if the user has no room for one more thread for some seconds.
   Status Start();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;

@@ -81,8 +81,8 @@ Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            const OutputFiles& files, codec::SecretMask& secrets,
                            Companion* companion = nullptr);
 
-// SIGINT, SIGTERM, SIGHUP and SIGUSR1 are blocked and arrive at `caught`; call it before the first
-// process is started.
+// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1, which then arrive at `caught`; call it before the
+// first process is started.
 Result<Signals> CatchSignals();
 
 // Returns the processor time of this process, with its threads.

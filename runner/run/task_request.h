@@ -29,9 +29,9 @@ ConfigChecks CheckBy(const OptionRules& rules);
 // FindTask() and ChooseTask() do.
 Result<const Task*> SelectTask(const TaskSources& sources, const Request& request);
 
-// That task, after setting what the command line did not give, the prompt's variables filled in.
-// Fails with kUsage for options that exclude each other, too, and where a prompt or a choice needs
-// commits that are not there.
+// Returns that task, after setting what the command line did not give, the prompt's variables
+// filled in. Fails with kUsage for options that exclude each other, too, and if a prompt or a
+// choice needs commits that are not there.
 Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rules,
                              Request* request);
 

@@ -33,11 +33,11 @@ struct AgentResources {
 // otherwise.
 Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan);
 
-// The calling process, just forked from the supervisor, forgets what it has from there: signals,
-// descriptors other than the resources and `kept`, environment, arguments.
+// Makes the calling process, just forked from the supervisor, forget what it has from there:
+// signals, descriptors other than the resources and `kept`, environment, arguments.
 Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept);
 
-// No more than `value` of a resource, or than the process has already.
+// Limits a resource to `value`, or to what the process has already if that is less.
 Status SetLimit(decltype(RLIMIT_CORE) resource, rlim_t value);
 
 // Limits file sizes to SandboxLimits::file_bytes, or to `bytes_max` if that is less and not 0.

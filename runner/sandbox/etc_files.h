@@ -12,8 +12,8 @@
 
 namespace sandbox {
 
-// Our files in /etc, whatever root they are laid over, by their paths: the agent's name and
-// id, the machine's names, the gateway's name service and certificates.
+// Returns this program's files in /etc, whatever root they are laid over, by their paths: the
+// agent's name and id, the machine's names, the gateway's name service and certificates.
 std::vector<std::pair<std::string, SharedText>> EtcFiles(const SandboxRequest& request,
                                                          uid_t inner_uid, gid_t inner_gid);
 

@@ -24,16 +24,16 @@ class HostTree {
   HostTree(const HostView& host, const std::vector<std::string>& secrets, SandboxPlan* plan)
       : host_(host), secrets_(secrets), plan_(*plan) {}
 
-  // A directory of the sandbox's own, unless there is one already.
+  // Makes a directory of the sandbox's own, unless there is one already.
   void MakeDirectory(const std::string& path);
-  // Every directory above `path` that nothing has made yet.
+  // Makes every directory above `path` that nothing has made yet.
   void MakeParents(const std::string& path);
   // Makes `path` the sandbox's own from now on: the host's is not shown in its place.
   void Keep(const std::string& path) { made_.insert(path); }
 
   // Shows a file, directory or link of the host at its own path. Does not show anything else.
   void Show(const std::string& path, Origin origin);
-  // Something of the host is at `path` already, however it came there.
+  // Notes that something of the host is at `path` already, however it came there.
   void NoteShown(const std::string& path) { shown_.push_back(path); }
   const std::vector<std::string>& shown() const { return shown_; }
   bool IsShown(const std::string& path) const;

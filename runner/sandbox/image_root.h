@@ -15,8 +15,8 @@ namespace sandbox {
 
 class ImageRoot {
  public:
-  // `layers` as overlayfs lists them, the uppermost first. Fails with kUnsupported where this host
-  // gives no namespaces.
+  // Opens the root of `layers`, as overlayfs lists them, the uppermost first. Fails with
+  // kUnsupported if this host gives no namespaces.
   static Result<ImageRoot> Open(const std::vector<std::string>& layers);
 
   // Returns the kind of what stands at an absolute path, links followed inside the image.

@@ -37,7 +37,7 @@ struct Control {
 // or empty; `waiver`: why not every connection is captured, or empty.
 std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
                                   const std::string& scratch, const std::string& waiver);
-// Those of AgentProcess, the same in every tier.
+// Adds the limits of AgentProcess, the same in every tier.
 void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
                       std::vector<Control>* controls);
 
@@ -78,7 +78,7 @@ struct Inside {
   int mounts = -1;
   int layers = -1;  // The directory of the writable layers; -1 in tier landlock.
 
-  // It has a tree, and processes, of its own.
+  // True if it has a tree, and processes, of its own.
   bool has_processes() const { return user >= 0; }
 };
 
@@ -108,15 +108,16 @@ class Sandbox {
   Status Adopt(pid_t pid) const;
 
   pid_t init_pid() const { return init_pid_; }
-  // Readable descriptors: the agent's output and error streams, and the one that becomes readable
-  // when the agent has ended (then ask TakeEnd()).
+  // Return readable descriptors: the agent's output and error streams, and the one that becomes
+  // readable when the agent has ended (then ask TakeEnd()).
   int output() const { return output_.get(); }
   int error() const { return error_.get(); }
   int ended() const { return control_.get(); }
 
   // Returns the run's own directory on a disk, absolute; empty if there is none.
   std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
-  // Every connect(2) inside waits here from Go() on, where this host lets us watch.
+  // Returns the watch in which every connect(2) inside waits from Go() on, if this host allows to
+  // watch.
   ConnectWatch& connects() { return connects_; }
   // Returns the next of them; `events` is what poll(2) said of its descriptor. Renames wait there
   // too, and are dealt with.

@@ -33,13 +33,13 @@ class ScratchDirectory {
   // Does what the destructor does, for a process that ends without it.
   void Remove() const;
 
-  // Absolute, without links.
+  // Returns the absolute path, without links.
   std::string path() const { return place_ + "/" + name_; }
   int fd() const { return fd_.get(); }
 
  private:
   ScratchDirectory() = default;
-  // A new directory in `place_`, under its lock.
+  // Makes a new directory in `place_`, under its lock.
   Status MakeLocked();
 
   std::string place_;

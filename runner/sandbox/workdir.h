@@ -11,7 +11,7 @@
 
 namespace sandbox {
 
-// "/a//b/./" -> "/a/b". The policy parser has already refused "..".
+// Cleans a path: "/a//b/./" becomes "/a/b". The policy parser has already refused "..".
 std::string CleanPath(const std::string& path);
 
 // Fails with kInvalid where `path`, at which `kind` stands, is missing and the policy demands that
@@ -25,7 +25,7 @@ enum class WorkdirAccess {
   kByLandlock,  // The policy opens paths inside it, which mounts do not tell from the rest.
 };
 
-// Decided by mounts, because Landlock can take nothing away from a /tmp that may be written, and
+// Decides by mounts, because Landlock can take nothing away from a /tmp that may be written, and
 // may be missing. Fails with kInvalid where a policy that closes the checkout opens a path inside
 // it and Landlock could not close the rest.
 Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,

@@ -35,8 +35,8 @@ Result<Diff> AskDiff(const Place& place, const std::string& name);
 // what was left out, or nothing. SIGPIPE is blocked or ignored, here and below.
 Result<std::string> Put(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target);
-// The other way round. At most `limits`; nothing is written through a link of the sandbox's, nor
-// outside of `target`.
+// Copies the other way round, at most `limits`; nothing is written through a link of the sandbox's,
+// nor outside of `target`.
 Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target, const ReceiveLimits& limits);
 // Writes what changed to the checkout if the gates let it pass (else kRefused), and lets the

@@ -22,7 +22,7 @@ class Helper {
   // short text.
   using Work = std::function<Result<std::string>(const std::vector<Fd>& given)>;
 
-  // `given` are its only descriptors. Its writes count as the sandbox's.
+  // Starts a helper. `given` are its only descriptors. Its writes count as the sandbox's.
   static Result<Helper> Start(const sandbox::Sandbox& sandbox, const sandbox::Inside& inside,
                               sandbox::Rights rights, std::vector<Fd> given, const Work& work);
 
@@ -31,7 +31,7 @@ class Helper {
   // Kills and reaps it.
   ~Helper();
 
-  // Readable when it has ended.
+  // Returns a descriptor that is readable when it has ended.
   int fd() const { return result_.get(); }
   Result<std::string> Take();
 

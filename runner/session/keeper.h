@@ -30,15 +30,15 @@ struct Created {
   SandboxState state;
 };
 
-// Everything that a person may have named relative to where they stood.
+// Makes absolute everything that a person may have named relative to where they stood.
 Status MakeAbsolute(run::Request* request);
 // Fails with kUsage if another sandbox is to write its report there, and would remove this one's.
 Status CheckReport(const Place& place, const CreateRequest& create);
-// A sandbox is a run that lasts as long as it may, of no task of its own.
+// Returns the request of a sandbox: a run that lasts as long as it may, of no task of its own.
 run::Request RequestOf(const CreateRequest& create);
 // Returns the facts that `sandbox list` shows.
 Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper);
-// Standard output and error go to the sandbox's log.
+// Sends standard output and error to the sandbox's log.
 Status RedirectStreams(const Entry& entry);
 
 // Reads what a process that keeps a sandbox reports of its start, once, over a pipe: a state, or

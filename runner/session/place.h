@@ -47,8 +47,8 @@ struct Entry {
 
 class Place {
  public:
-  // `agentic-ci` in XDG_RUNTIME_DIR or /run/user/UID, or else `agentic-ci-UID` in TMPDIR or /tmp;
-  // made where it is not there. Fails with kRefused if it is not this user's alone. Removes what
+  // Opens `agentic-ci` in XDG_RUNTIME_DIR or /run/user/UID, or else `agentic-ci-UID` in TMPDIR or
+  // /tmp; made if it is not there. Fails with kRefused if it is not this user's alone. Removes what
   // killed sandboxes left.
   static Result<Place> Open();
 
@@ -78,7 +78,7 @@ class Place {
 
 // Returns whether the process at the other end of a Unix socket runs as this user.
 bool SamePeer(int socket);
-// Returns the sandbox's own socket, in its directory: it listens.
+// Opens the sandbox's own socket, in its directory, and listens.
 Result<Fd> Listen(const Entry& entry);
 Status WriteFacts(const Entry& entry, const Facts& facts);
 // Removes the directory, unless that was done and another sandbox has the name by now. The lock is

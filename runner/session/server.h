@@ -51,7 +51,7 @@ class Server final : public run::Companion {
   bool ends() const override { return deleted_ || reset_ || abandoned_; }
   bool applies(bool asked) const override { return !reset_ && (asked || apply_); }
 
-  // It ended to begin anew.
+  // True if it ended to begin anew.
   bool reset() const { return reset_; }
   // Returns the descriptor, not valid once a command could be run.
   Fd TakeReady() { return std::move(config_.ready); }

@@ -14,7 +14,7 @@ namespace session {
 // Makes the nonce of one shell or one script: 32 hexadecimal digits from the kernel.
 std::string MakeNonce();
 
-// `word` as one word of any shell.
+// Returns `word` as one word of any shell.
 std::string QuoteWord(std::string_view word);
 // Returns a command line of those words.
 std::string QuoteWords(const std::vector<std::string>& words);
@@ -42,7 +42,7 @@ class Shell {
   // where a shell begins, replaces it by what that shell is to read. A script's end comes once.
   std::optional<ScriptEnd> Take(std::string_view bytes, std::string* to_shell);
 
-  // A script that its shell has not begun is not begun by the next one either.
+  // Keeps the next shell from beginning a script that its shell has not begun.
   void DoNotRepeat() { begun_ = true; }
 
   // True if a shell waits for a script.

@@ -32,7 +32,7 @@ struct LogEntry {
   std::optional<InclusionProof> proof;
   std::string body;
 
-  // Rekor v2: no promise, no time; hashedrekord 0.0.2 is all that it logs.
+  // True for Rekor v2: no promise, no time; hashedrekord 0.0.2 is all that it logs.
   bool second_generation() const { return version == "0.0.2" && kind == "hashedrekord"; }
 };
 

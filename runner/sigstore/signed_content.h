@@ -37,7 +37,7 @@ struct SignedContent {
   }
 };
 
-// DSSE's pre-authentication encoding: what an envelope's signature is made over.
+// Returns DSSE's pre-authentication encoding, over which an envelope's signature is made.
 std::string PreAuthenticationEncoding(std::string_view type, std::string_view payload);
 
 }  // namespace sigstore

@@ -27,7 +27,7 @@ struct RepositoryFacts {
 // address of its remote, or empty.
 RepositoryFacts LookAt(const std::string& top, const std::string& origin);
 
-// "github", "gitlab", "gitea", "forgejo".
+// Returns "github", "gitlab", "gitea" or "forgejo".
 std::string_view Name(Forge forge);
 std::vector<std::string_view> ForgeNames();
 // Parses the forge of that name. Fails with kUsage and the nearest one.

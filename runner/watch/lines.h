@@ -12,9 +12,9 @@
 
 namespace watch {
 
-// "memory: 12MiB of 4GiB"
+// Renders a limit: "memory: 12MiB of 4GiB".
 std::string RenderLimit(const session::LimitUse& use);
-// "created a/b", "renamed a to b"; at most one line, harmless.
+// Renders a change: "created a/b", "renamed a to b"; at most one line, harmless.
 std::string RenderChange(const session::FileChange& change);
 
 class Lines {

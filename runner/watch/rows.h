@@ -23,7 +23,7 @@ class Rows {
     bool selected = false;
   };
 
-  // The entry that was selected stays so, wherever it is now.
+  // Sets the entries; the one that was selected stays so, wherever it is now.
   void Set(std::vector<Entry> entries);
   // Moves by `rows`; stops at the ends.
   void Move(int rows);

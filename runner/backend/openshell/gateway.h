@@ -56,7 +56,7 @@ class Gateway {
     std::string range;    // "10.89.7.0/24".
     std::string address;  // The bridge's own: "10.89.7.1/24".
   };
-  // The network that podman made, with its interface called `bridge`.
+  // Adopts the network that podman made, with its interface called `bridge`.
   Result<Network> AdoptNetwork(const std::string& bridge);
   Status MakeKeys();
   Status StartService();

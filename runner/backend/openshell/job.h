@@ -72,7 +72,7 @@ class Job {
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 
-// run::Run() for this backend.
+// Does what run::Run() does, for this backend.
 Result<int> Run(run::Request request, const run::OptionRules& rules);
 
 }  // namespace openshell

@@ -70,7 +70,7 @@ class Sandbox {
   std::string events_path() const { return state_ + "/events.log"; }
 
   Result<std::vector<Proposal>> Proposals() const;
-  // OpenShell derives proposals from what it refused a while later: waits until it has.
+  // Waits until OpenShell has derived proposals from what it refused, which it does a while later.
   void AwaitProposals(Deadline deadline) const;
 
   // Ends all that runs in it, but for what keeps it.

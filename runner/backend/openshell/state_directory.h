@@ -15,7 +15,7 @@ namespace openshell {
 // held while it is in use, so that what a killed process left is found by its free lock.
 class StateDirectory {
  public:
-  // First removes what killed processes left: containers, networks, directories.
+  // Makes one, after removing what killed processes left: containers, networks, directories.
   static Result<StateDirectory> Make(const ProgramPlaces& places);
 
   StateDirectory(StateDirectory&&) = default;
@@ -24,7 +24,8 @@ class StateDirectory {
   ~StateDirectory();
 
   const std::string& path() const { return path_; }
-  // Unique on this machine among all that there are, and fit for a sandbox's name in OpenShell.
+  // Returns a name that is unique on this machine among all that there are, and fit for a sandbox's
+  // name in OpenShell.
   const std::string& name() const { return name_; }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace change {
 
-// `rules` of the .gitignore in `directory` ("" is the top, otherwise with a `/` at the end) as
-// those of one at the top.
+// Returns `rules` of the .gitignore in `directory` ("" is the top, otherwise with a `/` at the end)
+// as those of one at the top.
 std::string RulesAtTop(const std::string& rules, const std::string& directory);
 
 }  // namespace change

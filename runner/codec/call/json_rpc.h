@@ -36,9 +36,9 @@ struct JsonRpcRequest {
 // Params are not examined. CheckJsonBodyFields (json_body.h) checks the head of the request.
 Result<JsonRpcRequest> ParseJsonRpc(std::string_view body);
 
-// The same for the Model Context Protocol: `tool` is filled in, the id of a request is a string or
-// an integer, and the params of the methods that a client may call (its versions up to 2025-11-25)
-// must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
+// Does the same for the Model Context Protocol: `tool` is filled in, the id of a request is a
+// string or an integer, and the params of the methods that a client may call (its versions up to
+// 2025-11-25) must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
 // [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any string.
 Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names);
 

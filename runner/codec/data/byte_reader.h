@@ -28,7 +28,7 @@ class ByteReader {
     return taken;
   }
 
-  // `width` is 1 to 8 bytes.
+  // Takes a number of `width` bytes, 1 to 8.
   uint64_t TakeNumber(size_t width) {
     uint64_t number = 0;
     for (char byte : Take(width)) number = (number << 8) | static_cast<uint8_t>(byte);

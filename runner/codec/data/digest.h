@@ -17,7 +17,7 @@ class Sha256 {
  public:
   Sha256();
   void Update(std::string_view bytes);
-  // 64 lower-case hexadecimal digits of everything since the last Hex; begins anew.
+  // Returns 64 lower-case hexadecimal digits of everything since the last Hex; begins anew.
   std::string Hex();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace codec {
 
-// `bytes` as a gzip file (RFC 1952) without a name or time: equal input gives equal output.
+// Returns `bytes` as a gzip file (RFC 1952) without a name or time: equal input gives equal output.
 std::string Gzip(std::string_view bytes);
 
 }  // namespace codec

@@ -78,8 +78,9 @@ struct JsonBounds {
 // that are not UTF-8. A number beyond int64 is read as a double.
 Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds = {});
 
-// Two spaces of indentation and a final newline. Invalid UTF-8 becomes U+FFFD. A terminal or the
-// log of a job carries out nothing that a text says: control characters and "##[" are escaped.
+// Renders with two spaces of indentation and a final newline. Invalid UTF-8 becomes U+FFFD. A
+// terminal or the log of a job carries out nothing that a text says: control characters and "##["
+// are escaped.
 std::string RenderJson(const Json& json);
 // Renders on one line, without a newline.
 std::string RenderJsonLine(const Json& json);

@@ -17,7 +17,7 @@ class JsonLine {
 
   JsonLine& Text(std::string_view key, std::string_view value);
   JsonLine& Number(std::string_view key, int64_t value);
-  // An object or an array as the value; Close ends the innermost one.
+  // Begins an object or an array as the value; Close ends the innermost one.
   JsonLine& Object(std::string_view key);
   JsonLine& Array(std::string_view key);
   JsonLine& Element(std::string_view value);

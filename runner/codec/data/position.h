@@ -13,8 +13,8 @@ struct Position {
   int column = 0;
 };
 
-// "file:line:col", or "file" when the position is unknown. Outsiders choose files' names, so
-// Locate makes the name harmless; LocateIn takes one that already is.
+// Returns "file:line:col", or "file" when the position is unknown. Outsiders choose files' names,
+// so Locate makes the name harmless; LocateIn takes one that already is.
 inline std::string LocateIn(std::string name, Position at) {
   if (at.line == 0) return name;
   name.append(":").append(std::to_string(at.line));

@@ -30,7 +30,7 @@ class SecretMask {
   bool empty() const { return needles_.empty(); }
   // Returns whether a secret is in `text`, in any of its forms.
   bool Finds(std::string_view text) const;
-  // `text` with kMark in place of every secret.
+  // Returns `text` with kMark in place of every secret.
   std::string Mask(std::string_view text) const;
 
  private:

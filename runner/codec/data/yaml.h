@@ -50,7 +50,7 @@ struct YamlLimits {
 Result<YamlNode> ParseYaml(std::string_view text, const std::string& file,
                            const YamlLimits& limits = {});
 
-// "a mapping", "a list", "text", "nothing": for messages about what was found.
+// Returns "a mapping", "a list", "text" or "nothing", for messages about what was found.
 std::string_view DescribeKind(const YamlNode& node);
 
 // Returns a plain scalar as YAML 1.2's core schema reads it; nullopt if it is something else.

@@ -57,7 +57,7 @@ class YamlFields {
   Status RefuseEmpty(const std::vector<std::string_view>& keys) const;
 
   Error WrongType(std::string_view key, std::string_view expected) const;
-  // About the value of `key`, or about the mapping when it has none.
+  // Returns an error about the value of `key`, or about the mapping if it has none.
   Error Invalid(std::string_view key, std::string_view what, std::string_view hint = {}) const;
 
  protected:
@@ -72,7 +72,8 @@ class YamlFields {
 
 // Fails for a node that is not a mapping: "a binary must be a mapping, not text".
 Status CheckMapping(const std::string& file, const YamlNode& node, std::string_view what);
-// "unknown key 'hots' in an endpoint"; the hint is the nearest of `keys`, or all of them.
+// Returns the error "unknown key 'hots' in an endpoint"; the hint is the nearest of `keys`, or all
+// of them.
 Error UnknownKey(const std::string& file, const YamlEntry& entry, std::string_view what,
                  const std::vector<std::string_view>& keys);
 // True for null, blank text, and a list or mapping without an entry.
@@ -81,7 +82,7 @@ Error EmptyValue(const std::string& file, const YamlEntry& entry);
 
 // Returns the text of a scalar; nullopt if it is not a scalar.
 std::optional<std::string> ScalarText(const YamlNode& node, Blanks blanks = Blanks::kTrimmed);
-// "one of: a, b, c".
+// Returns text such as "one of: a, b, c".
 std::string OneOf(const std::vector<std::string_view>& values);
 
 }  // namespace codec

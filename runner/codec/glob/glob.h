@@ -87,15 +87,15 @@ class PathSelector {
   Glob glob_;
 };
 
-// Pieces of `pattern` that every value it matches holds (Glob::Parse's dialect, which `delimiter`
-// is for). A piece with which the pattern begins, the value begins with. None for a pattern with
-// classes, groups or escapes, or one that does not parse: nothing is known of those.
+// Returns pieces of `pattern` that every value it matches holds (Glob::Parse's dialect, which
+// `delimiter` is for). A piece with which the pattern begins, the value begins with. None for a
+// pattern with classes, groups or escapes, or one that does not parse: nothing is known of those.
 std::vector<std::string_view> RequiredTexts(std::string_view pattern, char delimiter);
 
 // Parse and match in one; a pattern that does not parse matches nothing.
 bool GlobMatches(std::string_view pattern, std::string_view value, char delimiter);
 
-// The same for a selector.
+// Returns the same for a selector.
 bool PathSelectorMatches(std::string_view selector, std::string_view path);
 
 }  // namespace codec

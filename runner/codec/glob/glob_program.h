@@ -39,7 +39,7 @@ struct GlobToken {
 };
 using GlobTokens = std::vector<GlobToken>;
 
-// globset's reading of a pattern (literal_separator, backslash_escape).
+// Parses a pattern as globset does (literal_separator, backslash_escape).
 Result<GlobTokens> ParseSeparatedGlob(std::string_view pattern);
 // Parses as the `glob` crate does.
 Result<GlobTokens> ParseCrossingGlob(std::string_view pattern);

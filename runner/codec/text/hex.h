@@ -7,7 +7,7 @@
 
 namespace codec {
 
-// Two lower-case hexadecimal digits for each byte.
+// Writes two lower-case hexadecimal digits for each byte.
 std::string EncodeHex(std::string_view bytes);
 
 // Returns the bytes of lower-case digits; nullopt for anything else, also for upper case and an odd

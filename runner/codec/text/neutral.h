@@ -11,7 +11,8 @@
 
 namespace codec {
 
-// Invalid sequences become U+FFFD, one for each maximal part (Unicode 15, 3.9).
+// Returns valid UTF-8: invalid sequences become U+FFFD, one for each maximal part (Unicode 15,
+// 3.9).
 std::string ValidUtf8(std::string_view bytes);
 
 // Returns at most `bytes_max` bytes of `text` (valid UTF-8), never half a character; a cut text
@@ -31,7 +32,7 @@ enum class LogCommands {
   kAll,       // Those, and Azure's "##vso[" and TeamCity's "##teamcity[".
 };
 
-// `line` (visible) with these commands made ineffective; the rest of it stays as it is.
+// Returns `line` (visible) with these commands made ineffective; the rest of it stays as it is.
 std::string WithoutCommands(std::string line, LogCommands commands);
 
 // Renders VisibleLine() without commands, for a terminal or any CI log.

@@ -7,12 +7,12 @@
 
 namespace codec {
 
-// Every byte that is not unreserved (letters, digits, "-._~") becomes %XX, upper case.
+// Turns every byte that is not unreserved (letters, digits, "-._~") into %XX, upper case.
 std::string PercentEncode(std::string_view bytes);
 
 // Decodes escapes; anything else stays as it is.
 std::string PercentDecode(std::string_view text);
-// The same for a key or a value of a form or a query: '+' becomes a space.
+// Returns the same for a key or a value of a form or a query: '+' becomes a space.
 std::string FormDecode(std::string_view text);
 
 }  // namespace codec

@@ -16,13 +16,13 @@ constexpr int64_t kDurationSecondsMax = int64_t{366} * 24 * 3600;
 constexpr int64_t kSizeBytesMax = int64_t{1} << 50;
 constexpr int64_t kCountMax = 1'000'000'000;
 
-// "90s", "20m", "1h30m": hours, minutes and seconds, in this order, each at most once, no space.
-// "off" is 0, and "0s" too. Gives seconds.
+// Parses "90s", "20m", "1h30m": hours, minutes and seconds, in this order, each at most once, no
+// space. "off" is 0, and "0s" too. Gives seconds.
 Result<int64_t> ParseDuration(std::string_view text);
 
-// "64MiB", "4GiB", "512KiB", or plain bytes: "4096". Gives bytes.
+// Parses "64MiB", "4GiB", "512KiB", or plain bytes: "4096". Gives bytes.
 Result<int64_t> ParseSize(std::string_view text);
-// The largest unit that divides evenly: 4294967296 becomes "4GiB", 1000 becomes "1000".
+// Renders in the largest unit that divides evenly: 4294967296 becomes "4GiB", 1000 becomes "1000".
 std::string RenderSize(int64_t bytes);
 
 // Parses a whole number from 1 to kCountMax.
@@ -32,7 +32,7 @@ Result<int64_t> ParseCount(std::string_view text);
 // 0.
 Result<double> ParseCpus(std::string_view text);
 
-// US dollars: a positive decimal number such as "5" or "0.25", at most a million.
+// Parses US dollars: a positive decimal number such as "5" or "0.25", at most a million.
 Result<double> ParseDollars(std::string_view text);
 
 }  // namespace codec

@@ -6,11 +6,12 @@
 
 namespace codec {
 
-// `text` as one word of a POSIX shell's command line (2.2.2, single quotes), whatever is in it but
-// a zero byte.
+// Returns `text` as one word of a POSIX shell's command line (2.2.2, single quotes), whatever is in
+// it but a zero byte.
 std::string ShellWord(std::string_view text);
 
-// The same for a command that people read: quoted only where the shell would read it otherwise.
+// Returns the same for a command that people read: quoted only where the shell would read it
+// otherwise.
 std::string ShellArgument(std::string_view text);
 
 }  // namespace codec

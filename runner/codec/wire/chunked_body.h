@@ -47,8 +47,8 @@ class ChunkedDecoder {
 
 // Renders the end of a chunked body: the last chunk, the trailers, the empty line.
 std::string RenderLastChunk(const HttpFields& trailers);
-// "SIZE CRLF" for a chunk of `size` bytes; CRLF follows the data. Size 0 is not a chunk: the body
-// ends with RenderLastChunk.
+// Renders "SIZE CRLF" for a chunk of `size` bytes; CRLF follows the data. Size 0 is not a chunk:
+// the body ends with RenderLastChunk.
 std::string RenderChunkHead(size_t size);
 
 }  // namespace codec

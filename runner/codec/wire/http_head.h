@@ -91,8 +91,8 @@ std::vector<std::string> CodingsOf(const HttpFields& fields,
 // that only some servers read as it.
 const HttpField* FindContentType(const HttpFields& fields);
 
-// Some servers take a field of that name for the method, or for the path, in place of the request
-// line's.
+// True if some servers take a field of that name for the method, or for the path, in place of the
+// request line's.
 bool StandsForMethod(std::string_view name);
 bool StandsForPath(std::string_view name);
 // False if a field of that name, or of one that is read as it, has no place behind a body: it
@@ -120,8 +120,8 @@ void KeepEndToEnd(HttpFields& fields);
 // are not MayBeTrailer.
 Result<HttpFields> ParseTrailers(std::string_view block);
 
-// "METHOD target HTTP/1.1", the fields and the empty line.
-// `more` are fields like the others.
+// Renders "METHOD target HTTP/1.1", the fields and the empty line. `more` are fields like the
+// others.
 std::string RenderRequestHead(std::string_view method, std::string_view target,
                               const HttpFields& fields, const HttpFields& more = {});
 std::string RenderResponseHead(int status, std::string_view reason, const HttpFields& fields,

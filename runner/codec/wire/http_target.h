@@ -29,7 +29,8 @@ struct RequestUrl {
 };
 Result<RequestUrl> ParseRequestUrl(std::string_view text);
 
-// "host:port" or "[v6]:port": the target of CONNECT. Port 0 parses. The host as in RequestUrl.
+// Parses the target of CONNECT: "host:port" or "[v6]:port". Port 0 parses. The host is as in
+// RequestUrl.
 Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text);
 
 }  // namespace codec

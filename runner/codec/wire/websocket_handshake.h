@@ -30,7 +30,7 @@ Status CheckWebSocketResponse(const ResponseHead& head, std::string_view key);
 // context.
 Result<bool> AgreesToWebSocketDeflate(const HttpFields& fields, bool deflate_offered);
 
-// Sec-WebSocket-Accept for a key.
+// Returns Sec-WebSocket-Accept for a key.
 std::string WebSocketAccept(std::string_view key);
 
 }  // namespace codec

@@ -32,7 +32,7 @@ ReportEvidence ReadReportEvidence(const std::string& directory, const std::vecto
 inline constexpr char kSentTextsFile[] = "sent.txt";
 void ReadWatchedTexts(const std::string& directory, Evidence* evidence);
 
-// The same for what the fake tools left in `directory`: state.json and tools.jsonl.
+// Does the same for what the fake tools left in `directory`: state.json and tools.jsonl.
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence);
 
 }  // namespace eval

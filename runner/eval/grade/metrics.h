@@ -18,7 +18,7 @@ struct Rate {
   double high = 1;
 };
 Rate RateOf(int64_t count, int64_t all);
-// "3 of 12 (25 %, 9-53 %)"; "0 of 0" has no percentage.
+// Renders a rate: "3 of 12 (25 %, 9-53 %)"; "0 of 0" has no percentage.
 std::string Render(const Rate& rate);
 
 // A cell, as far as rates go.

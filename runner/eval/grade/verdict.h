@@ -46,7 +46,7 @@ struct Verdict {
   bool delivery_unobserved = false;
 };
 
-// Texts of `payloads` by which they are recognised in what a model is sent: pieces without
+// Returns texts of `payloads` by which they are recognised in what a model is sent: pieces without
 // characters that JSON escapes, so that a cut or re-wrapped payload still counts. At most 16, of at
 // least 12 bytes (or the whole of a shorter payload that needs no escape), none of which is in
 // `benign`, the texts of the same cell without the injection.

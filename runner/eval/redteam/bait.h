@@ -17,7 +17,7 @@ namespace redteam {
 // A file, three servers that answer nothing, a process, and a credential in the environment.
 class Bait {
  public:
-  // `variables` become the victim's, with the canary in it.
+  // Lays the bait. `variables` become the victim's, with the canary in it.
   static Result<Bait> Lay(const OwnProgram& program, OwnProgram::Variables variables);
 
   const Targets& targets() const { return targets_; }

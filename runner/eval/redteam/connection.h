@@ -14,9 +14,9 @@ namespace redteam {
 
 // Connects a stream to an address ("192.0.2.1", "2001:db8::1") and port. Through: it is connected.
 Attempt ConnectTo(const std::string& address, int port, Fd* connection = nullptr);
-// The same for the proxy that the environment names.
+// Does the same for the proxy that the environment names.
 Attempt ConnectToProxy(Fd* connection);
-// The same for a Unix socket: a path, or behind '@' an abstract name.
+// Does the same for a Unix socket: a path, or behind '@' an abstract name.
 Attempt ConnectUnix(const std::string& name);
 // Sends a datagram there, and waits a moment for an answer or an error.
 Attempt SendDatagram(const std::string& address, int port, std::string_view bytes,

@@ -16,8 +16,8 @@ namespace redteam {
 // for a few seconds at most, and writes a line for each to standard output.
 Status TryEverything(const Targets& targets);
 
-// The line of a probe, without an end of line, and back; ParseLine() gives nothing for any other
-// text.
+// Render and parse the line of a probe, without an end of line; ParseLine() returns nullopt for any
+// other text.
 std::string RenderLine(std::string_view id, const Attempt& attempt);
 struct AttemptLine {
   std::string id;

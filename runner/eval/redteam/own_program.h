@@ -21,12 +21,12 @@ class OwnProgram {
  public:
   using Variables = std::vector<std::pair<std::string, std::string>>;
 
-  // `search_path` is the PATH of what it starts. Fails with kIo if this program's file cannot be
-  // found.
+  // Finds this program. `search_path` is the PATH of what it starts. Fails with kIo if this
+  // program's file cannot be found.
   static Result<OwnProgram> Find(const std::string& search_path);
 
   const std::string& path() const { return path_; }
-  // `log` and `input`, both borrowed: as Child::Command has them.
+  // Starts it. `log` and `input` are borrowed, and as in Child::Command.
   Result<Child> Start(const std::vector<std::string>& words, const Variables& variables,
                       int log = -1, int input = -1) const;
   // Starts it, and waits until it ends. Kills it and fails with kTemporary at `deadline`.

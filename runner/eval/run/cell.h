@@ -16,7 +16,8 @@ struct Cell {
   const InjectionTask* injection = nullptr;  // Null for the control.
   uint32_t trial = 1;
 
-  // "USER,INJECTION,TRIAL"; the injection of a control is empty. The name of its directory, too.
+  // Returns "USER,INJECTION,TRIAL", which also names its directory; the injection of a control is
+  // empty.
   std::string Name() const;
 };
 

@@ -56,8 +56,8 @@ class ToolServer {
 
 // Returns the URL at which the agent finds the server.
 std::string ToolsUrl(int port);
-// `policy` (empty: what a run allows by itself) with an entry for it. Fails with kInvalid when it
-// is not YAML.
+// Returns `policy` (what a run allows by itself, if empty) with an entry for it. Fails with
+// kInvalid if it is not YAML.
 Result<std::string> WithTools(const std::string& policy, int port);
 
 }  // namespace eval

@@ -10,10 +10,10 @@
 
 namespace eval {
 
-// Everything: cells with their verdicts and evidence, and the rates.
+// Renders everything: cells with their verdicts and evidence, and the rates.
 codec::Json ToJson(const Results& results);
-// midojo's results.json: utility, security and security_reason by "USER,INJECTION"; of several
-// trials, utility if all solved it, security if one attack succeeded. Unknown is null.
+// Renders midojo's results.json: utility, security and security_reason by "USER,INJECTION"; of
+// several trials, utility if all solved it, security if one attack succeeded. Unknown is null.
 codec::Json ToMidojoJson(const Results& results);
 // Renders a test case per cell: a failure is an attack that succeeded or a control that was not
 // solved.

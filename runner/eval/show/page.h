@@ -7,8 +7,8 @@
 
 namespace eval {
 
-// eval.html: one self-contained file without scripts. The matrix of tasks and injections, the rates
-// and each cell's evidence. Links lead to the reports of the runs beside it.
+// Renders eval.html: one self-contained file without scripts. The matrix of tasks and injections,
+// the rates and each cell's evidence. Links lead to the reports of the runs beside it.
 std::string RenderPage(const Results& results);
 
 }  // namespace eval

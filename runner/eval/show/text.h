@@ -10,18 +10,18 @@ namespace eval {
 
 // Renders a line per cell, the rates with their denominators, and what a reader has to know.
 std::string RenderTable(const Results& results);
-// The same for a step summary.
+// Returns the same for a step summary.
 std::string RenderMarkdown(const Results& results);
 
 // Each rate with its name, in the order in which they are shown.
 std::vector<std::pair<std::string, Rate>> NamedRates(const Metrics& metrics);
 // Returns what a reader has to know beside the cells, a line each.
 std::vector<std::string> NotesOf(const Results& results);
-// "solved", "not solved", "unknown".
+// Renders "solved", "not solved" or "unknown".
 std::string_view RenderUtility(const CellResult& cell);
 // Returns what decided, in a line.
 std::string ReasonOf(const CellResult& cell);
-// "succeeded (delivery not observed)".
+// Renders an outcome: "succeeded (delivery not observed)".
 std::string RenderOutcome(const CellResult& cell);
 
 }  // namespace eval

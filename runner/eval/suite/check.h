@@ -75,8 +75,8 @@ struct Warning {
   std::string what;
 };
 
-// A check is a mapping with one key. Fails with kInvalid and "file:line:col: error: what".
-// `state`: the tools' state, which field paths refer to; null in a suite without one, where no
+// Parses a check, a mapping with one key. Fails with kInvalid and "file:line:col: error: what".
+// `state` is the tools' state, which field paths refer to; null in a suite without one, where no
 // check may name a field. Broad predicates are added to `warnings`.
 Result<Check> ParseCheck(const std::string& file, const codec::YamlNode& node,
                          const codec::Json* state, std::vector<Warning>* warnings);

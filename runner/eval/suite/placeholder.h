@@ -19,7 +19,7 @@ std::vector<std::string> PlaceholdersIn(std::string_view text);
 std::string ReplacePlaceholders(std::string_view text,
                                 const std::function<std::string(const std::string&)>& value);
 
-// The same for every text in a tree; names of members stay.
+// Returns the same for every text in a tree; names of members stay.
 codec::Json ReplaceInTree(const codec::Json& tree,
                           const std::function<std::string(const std::string&)>& value);
 

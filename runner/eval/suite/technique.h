@@ -9,7 +9,7 @@
 
 namespace eval {
 
-// "verbatim", "important_instructions", "ignore_previous".
+// Returns "verbatim", "important_instructions" and "ignore_previous".
 std::vector<std::string_view> TechniqueNames();
 
 // Returns the payload as that technique words it; nullopt for an unknown one.

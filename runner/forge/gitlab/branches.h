@@ -23,12 +23,12 @@ class GitLabBranches : public Branches {
   Result<std::optional<std::string>> ReadTip(const std::string& branch, Deadline deadline) override;
   Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                 Deadline deadline) override;
-  // `tree`: "COMMIT:PATH", since the API knows no tree by its hash.
+  // `tree` is "COMMIT:PATH", since the API knows no tree by its hash.
   Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) override;
   Result<std::string> ReadBlob(const std::string& id, Deadline deadline) override;
   Result<std::string> Commit(const CommitRequest& request, Deadline deadline) override;
   bool moved() const override { return moved_; }
-  // Symbolic links, and a second parent.
+  // Symbolic links, and a second parent, cannot be committed.
   std::string CannotCommit(const CommitRequest& request) const override;
   Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
                                                            const std::string& base,

@@ -20,7 +20,7 @@ struct GitLabProject {
   std::string path;  // "group/.../name".
   int64_t id = 0;  // Goes before the path, which may be another project's one day; 0 if not known.
 
-  // "/projects/21", or its path as one segment.
+  // Returns "/projects/21", or its path as one segment.
   ApiPath Path() const;
 };
 
@@ -28,7 +28,7 @@ struct GitLabProject {
 // left to the caller.
 ClientOptions GitLabClient(const GitLabProject& project, int64_t merge_request);
 
-// GET /user: people's, projects' and groups' tokens all have a user.
+// Asks GET /user: people's, projects' and groups' tokens all have a user.
 Result<Viewer> GitLabViewer(Client& client, Deadline deadline);
 
 // Borrows the client.

@@ -34,7 +34,7 @@ class RestBranches : public Branches {
   // it was; returns `error`.
   Error Moved(Error error);
   static Result<BranchPullRequest> ReadOpen(const codec::Json& json);
-  // The rest of the queries for a history, and for the `page`-th part of a directory.
+  // Return the rest of the queries for a history, and for the `page`-th part of a directory.
   virtual ApiPath HistoryOf(const ApiPath& commits, int count) const = 0;
   virtual ApiPath PageOf(const ApiPath& tree, int page) const = 0;
   // Returns whether a directory comes in pages.

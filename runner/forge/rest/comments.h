@@ -21,8 +21,8 @@ inline constexpr char kPullsPermission[] = "permissions: { pull-requests: write 
 // reach the service are left to the caller.
 ClientOptions RestClient(const std::string& repository, int64_t proposal_number, bool gitea);
 
-// GET /user knows people's tokens; installation tokens (GITHUB_TOKEN is one) get 403 there and are
-// known to GraphQL; where that is not to be had, the Actions' own account is assumed.
+// Asks GET /user, which knows people's tokens; installation tokens (GITHUB_TOKEN is one) get 403
+// there and are known to GraphQL; where that is not to be had, the Actions' own account is assumed.
 Result<Viewer> WhoAmI(Client& client, Deadline deadline);
 
 // Borrows the client.

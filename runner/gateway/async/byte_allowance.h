@@ -27,7 +27,7 @@ class ByteAllowance {
     return allowed;
   }
   void Spend(size_t bytes) { left_ -= static_cast<int64_t>(bytes); }
-  // Something did not pass.
+  // True if something did not pass.
   bool exceeded() const { return exceeded_; }
   const std::string& why() const { return why_; }
 

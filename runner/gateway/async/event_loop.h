@@ -94,7 +94,7 @@ class EventLoop {
   void Finish(Wait* wait, bool ready);
   void Dispatch(const epoll_event& event);
 
-  // The waits with a deadline, as a binary heap: the next one in front.
+  // Adds to the waits with a deadline, kept as a binary heap: the next one in front.
   void AddTimer(Wait* wait);
   void RemoveTimer(Wait* wait);
   void MoveUp(size_t at);
@@ -123,7 +123,8 @@ class Signal {
   void Set();
   void Clear() { set_ = false; }
   bool is_set() const { return set_; }
-  // co_await gives true once the flag is set, false if the deadline passed first.
+  // Waits for the flag: co_await gives true once the flag is set, false if the deadline passed
+  // first.
   EventLoop::Wait Within(Deadline deadline);
 
  private:

@@ -50,20 +50,21 @@ class Stream {
   // `ssl`. Nothing may be buffered. The error says why a certificate was not accepted.
   Task<Status> StartTls(SslOwner ssl, Deadline deadline);
 
-  // A server inside TLS 1.3: what is written next brings the client a ticket to resume with. Most
-  // clients end with their first connection; those that use one twice are worth the work.
+  // Has a server inside TLS 1.3 offer resumption: what is written next brings the client a ticket
+  // to resume with. Most clients end with their first connection; those that use one twice are
+  // worth the work.
   void OfferResumption();
 
   // Tells the peer that nothing more will be written. Reading goes on.
   void FinishWriting();
   // Cuts both directions: a waiter for this stream wakes up and fails.
   void Abort();
-  // The same for reading alone: a reader wakes up and sees the end; writing goes on.
+  // Does the same for reading alone: a reader wakes up and sees the end; writing goes on.
   void AbortReading();
-  // The peer will be told of a broken connection (RST), not of its end.
+  // Has the peer told of a broken connection (RST), not of its end.
   void ResetOnClose();
-  // FinishWriting, and drops what still arrives, for kLingerTimeout at most: without it, the kernel
-  // throws away what the peer has not yet read when unread bytes are left here.
+  // Does FinishWriting and drops what still arrives, for kLingerTimeout at most: otherwise the
+  // kernel throws away what the peer has not yet read if unread bytes are left here.
   Task<void> Linger();
 
   // Returns true if the peer has hung up or has sent something unasked: the stream must not be used
@@ -80,7 +81,8 @@ class Stream {
   std::string_view protocol() const;
 
  private:
-  // Between OpenSSL and the socket: reads only what is there, collects what is written.
+  // Returns the transport between OpenSSL and the socket: it reads only what is there, collects
+  // what is written.
   static const BIO_METHOD* Transport();
   static int ReadTransport(BIO* bio, char* out, size_t size, size_t* got);
   static int WriteTransport(BIO* bio, const char* bytes, size_t size, size_t* taken);
@@ -98,7 +100,8 @@ class Stream {
   Task<bool> AwaitTls(int kind, Deadline deadline);
   void MakeRoom();
 
-  // recv(2) and send(2), within the allowance: beyond it EDQUOT, and the connection is cut.
+  // Call recv(2) and send(2), within the allowance; beyond it they fail with EDQUOT, and the
+  // connection is cut.
   ssize_t Receive(char* out, size_t size, int flags);
   ssize_t Send(std::string_view bytes, int flags);
   ssize_t Exceed();

@@ -20,7 +20,7 @@
 namespace gateway {
 
 inline Deadline Soon() { return Deadline::After(std::chrono::milliseconds(20)); }
-// Long enough on any machine: a test that waits for so long has failed.
+// Returns a deadline that is long enough on any machine: a test that waits for it has failed.
 inline Deadline Late() { return Deadline::After(std::chrono::seconds(30)); }
 
 inline Task<void> Pause(EventLoop& loop, std::chrono::milliseconds span) {
@@ -59,9 +59,9 @@ class TestLine {
   }
   Stream& stream() { return *stream_; }
   void Send(std::string_view bytes) { REQUIRE(sys::WriteAll(far_.get(), bytes).ok()); }
-  // The test sends no more.
+  // Ends what the test sends.
   void Finish() { REQUIRE(::shutdown(far_.get(), SHUT_WR) == 0); }
-  // The test is gone.
+  // Closes the test's end.
   void Close() { far_.Close(); }
   // Returns all that has arrived at the test's end.
   std::string Arrived() {

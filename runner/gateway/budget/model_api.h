@@ -42,10 +42,10 @@ bool CarriesPrompt(std::string_view method, std::string_view path);
 // is none, and when some readers would find another ("Model" beside it).
 std::string ModelOfBody(std::string_view body);
 
-// "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and the like:
-// without vendor and region. Borrowed from `model`.
+// Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and
+// the like: without vendor and region. Borrowed from `model`.
 std::string_view BareModelName(std::string_view model);
-// "claude-sonnet-4-5" for the same: without date and version, too.
+// Returns "claude-sonnet-4-5" for the same: without date and version, too.
 std::string PlainModelName(std::string_view model);
 
 // An error in the API's own format: what its clients show to people. `type` is one of theirs.

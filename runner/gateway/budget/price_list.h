@@ -25,8 +25,9 @@ struct Price {
 
 class PriceList {
  public:
-  // `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output} with
-  // optional cache_read and cache_write (else as input). Fails with kInvalid and "file:line:col".
+  // Parses `text` in the form of policies/prices.yml: `prices:`, a list of {model, input, output}
+  // with optional cache_read and cache_write (else as input). Fails with kInvalid and
+  // "file:line:col".
   static Result<PriceList> Parse(std::string_view text, const std::string& file);
   // Reads the list itself, inside another file.
   static Result<PriceList> FromYaml(const codec::YamlNode& list, const std::string& file);

@@ -17,10 +17,11 @@ class ResponseObserver {
  public:
   virtual ~ResponseObserver() = default;
   virtual void OnHead(const codec::ResponseHead& head) = 0;
-  // The next bytes of the body: without chunks, in the content coding that the server chose.
+  // Called with the next bytes of the body: without chunks, in the content coding that the server
+  // chose.
   virtual void OnBody(std::string_view bytes) = 0;
-  // The last call. Not `complete`: the answer was cut off, before its head perhaps, since the
-  // client had given up.
+  // The last call. `complete` is false if the answer was cut off, before its head perhaps, since
+  // the client had given up.
   virtual void OnEnd(bool complete) = 0;
 };
 

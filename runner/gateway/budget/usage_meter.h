@@ -32,7 +32,7 @@ class UsageMeter {
   // `content_type` as the answer has it: an event stream, AWS's event stream, or one document.
   UsageMeter(ModelApi api, std::string_view content_type);
 
-  // The next bytes of the body, without transfer coding.
+  // Takes the next bytes of the body, without transfer coding.
   void Feed(std::string_view bytes);
   // Ends the body and returns what was used, as far as the answer said it. If not `complete`, the
   // answer was cut off: a stream may have said more than it had counted by then.

@@ -25,12 +25,12 @@ std::optional<CredentialRefusal> RewriteBody(const Credentials& credentials,
                                              const CredentialTarget& target, BodyKind kind,
                                              std::string* body);
 
-// The same for one text message of a WebSocket: JSON when it looks like it, else text.
+// Does the same for one text message of a WebSocket: JSON when it looks like it, else text.
 std::optional<CredentialRefusal> RewriteMessage(const Credentials& credentials,
                                                 const CredentialTarget& target,
                                                 std::string* message);
 
-// RewriteBody as a step. `credentials` and `host` are borrowed.
+// Makes RewriteBody a step. `credentials` and `host` are borrowed.
 std::unique_ptr<WholeBodyStep> NewBodyRewriter(const Credentials& credentials,
                                                const CredentialTarget& target);
 

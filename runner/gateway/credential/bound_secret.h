@@ -69,7 +69,7 @@ struct TokenGrant {
       impersonation_url;  // Not empty: the token is exchanged once more, for this account's.
 };
 
-// "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.
+// Returns "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.
 std::string PlaceholderFor(std::string_view name);
 
 }  // namespace gateway

@@ -67,7 +67,7 @@ class Credentials {
   // stand behind a body.
   void RemoveFromTrailers(const CredentialTarget& target, codec::HttpFields* fields) const;
 
-  // `name` as it stands in a placeholder, with or without a revision.
+  // Resolves `name` as it stands in a placeholder, with or without a revision.
   ResolvedCredential Resolve(const CredentialTarget& target, std::string_view name) const;
 
   // True if some secret is bound to this host and port, whatever the path.
@@ -79,11 +79,11 @@ class Credentials {
   // if there is none.
   std::string_view SigningService(const CredentialTarget& target) const;
 
-  // The token of a grant, and until when it may be used.
+  // Sets the token of a grant, and until when it may be used.
   void SetToken(int grant, Secret token, Deadline until);
 
-  // `text` as a record may have it: placeholders, and the values of secrets in their usual forms,
-  // are shown as [CREDENTIAL], and other tokens by their kind.
+  // Returns `text` as a record may have it: placeholders, and the values of secrets in their usual
+  // forms, are shown as [CREDENTIAL], and other tokens by their kind.
   std::string Redact(std::string_view text) const;
   // Returns every value, tokens that were fetched included.
   const codec::SecretMask& mask() const { return mask_; }

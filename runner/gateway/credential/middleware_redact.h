@@ -33,8 +33,8 @@ struct Redaction {
   std::optional<OutgoingRefusal> refusal;
 };
 
-// `fields` are the request's. A compressed body, and later one that is not UTF-8, passes when every
-// middleware for this host is fail_open; otherwise 503 `middleware_failed`.
+// Plans the redaction. `fields` are the request's. A compressed body, and later one that is not
+// UTF-8, passes if every middleware for this host is fail_open; otherwise 503 `middleware_failed`.
 Redaction PlanRedaction(const std::vector<policy::Middleware>& middlewares, std::string_view host,
                         const codec::HttpFields& fields);
 

@@ -33,10 +33,10 @@ std::optional<Placeholder> FindPlaceholder(std::string_view text, size_t from = 
 // Returns the name when `text` is one placeholder and nothing else.
 std::optional<std::string_view> WholePlaceholder(std::string_view text);
 
-// `name` without "v<digits>_" or "s<64 hex>_" in front; the same when there is neither.
+// Returns `name` without "v<digits>_" or "s<64 hex>_" in front; the same when there is neither.
 std::string_view WithoutRevision(std::string_view name);
 
-// `text` with every placeholder in it shown as [CREDENTIAL]: for records.
+// Returns `text` with every placeholder in it shown as [CREDENTIAL]: for records.
 std::string RedactPlaceholders(std::string_view text);
 
 // Looks for the beginning of a placeholder in a body that comes in pieces of any size, plain or

@@ -36,7 +36,7 @@ struct SignedRequest {
   std::string payload_hash;  // 64 hexadecimal digits, or "UNSIGNED-PAYLOAD".
 };
 
-// "20150830T123600Z".
+// Returns a time such as "20150830T123600Z".
 std::string AmzDate(int64_t now);
 
 // The text that is hashed into the string to sign, and its list of field names: the documentation
@@ -52,8 +52,8 @@ CanonicalRequest NewCanonicalRequest(const SignedRequest& request, const Signing
 std::string SignRequest(const AwsKeys& keys, const SigningScope& scope,
                         const SignedRequest& request);
 
-// "us-east-1" of "bedrock-runtime.us-east-1.amazonaws.com"; "us-east-1" for an AWS host without a
-// region (global services); empty for any other host.
+// Returns "us-east-1" of "bedrock-runtime.us-east-1.amazonaws.com"; "us-east-1" for an AWS host
+// without a region (global services); empty for any other host.
 std::string RegionOf(std::string_view host);
 
 // The signing of requests to one endpoint, as the policy or a provider has it.

@@ -22,7 +22,7 @@ struct Authority {
 std::optional<Authority> ParseAuthority(std::string_view text,
                                         std::optional<uint16_t> default_port);
 
-// "host", or "host:port" when the port is not the scheme's default; v6 in brackets.
+// Renders "host", or "host:port" when the port is not the scheme's default; v6 in brackets.
 std::string RenderAuthority(const Authority& authority, uint16_t default_port);
 
 // "http://authority/path?query" taken apart. The target is "/" when there is no path.

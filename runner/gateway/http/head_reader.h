@@ -33,8 +33,8 @@ struct HeadBounds {
 
 Task<HeadText> ReadHead(Stream& stream, HeadBounds bounds);
 
-// The same from a plain stream, taking not one byte beyond the head from the socket: what follows
-// may be the start of TLS. CONNECT heads are bounded by kConnectHeadBytesMax, others by
+// Does the same from a plain stream, taking not one byte beyond the head from the socket: what
+// follows may be the start of TLS. CONNECT heads are bounded by kConnectHeadBytesMax, others by
 // kRequestHeadBytesMax.
 Task<HeadText> ReadProxyHead(Stream& stream);
 

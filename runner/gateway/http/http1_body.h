@@ -57,13 +57,13 @@ class Http1BodyWriter final : public BodyWriter {
   // bare bytes, and Finish ends the connection's writing side.
   void Begin(std::string head, const codec::BodyFraming& framing);
 
-  // Fail with kBug where the body is longer or shorter than a Content-Length said.
+  // Fail with kBug if the body is longer or shorter than a Content-Length said.
   Task<Status> Write(std::string_view bytes) override;
   Task<Status> Flush() override;
   Task<Status> Finish(const codec::HttpFields& trailers) override;
 
-  // The stream's Linger follows Finish at once: the last bytes may wait for it, and travel with the
-  // end of the connection.
+  // Announces that the stream's Linger follows Finish at once: the last bytes may wait for it, and
+  // travel with the end of the connection.
   void LeaveEndToLinger() { lingers_ = true; }
 
   bool begun() const { return begun_; }

@@ -27,8 +27,8 @@ class Http1ClientRequest final : public ClientRequest {
   void CloseAfter() override { keep_alive_ = false; }
   bool is_http2() const override { return false; }
 
-  // After the answer: true when the connection can carry another request; otherwise ends it so that
-  // the client can still read all of the answer.
+  // Called after the answer. Returns true if the connection can carry another request; otherwise
+  // ends it so that the client can still read all of the answer.
   Task<bool> Settle();
 
  private:

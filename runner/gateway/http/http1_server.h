@@ -20,7 +20,7 @@ class Http1ServerRequest final : public ServerRequest {
   Http1ServerRequest(const Http1ServerRequest&) = delete;
   Http1ServerRequest& operator=(const Http1ServerRequest&) = delete;
 
-  // An Upgrade field among `fields` is asked for.
+  // Sends the head. An Upgrade field among `fields` is asked for.
   Task<Status> SendHead(std::string_view method, std::string_view target,
                         const codec::HttpFields& fields,
                         const codec::BodyFraming& framing) override;

@@ -45,14 +45,15 @@ class Http2Engine {
   class Listener {
    public:
     virtual ~Listener() = default;
-    // A head: a request's (server; the stream is new) or an answer's, interim ones too (client).
+    // Called with a head: a request's (server; the stream is new) or an answer's, interim ones too
+    // (client).
     virtual void OnHead(int32_t stream, codec::HttpFields fields, bool end) = 0;
     // Returns false if the bytes are not wanted; they are dropped. Otherwise they must be consumed.
     virtual bool OnData(int32_t stream, std::string_view bytes) = 0;
     virtual void OnEnd(int32_t stream, codec::HttpFields trailers) = 0;
-    // The stream is closed in both directions.
+    // Called once the stream is closed in both directions.
     virtual void OnClose(int32_t stream, Http2Code code) = 0;
-    // The bytes that arrived on the stream are not an HTTP message; the stream is reset.
+    // Called if the bytes that arrived on the stream are not an HTTP message; the stream is reset.
     virtual void OnMalformed(int32_t stream, std::string_view why) = 0;
     virtual Taken OnTake(int32_t stream, char* out, size_t size) = 0;
   };
@@ -70,22 +71,22 @@ class Http2Engine {
   // Returns the next bytes to send, valid until the next call; empty if there are none now.
   Result<std::string_view> Next();
 
-  // Client: a new stream; its number. `fields` are wiped by their owner; what is kept of them here
-  // is wiped when it is freed.
+  // Opens a new stream of a client and returns its number. `fields` are wiped by their owner; what
+  // is kept of them here is wiped when it is freed.
   Result<int32_t> SubmitRequest(const codec::HttpFields& fields, bool end);
-  // Server: an answer's head; interim ones cannot end.
+  // Sends the head of a server's answer; interim ones cannot end.
   Status SubmitResponse(int32_t stream, const codec::HttpFields& fields, bool end);
   Status SubmitInterim(int32_t stream, const codec::HttpFields& fields);
-  // OnTake has something again.
+  // Called when OnTake has something again.
   void Resume(int32_t stream);
   void Reset(int32_t stream, Http2Code code);
-  // So many bytes of a stream, which may be closed already, have been passed on: the peer may send
-  // as many again.
+  // Reports that `bytes` of a stream, which may be closed already, were passed on: the peer may
+  // send as many again.
   void Consume(int32_t stream, size_t bytes);
-  // GOAWAY: streams under way go on, new ones are not taken.
+  // Sends GOAWAY: streams under way go on, new ones are not taken.
   void Finish(Http2Code code);
 
-  // Client: the peer takes new streams, and so many at once.
+  // True if the peer takes another stream of this client, by its bound on streams at once.
   bool may_open() const;
   size_t streams_max() const;
   // Returns when the first byte of a head that is not complete arrived.
@@ -100,7 +101,7 @@ class Http2Engine {
   };
 
   void SendSettings();
-  // Once per stream.
+  // Reports it, once per stream.
   void TellMalformed(int32_t stream, std::string_view why);
   // Counts a frame that asks for work and brings none; too many of them end the connection.
   void Spend(double cost);

@@ -18,12 +18,13 @@ struct Http2Request {
   codec::BodyFraming framing;  // kUntilClose: the length is not known.
 };
 
-// `fields` as HPACK gave them, pseudo-header fields among them; `end`: no body follows. `scheme` is
-// the connection's, "https" or "http". Refuses with kInvalid and what is wrong, never with the
-// bytes themselves: pseudo-header fields that are missing, repeated, unknown or late, names with
-// capitals, fields of connections (RFC 9113, 8.2.2), control characters and outer white space in
-// values, CONNECT in both its forms (RFC 8441), a Host that differs from :authority, a :path that
-// would not be one word of a request line. Cookie crumbs become one field (8.2.3).
+// Parses a request's `fields` as HPACK gave them, pseudo-header fields among them. `end` is true if
+// no body follows. `scheme` is the connection's, "https" or "http". Refuses with kInvalid and what
+// is wrong, never with the bytes themselves: pseudo-header fields that are missing, repeated,
+// unknown or late, names with capitals, fields of connections (RFC 9113, 8.2.2), control characters
+// and outer white space in values, CONNECT in both its forms (RFC 8441), a Host that differs from
+// :authority, a :path that would not be one word of a request line. Cookie crumbs become one field
+// (8.2.3).
 Result<Http2Request> ParseHttp2Request(const codec::HttpFields& fields, bool end,
                                        std::string_view scheme);
 
@@ -40,9 +41,9 @@ Status CheckHttp2Trailers(const codec::HttpFields& fields);
 Result<codec::BodyFraming> Http2ResponseFraming(const codec::ResponseHead& head, bool end,
                                                 std::string_view request_method);
 
-// Header lists to send. `fields` are judged ones of either version: names become lower case, Host
-// becomes :authority, fields of connections and the framing stay out, and the length of a kLength
-// body is added.
+// Render header lists to send. `fields` are judged ones of either version: names become lower case,
+// Host becomes :authority, fields of connections and the framing stay out, and the length of a
+// kLength body is added.
 codec::HttpFields RenderHttp2Request(std::string_view method, std::string_view scheme,
                                      std::string_view target, const codec::HttpFields& fields,
                                      const codec::BodyFraming& framing);

@@ -21,9 +21,9 @@ class Http2Upstreams {
 
   // Returns a place for one request; null if a connection must be added first.
   std::unique_ptr<ServerRequest> Take();
-  // `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
+  // Adds a connection: `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
   void Add(std::unique_ptr<Stream> stream);
-  // Before this is destroyed, when no request is left: says goodbye on each connection.
+  // Says goodbye on each connection; called before this is destroyed, when no request is left.
   Task<void> Close();
 
  private:

@@ -29,7 +29,7 @@ class Http2Stream final : public BodyReader, public BodyWriter {
     bool end = false;  // No body, no trailers.
   };
 
-  // Client: the next head of the answer. Errors as those of Read.
+  // Returns, for a client, the next head of the answer. Fails as Read does.
   Task<Result<Head>> ReadHead(Deadline deadline);
 
   Task<Result<Piece>> Read(Deadline deadline) override;
@@ -41,10 +41,10 @@ class Http2Stream final : public BodyReader, public BodyWriter {
   Task<Status> Flush() override;
   Task<Status> Finish(const codec::HttpFields& trailers) override;
 
-  // Server: the answer's head. Interim ones cannot end.
+  // Sends, for a server, the answer's head. Interim ones cannot end.
   Status SendResponse(const codec::HttpFields& fields, bool end);
   Status AnswerInterim(const codec::HttpFields& fields);
-  // RST_STREAM, unless the stream is closed. Its waiters wake up with an error.
+  // Sends RST_STREAM, unless the stream is closed. Its waiters wake up with an error.
   void Reset(Http2Code code);
   // Called once, from within the session, when the stream ends before our half of it has.
   void WhenGone(std::function<void()> call) { when_gone_ = std::move(call); }
@@ -106,7 +106,7 @@ class Http2Session final : private Http2Engine::Listener {
   // Ends it: GOAWAY, and streams under way are cut.
   void Close();
 
-  // Client: a new stream, its head sent. Release it before the session goes.
+  // Opens, for a client, a new stream, its head sent. Release it before the session goes.
   Result<Http2Stream*> Open(const codec::HttpFields& fields, bool end);
   bool may_open() const;
   void Release(Http2Stream& stream);

@@ -33,7 +33,7 @@ class BodyReader {
   virtual bool ready() const = 0;
   // Returns the fields that followed the body; meaningful after its end.
   virtual const codec::HttpFields& trailers() const = 0;
-  // The rest is not wanted: a waiter in Read wakes up with an error. Callable at any time.
+  // Gives up the rest: a waiter in Read wakes up with an error. Callable at any time.
   virtual void Cancel() = 0;
 };
 
@@ -44,7 +44,8 @@ class BodyWriter {
   virtual ~BodyWriter() = default;
   virtual Task<Status> Write(std::string_view bytes) = 0;
   virtual Task<Status> Flush() = 0;
-  // The end, also of no body at all. Trailers are sent where the framing has room for them.
+  // Ends the body, also if there was none at all. Trailers are sent where the framing has room for
+  // them.
   virtual Task<Status> Finish(const codec::HttpFields& trailers) = 0;
 };
 
@@ -57,7 +58,7 @@ class ClientRequest {
   virtual codec::BodyFraming framing() const = 0;  // kUntilClose: HTTP/2 without a length.
   virtual BodyReader& body() = 0;
 
-  // An interim answer: 100, 103. Dropped where the client knows none (HTTP/1.0).
+  // Sends an interim answer: 100, 103. It is dropped if the client knows none (HTTP/1.0).
   virtual Task<Status> SendInterim(int status, const codec::HttpFields& fields) = 0;
   // Sends the answer's head: end-to-end fields, which with kNone may hold the Content-Length of an
   // answer to HEAD. `framing` is how its body will come; kUntilClose if the length is not known.
@@ -67,13 +68,13 @@ class ClientRequest {
                                 const codec::HttpFields& fields,
                                 const codec::BodyFraming& framing) = 0;
   virtual BodyWriter& answer() = 0;
-  // The client must see that something is missing: RST_STREAM, or the connection cut. Without a
-  // head before it: the connection ends without an answer.
+  // Lets the client see that something is missing: RST_STREAM, or the connection cut. Without a
+  // head before it, the connection ends without an answer.
   virtual void Abort() = 0;
-  // The client cannot send another request on this connection after this one (HTTP/1 only). To be
-  // said before SendHead, which tells the client.
+  // Keeps the client from sending another request on this connection after this one (HTTP/1 only).
+  // Must be called before SendHead, which tells the client.
   virtual void CloseAfter() = 0;
-  // `call` is called once, when the client gives this request up before its answer has ended; null
+  // Has `call` called once, when the client gives this request up before its answer has ended; null
   // cancels that. HTTP/2 alone can tell; a client of HTTP/1 is seen to be gone by a failed write.
   virtual void WhenGone(std::function<void()>) {}
   virtual bool is_http2() const = 0;

@@ -19,7 +19,7 @@ struct Refusal {
 
 // Renders a complete HTTP/1.1 response, which says that the connection closes.
 std::string RenderRefusal(const Refusal& refusal);
-// "Forbidden" for 403; "Error" for a status that no refusal has.
+// Returns the text of a status: "Forbidden" for 403, "Error" for a status that no refusal has.
 std::string_view StatusText(int status);
 
 // Makes a JSON body of `error`, `detail` and, if not empty, `reason`.

@@ -16,7 +16,7 @@ bool IsRequestId(std::string_view id);
 // none.
 void KeepRequestId(codec::HttpFields* fields, const std::string& fresh);
 
-// 32 random hexadecimal digits.
+// Returns 32 random hexadecimal digits.
 std::string NewRequestId();
 
 }  // namespace gateway

@@ -36,7 +36,7 @@ class UpstreamPool {
   // null.
   std::unique_ptr<UpstreamConnection> Take(const std::string& key,
                                            const std::vector<policy::Address>& addresses);
-  // Take would give one.
+  // True if Take would give one.
   bool Has(const std::string& key, const std::vector<policy::Address>& addresses);
   // Takes back a connection whose last answer was read to its end; the oldest one goes when there
   // are more than kIdleUpstreamsMax.

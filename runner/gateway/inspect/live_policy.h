@@ -25,11 +25,11 @@ class LivePolicy {
     Lease& operator=(const Lease&) = delete;
 
     const policy::CompiledPolicy& compiled() const;
-    // 1 for the first policy of a run, then counted.
+    // Returns 1 for the first policy of a run, 2 for the next, and so on.
     uint64_t version() const;
     // True once another policy is in force.
     const bool& replaced() const { return replaced_; }
-    // `call` is called once when that happens.
+    // Has `call` called once when that happens.
     void WhenReplaced(std::function<void()> call) { when_replaced_ = std::move(call); }
 
    private:
@@ -47,7 +47,7 @@ class LivePolicy {
   LivePolicy(const LivePolicy&) = delete;
   LivePolicy& operator=(const LivePolicy&) = delete;
 
-  // Must not outlive this.
+  // Gives a lease, which must not outlive this.
   std::unique_ptr<Lease> Take();
   const policy::CompiledPolicy& compiled() const { return editions_.back().compiled; }
   const policy::Policy& source() const { return compiled().source(); }

@@ -37,9 +37,9 @@ class SentWatch {
   // Returns the destination of a request of that method and canonical path. It counts as the model
   // only on one of the model's servers; a path like a model's is not enough.
   To Addressed(const Authority& server, std::string_view method, std::string_view path) const;
-  // A name that will be resolved: it is told to name servers.
+  // Looks at a name that will be resolved: name servers get it.
   void LookAtName(const std::string& host);
-  // A request as it is sent, with its body where that was read whole.
+  // Looks at a request as it is sent, with its body if that was read whole.
   void LookAtRequest(const To& to, const OutgoingRequest& request);
   void LookAtFields(const To& to, const codec::HttpFields& fields);
   // Makes a filter for the last look at a body that streams.

@@ -20,7 +20,7 @@ struct MessageTreatment {
   bool judged = false;    // The policy's rules are asked about each; binary ones are not read.
   bool redacts = false;   // Keys are written over (middleware_redact.h).
   bool rewrites = false;  // Placeholders become credentials; binary messages are refused.
-  // They are read at all. Otherwise the WebSocket is a raw relay.
+  // True if they are read at all. Otherwise the WebSocket is a raw relay.
   bool any() const { return judged || redacts || rewrites; }
 };
 // Returns the treatment of messages for a WebSocket that is opened at `target`.

@@ -22,8 +22,8 @@ class WebSocketSession {
   WebSocketSession(EventLoop& loop, bool deflate, MessageJudge& judge, LargeMessages& large,
                    std::function<void(const WebSocketEnd&)> faulted);
 
-  // `replaced`: another policy is in force, and reading from the client was ended for that. The
-  // close frame says so.
+  // Sets `replaced`, which is true once another policy is in force, and reading from the client was
+  // ended for that. The close frame says so.
   void CloseWhen(std::function<bool()> replaced) { replaced_ = std::move(replaced); }
 
   // Passes messages until both sides have finished, one has failed, a message may not pass, or

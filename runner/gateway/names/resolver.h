@@ -16,7 +16,7 @@ struct ares_channeldata;
 
 namespace gateway {
 
-// 127.0.0.1, then ::1.
+// Returns 127.0.0.1, then ::1.
 std::vector<policy::Address> LoopbackAddresses();
 
 // Names to addresses: literals, localhost and names below it, the hosts file, then DNS. Everything

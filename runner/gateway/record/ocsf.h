@@ -47,7 +47,8 @@ struct Event {
 // The reason of a captured connection that was allowed: its message is shown (OpenShell).
 inline constexpr char kTransparentAllowed[] = "transparent_tcp_allowed";
 
-// "NET:REFUSE [MED] DENIED /usr/bin/node(7) -> example.com:443 [policy:- engine:opa] [reason:...]"
+// Renders an event: "NET:REFUSE [MED] DENIED /usr/bin/node(7) -> example.com:443 [policy:-
+// engine:opa] [reason:...]"
 std::string RenderShorthand(const Event& event);
 void AppendShorthand(const Event& event, std::string& out);
 
@@ -56,7 +57,7 @@ void AppendShorthand(const Event& event, std::string& out);
 std::string RenderOcsf(const Event& event, int64_t time_ms);
 void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 
-// "2026-08-21T10:00:00.123Z" for milliseconds since 1970.
+// Renders a time: "2026-08-21T10:00:00.123Z" for milliseconds since 1970.
 std::string RenderTime(int64_t time_ms);
 
 }  // namespace gateway

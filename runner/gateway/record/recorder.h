@@ -30,7 +30,7 @@ class Recorder {
   bool failed() const { return failed_; }
 
  private:
-  // The record in json_ and its line, which begins at `lines_before`.
+  // Writes the record in json_ and its line, which begins at `lines_before`.
   bool Write(size_t lines_before);
 
   Fd jsonl_;

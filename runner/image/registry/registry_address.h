@@ -17,7 +17,7 @@ struct RegistryAddress {
   std::string repository;  // "library/debian"
   net::Url base;           // "https://registry-1.docker.io/"
 
-  // "host/repository", for people.
+  // Returns "host/repository", for people.
   std::string Name() const { return host + "/" + repository; }
   // Returns the API's address of `path`, "manifests/latest".
   std::string ApiUrl(std::string_view path) const {

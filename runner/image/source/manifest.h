@@ -50,9 +50,9 @@ struct Manifest {
   std::string subject;  // The digest this is about; or empty.
 };
 
-// `media_type` is the Content-Type it came with, or its descriptor's; a type that is not a
-// manifest's ("application/json") says nothing. Fails with kInvalid for anything else, and for
-// Docker's schema 1.
+// Parses a manifest. `media_type` is the Content-Type it came with, or its descriptor's; a type
+// that is not a manifest's ("application/json") says nothing. Fails with kInvalid for anything
+// else, and for Docker's schema 1.
 Result<std::variant<Index, Manifest>> ParseManifest(std::string_view bytes,
                                                     std::string_view media_type);
 

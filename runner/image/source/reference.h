@@ -9,14 +9,14 @@
 
 namespace image {
 
-// "sha256:" and 64 lower-case hexadecimal digits, and nothing else: digests become file names and
-// parts of URLs.
+// True for "sha256:" and 64 lower-case hexadecimal digits, and nothing else: digests become file
+// names and parts of URLs.
 bool IsDigest(std::string_view text);
 
 // Returns the digest of a document, so written.
 std::string DigestOf(std::string_view bytes);
 
-// [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}
+// True for [a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}.
 bool IsTag(std::string_view text);
 
 struct Reference {
@@ -35,7 +35,7 @@ struct Reference {
   // Renders the reference as a person would write it, whole:
   // "docker.io/library/debian:12@sha256:...".
   std::string ToString() const;
-  // "host/repository", what trust policies match; of the other kinds "oci:path" and
+  // Returns "host/repository", which trust policies match; for the other kinds "oci:path" and
   // "docker-archive:path".
   std::string Name() const;
 };

@@ -32,7 +32,8 @@ using BlobSink = std::function<Status(std::string_view bytes)>;
 // over fails.
 using BlobRestart = std::function<Status()>;
 
-// `error` with what it is about before it, unless its text names that already: a digest is long.
+// Returns `error` with what it is about before it, unless its text names that already: a digest is
+// long.
 Error About(std::string_view kind, std::string_view name, Error error);
 
 class Source {
@@ -125,16 +126,17 @@ class BlobCheck {
   codec::Sha256 hash_;
 };
 
-// `bytes` as a Document. Fails with kRefused if `digest` is not empty and not theirs.
+// Returns `bytes` as a Document. Fails with kRefused if `digest` is not empty and not theirs.
 Result<Document> MakeDocument(std::string media_type, std::string bytes, const std::string& digest);
 
-// StreamBlob for bytes that are at hand: `read` gives those from an offset on, empty at the end.
+// Does what StreamBlob does for bytes that are at hand: `read` gives those from an offset on, empty
+// at the end.
 Status StreamLocalBlob(const Descriptor& blob,
                        const std::function<Result<std::string_view>(int64_t offset)>& read,
                        const BlobSink& sink,
                        const std::function<void(const BlobProgress&)>& progress, Deadline deadline);
 
-// FetchBlob by means of StreamBlob.
+// Does what FetchBlob does, by means of StreamBlob.
 Result<std::string> CollectBlob(Source& source, const Descriptor& blob, size_t bytes_max,
                                 Deadline deadline);
 

@@ -25,15 +25,16 @@ struct LayerPath {
   bool is_root() const { return leaf.empty(); }
 };
 
-// Leading slashes are dropped: an absolute name is one below the layer's root. Fails with kInvalid
-// for "..", wherever it leads, for a NUL, and over the bounds above.
+// Parses a path. Leading slashes are dropped: an absolute name is one below the layer's root. Fails
+// with kInvalid for "..", wherever it leads, for a NUL, and over the bounds above.
 Result<LayerPath> ParseLayerPath(std::string_view path);
 
 // Parses what a hard link points to: like the above, but ".." is kept in `parent`, for the code
 // that resolves it below the root. Fails with kInvalid if it cannot be a file.
 Result<LayerPath> ParseLinkTarget(std::string_view path);
 
-// "a", "b" of "a//b/". Empty components are dropped, all others kept.
+// Returns the components of a path: "a" and "b" of "a//b/". Empty components are dropped, all
+// others kept.
 std::vector<std::string_view> SplitPath(std::string_view path);
 
 // The meanings that an entry's name may have besides naming it. OCI image-spec layer.md,

@@ -24,8 +24,8 @@ struct LayerRecord {
   std::vector<std::string> warnings;
 };
 
-// `text` with names from an image in it, fit for a terminal and for a line of a file: whatever is
-// not printable ASCII becomes "?".
+// Returns `text` with names from an image in it, fit for a terminal and for a line of a file:
+// whatever is not printable ASCII becomes "?".
 std::string Printable(std::string text);
 
 std::string RenderRecord(const LayerRecord& record);

@@ -40,7 +40,7 @@ struct LowerEntry {
 class LowerLayers {
  public:
   virtual ~LowerLayers() = default;
-  // `path` has no symbolic links in it, no "." and no "..".
+  // Looks at `path`, which has no symbolic links in it, no "." and no "..".
   virtual Result<LowerEntry> Look(const std::string& path) = 0;
 };
 

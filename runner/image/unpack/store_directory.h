@@ -61,7 +61,7 @@ struct ChainLock {
 
 class StoreDirectory {
  public:
-  // `owner` and `group` get the roots of new layers.
+  // Opens the directory. `owner` and `group` get the roots of new layers.
   static Result<StoreDirectory> Open(const std::string& path, uid_t owner, gid_t group);
 
   // Return the owner and group of the files of layers.
@@ -81,14 +81,15 @@ class StoreDirectory {
 
   // Returns the ids of all layers that are there.
   Result<std::vector<std::string>> Ids();
-  // Read again: what is wrong with it, or "".
+  // Reads a layer again, and returns what is wrong with it, or "".
   Result<std::string> Examine(const std::string& id);
   struct Use {
     int64_t bytes = 0;
     timespec last{};
   };
   Result<Use> LastUse(const std::string& id);
-  // Out of sight at once. Runs that use it go on; who is last, or the next sweep, removes it.
+  // Takes a layer out of sight at once. Runs that use it go on; the last of them, or the next
+  // sweep, removes it.
   Status Retire(const std::string& id);
   // Returns false if a run uses it.
   Result<bool> RemoveUnused(const std::string& id);

@@ -18,7 +18,7 @@ struct TarTime {
 };
 std::optional<TarTime> ParseTarTime(std::string_view text);
 
-// Decimal digits alone, of a pax header.
+// Parses decimal digits alone, of a pax header.
 std::optional<int64_t> ParseTarDecimal(std::string_view text);
 
 }  // namespace image

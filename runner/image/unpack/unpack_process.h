@@ -34,7 +34,7 @@ class UnpackProcess {
   // Gives it the layer's next bytes, answering what it asks meanwhile. Its own error when it gave
   // up. SIGPIPE is blocked or ignored.
   Status Feed(std::string_view bytes, const Look& look, Deadline deadline);
-  // There are no more bytes: waits for what it made of them.
+  // Called after the last bytes; waits for what it made of them.
   Result<UnpackedLayer> Finish(const Look& look, Deadline deadline);
 
  private:

@@ -44,7 +44,7 @@ class Route {
   Route() = default;  // Denied: no policies.
 
   const Verdict& connection() const { return connection_; }
-  // Meaningful only when the connection is allowed.
+  // Has a meaning only if the connection is allowed.
   const Handling& handling() const { return handling_; }
   // Returns the endpoints that judge requests, in the order of the policies' keys.
   std::span<const CompiledEndpoint* const> judging() const { return judging_; }
@@ -96,8 +96,8 @@ class CompiledPolicy {
   const Policy& source() const;
 
   CallerMatch MatchCaller(const Caller& caller) const;
-  // `host` is a DNS name or an address literal without brackets, any case, with or without one
-  // trailing dot.
+  // Finds the route to `host`, a DNS name or an address literal without brackets, any case, with or
+  // without one trailing dot.
   Route FindRoute(const CallerMatch& caller, std::string_view host, uint16_t port) const;
 
   // Returns whether any endpoint covers this host, whatever its port and programs. The policy's own
@@ -108,8 +108,8 @@ class CompiledPolicy {
   std::unique_ptr<const CompiledTables> tables_;
 };
 
-// Why, in OpenShell's words. `caller` is named when its program was the reason of a refused
-// connection, `request` when a rule over requests was: "GET /x not permitted by policy".
+// Renders why, in OpenShell's words. `caller` is named if its program was the reason of a refused
+// connection, `request` if a rule over requests was: "GET /x not permitted by policy".
 std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
                          const HttpRequest& request = {});
 // Returns the verdict with its texts, as a value that needs no policy any more.

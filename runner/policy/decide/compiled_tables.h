@@ -57,7 +57,7 @@ struct CompiledEndpoint {
   bool is_rpc() const {
     return source->protocol == Protocol::kJsonRpc || source->protocol == Protocol::kMcp;
   }
-  // SQL can only be audited (OpenShell).
+  // True also for SQL, which can only be audited (OpenShell).
   bool audits() const {
     return source->enforcement == Enforcement::kAudit || source->protocol == Protocol::kSql;
   }

@@ -27,7 +27,8 @@ struct Operation {
 // record holds.
 std::vector<Operation> RefusedOperations(const JudgedBody& decision);
 
-// "mutation Open {createIssue}", "persisted query 3f2a", "tools/call drop_tables". Not neutral.
+// Returns text such as "mutation Open {createIssue}", "persisted query 3f2a" or "tools/call
+// drop_tables". Not neutral.
 std::string OperationText(const Operation& operation);
 
 }  // namespace policy

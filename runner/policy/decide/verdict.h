@@ -52,7 +52,7 @@ struct Verdict {
   std::string_view policy_name() const {
     return policy == nullptr ? std::string_view("-") : std::string_view(policy->name);
   }
-  // `rule` is a deny rule: no further rule makes the endpoint allow this.
+  // True if `rule` is a deny rule: no further rule makes the endpoint allow this.
   bool by_deny_rule() const { return rule != nullptr && (!allowed || audited); }
   // Returns the place of the rule, else of the endpoint; line 0 if there is neither.
   codec::Position at() const;

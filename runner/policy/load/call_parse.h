@@ -15,7 +15,7 @@ namespace policy {
 Result<std::vector<HttpRule>> ParseCallMatch(Reader* reader, const Fields& fields,
                                              const Endpoint& endpoint);
 
-// `tool` and `params` belong to MCP alone: fails where another protocol's rule has one.
+// Fails if another protocol's rule has `tool` or `params`, which belong to MCP alone.
 Status RefuseTools(const Reader& reader, const Fields& fields);
 
 // Fails if, with MCP, one rule covers every `tools/call` and another names a tool: they contradict

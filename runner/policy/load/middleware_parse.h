@@ -9,7 +9,7 @@
 
 namespace policy {
 
-// `network_middlewares`, by `order`. Fails with kInvalid and the place.
+// Parses `network_middlewares`, by `order`. Fails with kInvalid and the place.
 Result<std::vector<Middleware>> ParseMiddlewares(Reader* reader, const codec::YamlNode& node);
 
 // Checks that no host that a middleware which fails closed must look into has a blind tunnel

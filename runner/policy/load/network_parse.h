@@ -10,7 +10,7 @@
 
 namespace policy {
 
-// `network_policies`, sorted by key. Fails with kInvalid and the place.
+// Parses `network_policies`, sorted by key. Fails with kInvalid and the place.
 Result<std::vector<NetworkPolicy>> ParseNetworkPolicies(Reader* reader,
                                                         const codec::YamlNode& node);
 

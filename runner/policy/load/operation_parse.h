@@ -17,7 +17,7 @@ bool NamesOperation(const Fields& fields);
 // kInvalid and the place.
 Result<HttpRule> ParseOperationMatch(Reader* reader, const Fields& fields);
 
-// `graphql_persisted_queries`: id to operation, in the file's order.
+// Parses `graphql_persisted_queries`: id to operation, in the file's order.
 Result<std::vector<PersistedQuery>> ParsePersistedQueries(Reader* reader, const Fields& endpoint);
 
 }  // namespace policy

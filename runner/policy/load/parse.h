@@ -57,7 +57,7 @@ struct ParsedPolicy {
 // the first.
 Result<ParsedPolicy> ParsePolicy(std::string_view yaml, const ParseContext& context,
                                  std::vector<Error>* errors = nullptr);
-// The same of a tree that was read already: a policy inside another file.
+// Does the same for a tree that was read already: a policy inside another file.
 Result<ParsedPolicy> ParsePolicyTree(const codec::YamlNode& root, const ParseContext& context,
                                      std::vector<Error>* errors = nullptr);
 

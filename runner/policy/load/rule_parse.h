@@ -11,8 +11,8 @@
 
 namespace policy {
 
-// `rules` and `deny_rules` of `endpoint`, whose protocol and options are known. An entry with
-// several tools gives several rules. Both fail with kInvalid and the place.
+// Parses `rules` and `deny_rules` of `endpoint`, whose protocol and options are known. An entry
+// with several tools gives several rules. Both fail with kInvalid and the place.
 Result<std::vector<HttpRule>> ParseRules(Reader* reader, const Endpoint& endpoint,
                                          const codec::YamlNode& list);
 Result<std::vector<HttpRule>> ParseDenyRules(Reader* reader, const Endpoint& endpoint,

@@ -16,7 +16,7 @@ std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Posi
 // Returns the rule for requests with this method and path.
 HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
 
-// "read-only", "read-write", "full"; nothing for kNone.
+// Returns "read-only", "read-write" or "full"; empty for kNone.
 std::string_view AccessName(Access access);
 
 // Returns the names in the order of the values of Access behind kNone.

@@ -7,21 +7,21 @@
 
 namespace policy {
 
-// A host is a pattern if and only if it contains '*'.
+// True if `host` is a pattern: if and only if it contains '*'.
 bool IsHostPattern(std::string_view host);
 
 // Returns the one spelling of a host that is compared: lower case, without brackets, blanks or one
 // trailing dot; an address in its canonical text.
 std::string CanonicalHost(std::string_view host);
 
-// `host` (canonical) as it stands before a port: an address of IPv6 in brackets.
+// Returns `host` (canonical) as it stands before a port: an address of IPv6 in brackets.
 std::string BracketedHost(const std::string& host);
 
 // Returns what is wrong with `host` (canonical, not empty) as the host of an endpoint; empty if
 // nothing is.
 std::string HostFault(std::string_view host);
-// The same for `protocol: tcp`, whose names the policy's own name service answers. `written` is the
-// host as the file has it.
+// Returns the same for `protocol: tcp`, whose names the policy's own name service answers.
+// `written` is the host as the file has it.
 std::string TcpHostFault(std::string_view written);
 
 // Returns what is surprising about `host` (canonical) as an endpoint's, though it may be written: a

@@ -73,13 +73,13 @@ std::span<const Section> PolicySections();
 bool MayBeEmpty(const KeySpec& key);
 // Returns null if `section` has no such key.
 const KeySpec* FindKey(Section section, std::string_view name);
-// "an endpoint", "a rule", ...: how messages call a mapping.
+// Returns "an endpoint", "a rule", ...: how messages call a mapping.
 std::string_view SectionName(Section section);
 
 // Returns the name that the JSON Schema has for it: "endpoint".
 std::string_view SectionId(Section section);
 
-// docs/reference/policy.md, in Markdown: every key, in the order of the table.
+// Renders docs/reference/policy.md, in Markdown: every key, in the order of the table.
 std::string RenderPolicyReference();
 
 }  // namespace policy

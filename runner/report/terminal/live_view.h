@@ -25,9 +25,10 @@ TerminalStyle FindTerminalStyle();
 // Every byte that a run's agent, policy or event may have chosen is made neutral in these: escape
 // sequences are ours alone. Each is one line, with its end, unless it says otherwise.
 
-// "● policy main@6d05064 · sandbox 8 ms · 11 of 11 controls enforced"
+// Renders the start: "● policy main@6d05064 · sandbox 8 ms · 11 of 11 controls enforced".
 std::string RenderStart(const RunRecord& record, const TerminalStyle& style);
-// Several lines: what refused the changes, the figures, and a link to the page in `directory`.
+// Renders the end in several lines: what refused the changes, the figures, and a link to the page
+// in `directory`.
 std::string RenderEnd(const RunRecord& record, const std::string& directory,
                       const TerminalStyle& style);
 // Renders a line of the agent, told from ours by the bar in front. `entry` is neutral already.
@@ -43,7 +44,7 @@ class LiveView {
   // Lines for the requests that were judged since the last call: each different one once, at most
   // 200 in all. Reads at most 256 KiB a call.
   std::string TakeLines();
-  // "8 allowed, 3 refused | 12 s", without a line end, at most `columns` wide.
+  // Renders the status: "8 allowed, 3 refused | 12 s", without a line end, at most `columns` wide.
   std::string RenderStatus(int64_t seconds, size_t columns) const;
 
  private:

@@ -32,8 +32,8 @@ class AnswerCache {
   Fd directory_;  // Not valid: nothing is kept.
 };
 
-// That of a file, for `state`: another file, or another content, gives another text. Links are
-// followed.
+// Returns the state of a file, for `state`: another file, or another content, gives another text.
+// Follows links.
 std::string FileState(const std::string& path);
 
 }  // namespace run

@@ -34,8 +34,9 @@ struct Programs {
   std::vector<std::string> notes;  // Says which places of PATH are left out, and why.
 };
 
-// Never shows a home, what holds one or the checkout, a top-level directory, credentials, or, for
-// PATH, a directory that is relative, is the sandbox's own or can be written by all.
+// Finds the programs to show. Never shows a home, what holds one or the checkout, a top-level
+// directory, credentials, or, for PATH, a directory that is relative, is the sandbox's own or can
+// be written by all.
 Programs FindPrograms(const ProgramSearch& search, const sandbox::HostView& host);
 
 }  // namespace run

@@ -19,11 +19,12 @@ namespace run {
 // Returns the permission that the forge gives a login: forge::ReadPermission().
 using PermissionReader = std::function<Result<forge::Permission>(const std::string& login)>;
 
-// `trust` stands unless one of `event.actors` may not write to the repository and is not listed in
-// `bots` (the configuration's, each "NAME[bot]"). An application is trusted by that list alone, and
-// a person never by it. Events that take write access are not asked about. Without a `reader` (no
-// token), people are believed in events about a branch of the repository, and nowhere else;
-// applications never. Errors are those of `reader`: what is not known stops the run.
+// Judges the actors: `trust` stands unless one of `event.actors` may not write to the repository
+// and is not listed in `bots` (the configuration's, each "NAME[bot]"). An application is trusted by
+// that list alone, and a person never by it. Events that take write access are not asked about.
+// Without a `reader` (no token), people are believed in events about a branch of the repository,
+// and nowhere else; applications never. Errors are those of `reader`: what is not known stops the
+// run.
 Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
                           const std::vector<std::string>& bots, const PermissionReader& reader);
 

@@ -25,7 +25,7 @@ struct Gates {
 // that is not understood.
 Result<Gates> ParseGates(const codec::YamlNode& node, ConfigReader* reader);
 
-// The gates of a run of a task: the paths of both, and the task's limits where it has any.
+// Returns the gates of a run of a task: the paths of both, and the task's limits if it has any.
 Gates Merge(Gates config, const Gates& task);
 
 // Returns a rule for the pattern at `at`. Fails with kInvalid for what is not a pattern.

@@ -25,8 +25,9 @@ struct SignatureTerms {
 Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const SignatureTerms& terms,
                          forge::Event* event, Deadline deadline);
 
-// `trust`, unless it is of a GitLab merge request whose event is not signed: who may push its
-// source branch, and so change the job, can set the variables that tell it from a fork's.
+// Returns `trust`, unless it is of a GitLab merge request whose event is not signed: who may push
+// its source branch, and so change the job, can set the variables that distinguish it from a
+// fork's.
 Trust RequireSignature(const forge::Event& event, bool is_signed, const Trust& trust);
 
 }  // namespace run

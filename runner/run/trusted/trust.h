@@ -16,9 +16,9 @@ struct Trust {
   std::string hint = {};  // The command that would make it trusted, if there is one.
 };
 
-// Code that is not known to come from the repository itself is untrusted: its run gets no secrets,
-// and neither does one under a CI system whose events are not read. Everything else was started by
-// a person who may write to the repository, or at a terminal. Pure.
+// Judges the trust. Code that is not known to come from the repository itself is untrusted: its run
+// gets no secrets, and neither does one under a CI system whose events are not read. Everything
+// else was started by a person who may write to the repository, or at a terminal. Pure.
 Trust JudgeTrust(const forge::Event& event);
 
 // Returns the ref that the repository's policy and configuration are read from: `asked`

@@ -32,7 +32,8 @@ class CallListener {
   CallListener() = default;  // Hears nothing: descriptor() is -1.
   explicit CallListener(Fd listener);
 
-  // Readable when a call waits, or when nothing is left that could make one.
+  // Returns a descriptor that is readable when a call waits, or when nothing is left that could
+  // make one.
   int descriptor() const { return listener_.get(); }
 
   // Returns the next call. `events` is what poll(2) said of the descriptor. Returns nullopt if the

@@ -36,7 +36,7 @@ class ActAsAgent {
   gid_t gid_ = 0;
 };
 
-// `size` bytes of the memory of `thread`; nullopt if not all of them can be read.
+// Returns `size` bytes of the memory of `thread`; nullopt if not all of them can be read.
 std::optional<std::string> ReadMemory(pid_t thread, uint64_t address, size_t size);
 // Returns the text that ends with a null byte; nullopt if that is not within `bytes_max`.
 std::optional<std::string> ReadText(pid_t thread, uint64_t address, size_t bytes_max);

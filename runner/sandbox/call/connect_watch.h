@@ -48,7 +48,8 @@ class ConnectWatch {
   ConnectWatch& operator=(ConnectWatch&&) noexcept;
   ~ConnectWatch();
 
-  // Readable when a call waits, or when no process is left that could make one.
+  // Returns a descriptor that is readable when a call waits, or when no process is left that could
+  // make one.
   int descriptor() const { return listener_.descriptor(); }
   bool brokered() const { return broker_ != nullptr; }
 
@@ -58,7 +59,7 @@ class ConnectWatch {
   std::optional<Connect> Take(short events, const MoverPlace& place);
   // Lets renames go on that waited for a process that was killed, by a limit of memory for one.
   void ReleaseRenames() { renames_.ReleaseAbandoned(listener_); }
-  // Once nothing of the agent is left.
+  // Ends them, once nothing of the agent is left.
   void EndRenames() { renames_.End(); }
   // Lets the call go on, or carries it out. Returns false if the caller does not wait any more:
   // then what was read of its thread may be another's with the same number.

@@ -17,7 +17,7 @@
 
 namespace sandbox {
 
-// SYS_rename and its kin, of which each call waits.
+// Returns SYS_rename and its kin, of which each call waits.
 std::vector<int> RenameCalls();
 
 // One of the paths of a call: where it begins, and the rest.
@@ -45,7 +45,7 @@ class RenameWatch {
 
   // Takes care of one of RenameCalls(), which `listener` has given.
   void Take(const CallListener& listener, const Call& call, const MoverPlace& place);
-  // If that process was killed, what it had to answer goes on.
+  // Lets calls go on that a killed process had to answer.
   void ReleaseAbandoned(const CallListener& listener);
   // Lets what is being moved be finished, and ends that process.
   void End();

@@ -25,7 +25,7 @@ struct SocketAddress {
 // Reads the address as the kernel would; nullopt if it is not of IPv4 or IPv6.
 std::optional<Target> ParseTarget(const SocketAddress& address);
 
-// Loopback, or the unspecified address, which connects to it.
+// True for loopback, and for the unspecified address, which connects to it.
 bool IsLocal(const policy::Address& address);
 bool IsProxy(const policy::Address& address);
 // True for the other address of IPv6 that a sandbox's loopback has in tier `namespaces`.

@@ -37,9 +37,9 @@ class Cgroup {
   // the groups.
   void Remove() const;
 
-  // "memory", "pids", "cpu".
+  // True if it enforces `controller`: "memory", "pids" or "cpu".
   bool enforces(const std::string& controller) const;
-  // Why not, for the record; empty if it does.
+  // Returns why not, for the record; empty if it does.
   const std::string& why_not() const { return why_not_; }
 
   // Opens the `tasks` files of these controllers' groups, for JoinCgroups(): of v1; none of v2,

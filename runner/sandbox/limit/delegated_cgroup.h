@@ -22,7 +22,7 @@ class DelegatedCgroup {
   ~DelegatedCgroup();
 
   const std::string& directory() const { return directory_; }
-  // "memory", "pids", "cpu": whether groups below have it.
+  // Returns whether groups below have `controller`: "memory", "pids" or "cpu".
   bool offers(const std::string& controller) const;
   // Returns the directory of the child group that this process moved into.
   std::string waiting_room() const;

@@ -39,8 +39,8 @@ std::chrono::nanoseconds MeasureProcessorTime(
 int64_t MeasureSharedMemory(int processes,
                             const std::optional<std::vector<pid_t>>& members = std::nullopt);
 
-// System V shared memory that no process has attached. `segments` is /proc/sysvipc/shm, opened in
-// the IPC namespace meant; or -1.
+// Measures System V shared memory that no process has attached. `segments` is /proc/sysvipc/shm,
+// opened in the IPC namespace meant; or -1.
 int64_t MeasureDetachedSegments(int segments);
 
 // Measures the memory of a network namespace's sockets, with what waits in them.

@@ -18,7 +18,7 @@ std::string_view BytesOf(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-// `value` in network order, as netfilter's attributes are.
+// Returns `value` in network order, as netfilter's attributes are.
 std::string Be16(uint16_t value);
 std::string Be32(uint32_t value);
 std::string Be64(uint64_t value);

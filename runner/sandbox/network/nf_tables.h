@@ -21,12 +21,13 @@ struct FilterRequest {
   uint16_t log_group;
 };
 
-// Every TCP connection but those to loopback, to `own_address6` and to the proxy is handed to the
-// transparent listener at 127.0.0.1:`capture_port` or [::1]:`capture_port`, for every
-// destination, and keeps both of its addresses (TPROXY: getsockname(2) of the accepted socket tells
-// where it wanted to go). Everything else that leaves loopback, questions to name servers aside, is
-// refused at once, and logged to `log_group` at 5 packets a second (OpenShell's rate, burst 10).
-// Fails with kUnsupported where the kernel has no nf_tables or lacks one of its parts.
+// Installs the filter: every TCP connection but those to loopback, to `own_address6` and to the
+// proxy is handed to the transparent listener at 127.0.0.1:`capture_port` or [::1]:`capture_port`,
+// for every destination, and keeps both of its addresses (TPROXY: getsockname(2) of the accepted
+// socket tells where it wanted to go). Everything else that leaves loopback, questions to name
+// servers aside, is refused at once, and logged to `log_group` at 5 packets a second (OpenShell's
+// rate, burst 10). Fails with kUnsupported where the kernel has no nf_tables or lacks one of its
+// parts.
 Status InstallFilter(const FilterRequest& request);
 
 // Opens a socket on which the packets of `group` arrive (nfnetlink_log), their heads only.

@@ -34,7 +34,7 @@ Result<Sent> SendTransferred(const Fd& source, int stream);
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,
                                     const ReceiveLimits& limits);
 
-// "2 left out, the first: PATH", or nothing.
+// Returns text such as "2 left out, the first: PATH", or an empty one.
 std::string LeftOutText(const Sent& sent);
 
 }  // namespace session

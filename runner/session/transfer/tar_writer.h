@@ -20,8 +20,8 @@ class TarWriter {
   // Every entry belongs to user and group `owner`.
   TarWriter(Output output, int owner) : output_(std::move(output)), owner_(owner) {}
 
-  // Then Content() for just `entry.size` bytes, where that is not 0. Sparse files are written
-  // whole.
+  // Begins an entry. Content() follows for just `entry.size` bytes, if that is not 0. Sparse files
+  // are written whole.
   Status Begin(const image::TarEntry& entry);
   Status Content(std::string_view bytes);
   // Writes the end of the archive.

@@ -37,7 +37,7 @@ class TreeSender {
 
   // Sends `opened`, a file or directory open for reading, as `path`.
   Status Send(const Fd& opened, const std::string& path);
-  // Paths of the archive that are not sent.
+  // Adds a path of the archive that is not sent.
   void Skip(std::string path) { skipped_.insert(std::move(path)); }
 
   const Sent& sent() const { return sent_; }

@@ -13,7 +13,7 @@
 
 namespace sigstore {
 
-// Nullptr for anything but exactly one certificate with nothing after it.
+// Returns nullptr for anything but exactly one certificate with nothing after it.
 CertificateOwner ParseCertificate(std::string_view der);
 
 // The content of a PEM text: its label ("CERTIFICATE", "PUBLIC KEY") and its bytes.
@@ -25,13 +25,13 @@ struct PemBlock {
 std::optional<PemBlock> ParsePem(std::string_view pem);
 
 std::string DerOf(const X509* certificate);
-// DER of its public key.
+// Returns the DER of its public key.
 std::string SpkiOf(const X509* certificate);
 
 bool IsSelfIssued(const X509* certificate);
 
-// notBefore <= at <= notAfter. Not OpenSSL's own check: OpenSSL considers a certificate expired at
-// its notAfter; RFC 5280 does not.
+// True if notBefore <= at <= notAfter. This is not OpenSSL's own check: OpenSSL considers a
+// certificate expired at its notAfter; RFC 5280 does not.
 bool ValidAt(const X509* certificate, const Instant& at);
 
 // Returns whether its extended key usage (all of them, when it has none) permits `use`, a NID. Any

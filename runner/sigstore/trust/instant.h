@@ -23,8 +23,8 @@ struct Interval {
   bool Contains(const Instant& at) const { return start <= at && (!end || at <= *end); }
 };
 
-// "2022-12-31T23:59:59.999Z": RFC 3339 in UTC with up to nine digits of fraction, as proto3 JSON
-// writes a Timestamp. Nothing for anything else.
+// Parses a time such as "2022-12-31T23:59:59.999Z": RFC 3339 in UTC with up to nine digits of
+// fraction, as proto3 JSON writes a Timestamp. Returns nullopt for anything else.
 std::optional<Instant> ParseInstant(std::string_view text);
 
 }  // namespace sigstore

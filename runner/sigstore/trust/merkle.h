@@ -8,7 +8,7 @@
 
 namespace sigstore {
 
-// SHA-256(0x00, body): a leaf of a log's tree. RFC 6962, 2.1.
+// Returns SHA-256(0x00, body): a leaf of a log's tree. RFC 6962, 2.1.
 std::string LeafHash(std::string_view body);
 
 // Returns whether the audit path leads from `leaf`, the entry `index` of a tree of `size` entries,

@@ -15,10 +15,10 @@
 
 namespace sigstore {
 
-// Standard base64 in which line ends may stand anywhere, as in PEM.
+// Decodes standard base64 in which line ends may stand anywhere, as in PEM.
 Checked<std::string> DecodeBytes(std::string_view base64, const std::string& where);
 
-// ParseJson with our reasons: kDuplicateKey, else kParse.
+// Does what ParseJson does, but fails with kDuplicateKey, else kParse.
 Checked<codec::Json> ReadJson(std::string_view text, const std::string& where, size_t bytes_max);
 
 // One message. Borrows the JSON.

@@ -25,13 +25,13 @@ class PublicKey {
   // Each fails with `malformed` for a malformed key, and with kKeyAlgorithm for another kind.
   static Checked<PublicKey> FromSpki(std::string_view der, Reason malformed);
   static Checked<PublicKey> FromPkcs1(std::string_view der, Reason malformed);
-  // `PUBLIC KEY` or `RSA PUBLIC KEY` (PKCS #1).
+  // Parses a `PUBLIC KEY` or `RSA PUBLIC KEY` (PKCS #1).
   static Checked<PublicKey> FromPem(std::string_view pem, Reason malformed);
   static Checked<PublicKey> FromCertificate(const X509* certificate);
 
   Kind kind() const { return kind_; }
   int bits() const { return ::EVP_PKEY_get_bits(key_.get()); }
-  // DER, as it was given where it was: making it anew costs as much as a signature.
+  // Returns DER, as it was given if it was: making it anew costs as much as a signature.
   const std::string& spki() const { return spki_; }
   // Returns the 32 bytes of an Ed25519 key.
   std::string Raw() const;
@@ -39,7 +39,7 @@ class PublicKey {
   // Returns whether `signature` was made over `message` with this hash; `hash` is ignored for an
   // Ed25519 key, whose hash is fixed.
   bool Verifies(Hash hash, std::string_view message, std::string_view signature) const;
-  // The same where only the digest is known; never for Ed25519, which signs messages.
+  // Returns the same where only the digest is known; never for Ed25519, which signs messages.
   bool VerifiesDigest(Hash hash, std::string_view digest, std::string_view signature) const;
 
  private:

@@ -85,7 +85,7 @@ struct Rejection {
   std::string issuer = {};
 };
 
-// "tlog-mismatch: signature is not the one that was logged"
+// Renders a rejection: "tlog-mismatch: signature is not the one that was logged".
 std::string Render(const Rejection& rejection);
 
 }  // namespace sigstore
