@@ -8,8 +8,8 @@
 
 namespace advise {
 
-// Whether the wide pattern matches all that the narrow one does. kYes and kNo are proven; patterns
-// with classes, `?` or escapes may be kUnknown.
+// The answer to whether the wide pattern matches all that the narrow one does. kYes and kNo are
+// proven; patterns with classes, `?` or escapes may be kUnknown.
 enum class Cover { kNo, kUnknown, kYes };
 
 // Combine two covers: Both holds if both do, Either if one does.

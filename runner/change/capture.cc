@@ -105,8 +105,8 @@ class Collector {
   void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
 
   // Returns whether a copy has nothing of the checkout, not even `.git`: either the agent never had
-  // the checkout, or it removed all of it. The two cannot be told apart, and a patch that deletes
-  // every file would be wrong for the first.
+  // the checkout, or it removed all of it. The two cannot be distinguished, and a patch that
+  // deletes every file would be wrong for the first.
   Result<bool> HasNoBase(const std::vector<std::string>& not_copied) {
     if (!tree_.copied) return false;
     bool expected = false;

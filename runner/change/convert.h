@@ -21,8 +21,8 @@ class CheckoutBlobs {
   explicit CheckoutBlobs(const Repository& repository)
       : repository_(repository), attributes_(repository, AttributesOnDisk(repository)) {}
 
-  // Returns the blob of the file at `path` with `bytes`. kUnsupported or kInvalid where it cannot
-  // be known.
+  // Returns the blob of the file at `path` with `bytes`. Fails with kUnsupported or kInvalid if it
+  // cannot be known.
   Result<std::string> Of(const std::string& path, const std::string& bytes);
   // Returns the conversion of a file at `path` whose attributes are `attributes`: what they do not
   // say, and the checkout's own file shows, counts too. Errors as Of()'s.

@@ -61,8 +61,8 @@ constexpr size_t kNewsBytesMax = 16384;
 constexpr size_t kNewsTextBytesMax = kNewsBytesMax - 16;
 constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
 
-// A failure is given to every request for so long before it is tried again; who waits for a token
-// that another request fetches looks so often.
+// The time for which every request gets a failure before another try, and the interval at which a
+// request looks for a token that another one fetches.
 constexpr milliseconds kTokenRetry = seconds(5);
 constexpr milliseconds kTokenPoll{20};
 

@@ -22,7 +22,7 @@ codec::DnsReply AnswerName(const policy::CompiledPolicy& policy, SyntheticPool& 
                            const codec::DnsQuery& query);
 
 // Answers queries that arrive at a UDP socket, from the address they were sent to, until the
-// process ends. Names that were refused are recorded, at most so many a second.
+// process ends. Names that were refused are recorded, at most at RecordRate's rate.
 Task<void> ServeNames(Services& services, Fd socket);
 
 // Does the same over one captured TCP connection.

@@ -172,7 +172,7 @@ class TestServices {
                      pool_, *resolver_, recorder_,    identities_,  names_};
 };
 
-// Makes an endpoint for one request, with nothing special about its rules.
+// Makes an endpoint whose one rule allows every request; it has none for kL4.
 inline policy::Endpoint OpenEndpoint(policy::Protocol protocol) {
   policy::Endpoint endpoint;
   endpoint.protocol = protocol;

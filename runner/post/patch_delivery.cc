@@ -46,7 +46,8 @@ std::string TrailerOf(const std::string& message) {
 
 std::string Short(const std::string& sha) { return sha.substr(0, 12); }
 
-// A refusal is told and ends nothing; a failure is the caller's.
+// Returns whether an error is a refusal: it is reported and ends nothing. A failure is the
+// caller's.
 bool IsRefusal(const Error& error) {
   return error.code == Code::kRefused || error.code == Code::kInvalid ||
          error.code == Code::kNotFound;

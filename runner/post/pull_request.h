@@ -54,7 +54,7 @@ struct Outcome {
   std::vector<Remark> undelivered;
 };
 
-// Posts `parts`, each for itself: what the forge does not permit is told in Outcome::refused.
+// Posts `parts`, each for itself: what the forge does not permit is reported in Outcome::refused.
 // Posting the same report again changes nothing; a later report moves what has moved, and resolves
 // what is gone; after a failure it begins where this one stopped.
 Outcome PostToPullRequest(forge::Forge& forge, const Target& target, const Parts& parts,

@@ -17,8 +17,8 @@ struct Transcript {
 };
 
 // Reads what the agent said and did from `directory`/agent.jsonl: the streams of Claude Code,
-// Codex, Gemini CLI, opencode and pi, told apart by the form of each line. Any other line is passed
-// over: the agent wrote them all, and nothing is decided by them. A missing file is an empty
+// Codex, Gemini CLI, opencode and pi, distinguished by the form of each line. Any other line is
+// passed over: the agent wrote them all, and nothing is decided by them. A missing file is an empty
 // transcript; at most 64 MiB are read.
 Result<Transcript> ReadTranscript(const std::string& directory);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kStartTime{120};
 
-// An end is told, or the connection closes with the process.
+// Waits until an end is reported, or the connection closes with the process.
 Result<EndReport> AwaitEndReport(const Fd& connection) {
   std::string message = TRY(Receive(connection, Deadline::Never()));
   MessageKind kind{};

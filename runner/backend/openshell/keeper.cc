@@ -60,7 +60,7 @@ class Keeper {
   Keeper(const session::CreateRequest& create, const session::Entry& entry, int listener)
       : create_(create), entry_(entry), listener_(listener) {}
 
-  // The whole life of the sandbox; `ready` is told when it can be used, or why it cannot.
+  // The whole life of the sandbox; `ready` learns when it can be used, or why it cannot.
   void Keep(Fd ready) {
     run::Request request = session::RequestOf(create_);
     Result<int> ended = Carry(request, ready);

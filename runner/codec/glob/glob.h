@@ -53,7 +53,7 @@ class Glob {
     kStars,     // No other pattern characters: component by component.
     kMachine,   // The ends rule out most values, the states decide.
   };
-  // A set of states as bits, so many words as the machine has.
+  // A set of states as bits, of as many words as the machine has.
   using Words = uint64_t;
 
   void FindShape(std::string_view pattern, char delimiter);

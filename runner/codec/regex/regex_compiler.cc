@@ -55,7 +55,7 @@ class RegexCompiler {
     return true;
   }
 
-  // "(?i)" and the like in front of everything.
+  // Takes flags such as "(?i)" in front of everything.
   void TakeFlags() {
     size_t end = pattern_.find(')');
     if (!Ahead("(?") || end == std::string_view::npos) return;

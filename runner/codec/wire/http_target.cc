@@ -87,7 +87,8 @@ bool HidesDotSegment(std::string_view segment) {
   return false;
 }
 
-// "%C0%AE" and the like: no UTF-8, but a dot or a slash to a decoder that does not look.
+// Returns whether a segment has overlong forms such as "%C0%AE": no UTF-8, but a dot or a slash to
+// a decoder that does not look.
 bool IsOverlong(std::string_view segment) {
   for (const char* form : {"%C0%", "%C1%", "%E0%8", "%E0%9", "%F0%8"}) {
     if (segment.find(form) != std::string_view::npos) return true;

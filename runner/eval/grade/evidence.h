@@ -23,14 +23,14 @@ enum class Completeness {
 
 enum class Channel {
   kAnswer,    // The agent's last words.
-  kFiles,     // What changed in the checkout.
+  kFiles,     // The changes in the checkout.
   kCommands,  // Programs that were started, with their arguments.
   kNetwork,   // Requests and connections, allowed and denied.
-  kFindings,  // What the gateway and the gates reported.
+  kFindings,  // The reports of the gateway and the gates.
   kState,     // The state behind the fake tools.
   kTools,     // Calls of the fake tools.
-  kModel,     // What models were sent.
-  kSent,      // What any server was sent of the texts that were watched.
+  kModel,     // The texts that models were sent.
+  kSent,      // The watched texts that any server was sent.
 };
 inline constexpr size_t kChannels = 9;
 std::string_view Render(Channel channel);

@@ -28,7 +28,7 @@ class GitLabBranches : public Branches {
   Result<std::string> ReadBlob(const std::string& id, Deadline deadline) override;
   Result<std::string> Commit(const CommitRequest& request, Deadline deadline) override;
   bool moved() const override { return moved_; }
-  // Symbolic links, and a second parent, cannot be committed.
+  // Refuses symbolic links, and a second parent.
   std::string CannotCommit(const CommitRequest& request) const override;
   Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
                                                            const std::string& base,

@@ -94,7 +94,7 @@ class EventLoop {
   void Finish(Wait* wait, bool ready);
   void Dispatch(const epoll_event& event);
 
-  // Adds to the waits with a deadline, kept as a binary heap: the next one in front.
+  // Keep the waits with a deadline as a binary heap: the next one in front.
   void AddTimer(Wait* wait);
   void RemoveTimer(Wait* wait);
   void MoveUp(size_t at);

@@ -43,8 +43,8 @@ constexpr milliseconds kKeepAliveTimeout = minutes(5);
 constexpr milliseconds kWriteTimeout = minutes(5);
 static_assert(kHeadTimeout < kKeepAliveTimeout);
 
-// After a refusal the rest of the request is read and dropped for so long and so much: closing with
-// unread bytes would make the kernel throw the answer away with them.
+// After a refusal the rest of the request is read and dropped, up to this time and size: closing
+// with unread bytes would make the kernel throw the answer away with them.
 constexpr milliseconds kLingerTimeout = seconds(2);
 constexpr size_t kLingerBytesMax = size_t{16} << 20;
 

@@ -459,7 +459,7 @@ std::string_view Stream::protocol() const {
 
 bool Stream::IsStale() {
   if (!buffered().empty()) return true;
-  // The loop would have told of an end, as of anything else.
+  // The loop would have reported an end, as of anything else.
   bool pending = ssl_ && SSL_has_pending(ssl_.get()) == 1;
   if (drained_ && !pending && !loop_.MayBeReadable(socket_.get())) return false;
   drained_ = false;

@@ -43,7 +43,7 @@ bool CarriesPrompt(std::string_view method, std::string_view path);
 std::string ModelOfBody(std::string_view body);
 
 // Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and
-// the like: without vendor and region. Borrowed from `model`.
+// similar names: without vendor and region. Borrowed from `model`.
 std::string_view BareModelName(std::string_view model);
 // Returns "claude-sonnet-4-5" for the same: without date and version, too.
 std::string PlainModelName(std::string_view model);

@@ -62,7 +62,7 @@ bool Lists(const std::array<std::string_view, N>& names, std::string_view name) 
   });
 }
 
-// "github-token" and the like; empty: none.
+// Returns a kind such as "github-token"; empty if there is none.
 std::string_view TokenIn(std::string_view text, bool signed_url) {
   if (text.find("-----BEGIN ") != std::string_view::npos) return "private-key";
   for (size_t at = 0; at < text.size(); ++at) {

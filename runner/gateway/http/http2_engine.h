@@ -86,7 +86,7 @@ class Http2Engine {
   // Sends GOAWAY: streams under way go on, new ones are not taken.
   void Finish(Http2Code code);
 
-  // True if the peer takes another stream of this client, by its bound on streams at once.
+  // Return, for a client, whether the peer takes new streams, and how many at once.
   bool may_open() const;
   size_t streams_max() const;
   // Returns when the first byte of a head that is not complete arrived.

@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// 103 Early Hints and the like, before the answer proper.
+// Interim answers, such as 103 Early Hints, before the answer proper.
 constexpr int kInterimAnswersMax = 16;
 
 // HTTP/2. Streams of one client connection at once; what may be sent ahead of its reader, per
@@ -30,7 +30,7 @@ constexpr size_t kHttp2FieldOverhead = 32;
 // Frames gathered into one write.
 constexpr size_t kHttp2WriteBytes = 2 * kStreamBufferBytes;
 
-// Frames that ask for work and bring none: so many at once, so many more per second, and more for
+// The frames that ask for work and bring none: this many at once, more per second, and more for
 // each body byte moved and each answer given. A reset counts for several (CVE-2023-44487).
 constexpr double kHttp2Patience = 1000;
 constexpr double kHttp2PatiencePerSecond = 10;

@@ -13,7 +13,7 @@ namespace gateway {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A compressed body that is looked into: this much for nothing, then so many bytes for each that
+// A compressed body that is looked into: this much for nothing, then this many bytes for each that
 // came. Deflate can make a thousand of one.
 constexpr size_t kInflatedBytesFree = size_t{1} << 20;
 constexpr size_t kInflatedPerByteMax = 100;
@@ -33,7 +33,7 @@ constexpr milliseconds kWebSocketMessageTimeout = seconds(120);
 constexpr size_t kWebSocketSmallBytesMax = size_t{16} << 10;
 constexpr size_t kWebSocketLargeMax = 32;
 
-// Further ones wait, and their clients with them; more than so many are told to try later.
+// Further ones wait, and their clients with them; beyond this number they are told to try later.
 constexpr size_t kWebSocketWaitingMax = 64;
 constexpr milliseconds kWebSocketRoomInterval{100};
 

@@ -25,7 +25,7 @@ std::string RenderAddress(const Address& address);
 // The classes of addresses, from lenient to strict.
 enum class AddressClass {
   kPublic,
-  kInternal,       // RFC 1918 and the like: blocked unless the policy means it.
+  kInternal,       // RFC 1918 and similar ranges: blocked unless the policy means it.
   kAlwaysBlocked,  // Loopback, link-local, unspecified, metadata: no policy opens these.
 };
 AddressClass ClassifyAddress(const Address& address);

@@ -31,7 +31,8 @@ std::string RenderStart(const RunRecord& record, const TerminalStyle& style);
 // in `directory`.
 std::string RenderEnd(const RunRecord& record, const std::string& directory,
                       const TerminalStyle& style);
-// Renders a line of the agent, told from ours by the bar in front. `entry` is neutral already.
+// Renders a line of the agent, distinguished from this program's by the bar in front. `entry` is
+// neutral already.
 std::string RenderAgentLine(std::string_view entry, const TerminalStyle& style);
 
 // Follows the gateway's records while it writes them.

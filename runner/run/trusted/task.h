@@ -58,7 +58,7 @@ struct Task {
   std::optional<PromptTemplate> prompt;
   std::string prompt_file;        // The file it comes from; if empty, the configuration itself.
   codec::Position prompt_at;      // The place of either key.
-  Gates gates;                    // Its paths add to the configuration's, its limits precede.
+  Gates gates;                    // Its paths add to the configuration's, its limits replace them.
   std::vector<std::string> post;  // Parts of forge::kPostedParts, or "none" alone.
   std::optional<TaskChecks> checks;
   std::optional<TaskWhen> when;  // If nullopt, it runs only by name.

@@ -65,7 +65,7 @@ bool ProgramRecord::Take(pid_t pid, int status) {
   const int event = status >> kEventShift;
   const int signal = WSTOPSIG(status);
   if (event == PTRACE_EVENT_EXEC) Note(pid);
-  // A process that a signal stopped stays so, until SIGCONT: then it is told of again.
+  // A process that a signal stopped stays so, until SIGCONT: then it is reported again.
   if (event == PTRACE_EVENT_STOP && IsGroupStop(signal)) {
     (void)::ptrace(PTRACE_LISTEN, pid, nullptr, nullptr);
   } else {

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kProcFileBytesMax = 65536;
 constexpr size_t kSegmentsBytesMax = 4 << 20;  // 4096 lines, the kernel's default bound.
-// One in so many is left: what did not fit is rarely the last block.
+// A disk counts as full with one in this many left: what did not fit is rarely the last block.
 constexpr uint64_t kFullShare = 1000;
 constexpr int64_t kBytesPerInode = 4096;
 constexpr int64_t kInodesMin = 4096;

@@ -37,7 +37,7 @@ struct Spot {
 class TreeReceiver {
  public:
   enum class Kind {
-    kFiles,  // What is there is replaced, files by files; directories are merged.
+    kFiles,  // Replaces what is there, files by files; directories are merged.
     kLayer,  // A layer over what is there: whiteouts remove, and anything replaces anything.
   };
   // Returns nullopt if the archive must not hold that path.
