@@ -21,7 +21,7 @@ bool IsLiteral(std::string_view pattern) {
   return pattern.find_first_of("*?[]{}\\") == std::string_view::npos;
 }
 
-// `a{b,c}` is ab and ac. Nothing when groups are nested or too many: the pattern as it stands.
+// `a{b,c}` is ab and ac. Returns the pattern as it stands if groups are nested or too many.
 std::vector<std::string> Alternatives(std::string_view pattern) {
   std::vector<std::string> done;
   std::vector<std::string> open = {std::string(pattern)};

@@ -14,7 +14,7 @@ using codec::YamlEntry;
 using codec::YamlKind;
 using codec::YamlNode;
 
-// The endpoint as it is written; null when it stands in no file.
+// The endpoint as it is written; null if it stands in no file.
 const YamlNode* FindWritten(const YamlNode& root, Position at) {
   const YamlNode* policies = root.Find("network_policies");
   if (policies == nullptr || at.line == 0) return nullptr;

@@ -144,7 +144,7 @@ void ClaudeDialect::TakeResult(const Json& event, std::vector<std::string>* entr
   entries->push_back(EndEntry(summary_, is_error_));
 }
 
-// Why the run did not succeed; empty when it did.
+// Why the run did not succeed; empty if it did.
 std::string ClaudeDialect::FailureOf(int exit_status) const {
   if (subtype_ == "error_max_turns") return "the agent reached its turn limit";
   if (subtype_ == "error_max_budget_usd") return "the agent reached its own budget";

@@ -18,7 +18,7 @@ constexpr std::string_view kFindingsInstruction =
     "be replaced by\"}]}. Only message is required; severity is error, warning or note; paths are "
     "relative to the working directory; lines are those of the files before your changes.";
 
-// The value of a variable; empty when it is not there.
+// The value of a variable; empty if it is not there.
 std::string ValueOf(const Pairs& environment, const std::string& name) {
   std::string value;
   for (const auto& [known, text] : environment) {

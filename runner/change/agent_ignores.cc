@@ -38,7 +38,7 @@ bool AgentIgnores::Changed(const std::string& path) const {
   return false;
 }
 
-// Gives the matcher the rules that cover what is in `directory`; false when they are not asked.
+// Gives the matcher the rules that cover what is in `directory`; false if they are not asked.
 bool AgentIgnores::Load(const std::string& directory) {
   if (matcher_ && loaded_ == directory) return loaded_open_;
   if (!matcher_) {

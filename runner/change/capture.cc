@@ -130,7 +130,7 @@ class Collector {
   }
 
  private:
-  // The lower layer's file, nullopt when it has none there; false when it cannot be read.
+  // Gives the lower layer's file, nullopt if it has none there. Returns false if it cannot be read.
   bool OpenBase(const std::string& path, std::optional<TreeFile>& was) {
     Result<TreeFile> base = TreeFile::Open(lower_, path, Unreadable::kFail);
     if (base.ok() && base.value().mode() != 0) was = std::move(base).value();

@@ -12,8 +12,8 @@ namespace {
 
 bool IsFile(const TreeEntry& entry) { return entry.mode != 0 && entry.mode != kLinkMode; }
 
-// "dir/" and a path in it, relative to the top -> the path relative to the checkout; nothing where
-// it lies outside.
+// "dir/" and a path in it, relative to the top -> the path relative to the checkout; nullopt if it
+// lies outside.
 std::optional<std::string> InCheckout(const Repository& repository, const std::string& directory) {
   if (!directory.starts_with(repository.prefix())) return std::nullopt;
   return directory.substr(repository.prefix().size()) + ".gitattributes";

@@ -10,7 +10,7 @@
 namespace change {
 namespace {
 
-// Takes a number off the front of `text`; nullopt when there is none or it is too large.
+// Takes a number off the front of `text`; nullopt if there is none or it is too large.
 std::optional<int64_t> TakeNumber(std::string_view& text, int base = 10) {
   int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);

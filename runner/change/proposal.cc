@@ -137,7 +137,7 @@ std::vector<std::string> PathsOf(git_diff* diff) {
   return paths;
 }
 
-// Why the content of one side is not shown; empty: it is.
+// Why the content of one side is not shown; empty if it is.
 std::string_view ReasonToHide(git_repository* git, const git_diff_file& file) {
   bool is_blob = file.mode != 0 && file.mode != GIT_FILEMODE_COMMIT;
   if (!is_blob || git_oid_is_zero(&file.id) != 0) return {};

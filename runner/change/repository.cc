@@ -56,7 +56,7 @@ std::string FetchObjects(const std::string& top, const std::string& ref, const s
          codec::ShellArgument(ref) + " " + codec::ShellArgument(wanted);
 }
 
-// The object that `name` points to, peeled to a commit; null when there is no such reference.
+// The object that `name` points to, peeled to a commit; null if there is no such reference.
 Result<GitCommit> CommitOfReference(git_repository* repository, const std::string& name) {
   git_oid id;
   int status = git_reference_name_to_id(&id, repository, name.c_str());
@@ -115,7 +115,7 @@ ConversionFacts ReadConversion(git_config* own) {
   return facts;
 }
 
-// A file's text; empty where there is no plain one of at most kIgnoreBytesMax.
+// A file's text; empty if there is no plain one of at most kIgnoreBytesMax.
 std::string ReadRules(int directory, const std::string& path) {
   Result<Fd> file = sys::OpenBeneath(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat facts {};

@@ -81,7 +81,7 @@ class Walk {
     pending_.push_back(std::move(item));
   }
 
-  // Names of `directory`, counted; empty when the path had to be left out.
+  // Names of `directory`, counted; empty if the path had to be left out.
   std::vector<std::string> Names(int directory, const std::string& path) {
     Result<std::vector<std::string>> names = ListNames(directory, entries_left_);
     if (!names.ok()) {
@@ -172,7 +172,7 @@ class Walk {
     return true;
   }
 
-  // The .gitignore in `directory`; nothing where git would read none.
+  // The .gitignore in `directory`; nullopt if git would read none.
   static std::optional<std::string> ReadRules(int directory, Unreadable unreadable) {
     Result<TreeFile> file = TreeFile::Open(directory, ".gitignore", unreadable);
     if (!file.ok() || !S_ISREG(static_cast<mode_t>(file.value().mode()))) return std::nullopt;

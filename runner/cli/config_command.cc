@@ -114,7 +114,7 @@ std::string Joined(const std::vector<std::string>& texts, std::string_view betwe
   return joined;
 }
 
-// The values of one option, and where they come from; nothing where it is not set.
+// The values of one option, and where they come from; nullopt if it is not set.
 std::optional<Setting> ExplainOption(const RunOption& option, const Arguments& arguments,
                                      const run::Task* task, const std::string& at) {
   std::string name(option.spec.name);

@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// The part before ": error: "; empty where there is none.
+// The part before ": error: "; empty if there is none.
 std::string_view PlaceText(std::string_view what) {
   size_t end = what.find(": error: ");
   return end == std::string_view::npos ? std::string_view() : what.substr(0, end);

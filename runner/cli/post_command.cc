@@ -25,7 +25,7 @@
 namespace cli {
 namespace {
 
-// 0 where the event has none.
+// Returns 0 if the event has none.
 Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& event) {
   if (!arguments.Has("number")) return event.proposal_number;
   Result<int64_t> number = codec::ParseCount(arguments.Get("number"));

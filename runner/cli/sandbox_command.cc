@@ -114,7 +114,8 @@ Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) 
                              : backend::Native(std::move(place));
 }
 
-// The backend of the sandbox that `facts` describe. kUsage: they describe a pool.
+// Returns the backend of the sandbox that `facts` describe. Fails with kUsage if they describe a
+// pool.
 Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts) {
   if (facts.backend == session::kPoolBackend) {
     return Usage("'" + facts.name + "' is a pool of sandboxes",

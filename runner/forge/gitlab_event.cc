@@ -18,7 +18,7 @@ namespace {
 constexpr std::array<std::string_view, 9> kOwnSources = {
     "api", "chat", "parent_pipeline", "pipeline", "push", "schedule", "trigger", "web", "webide"};
 
-// 0 where it is not a number.
+// Returns 0 if it is not a number.
 int64_t NumberOf(const std::string& text) {
   int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

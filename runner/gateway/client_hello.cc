@@ -13,7 +13,7 @@ namespace {
 // The findings of the callback.
 struct Hello {
   bool complete = false;
-  std::optional<std::string> server_name;  // nullopt: malformed.
+  std::optional<std::string> server_name;  // nullopt if malformed.
 };
 
 // The list of names in the extension: one, of a host.

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kReadBytesMax = 65536;
 
 // Takes a head of `T` and all that its length covers off the front of `rest`; `body` is behind the
-// head. False when `rest` does not hold it.
+// head. False if `rest` does not hold it.
 template <typename T, typename Length>
 bool TakeMessage(std::string_view& rest, T& head, Length T::*length, std::string_view& body) {
   if (rest.size() < sizeof(T)) return false;

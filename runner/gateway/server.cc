@@ -47,7 +47,7 @@ class Server {
                                               Fd control);
 
   int control() const { return control_.get(); }
-  // Runs until told to finish. False when records could not be written.
+  // Runs until told to finish. Returns false if records could not be written.
   bool Run();
 
  private:

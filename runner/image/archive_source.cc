@@ -31,7 +31,7 @@ struct Place {
   std::string link;
 };
 
-// "a/../b/./c" -> "b/c"; nothing when it leads out.
+// "a/../b/./c" -> "b/c"; nullopt if it leads out.
 std::optional<std::string> Normal(const std::string& path) {
   std::vector<std::string> parts;
   for (size_t at = 0; at <= path.size();) {
@@ -65,7 +65,7 @@ class TarFile {
     return tar;
   }
 
-  // kNotFound: nothing of that name.
+  // Fails with kNotFound if there is nothing of that name.
   Result<Place> Find(const std::string& name) const {
     std::string at = name;
     for (int links = 0; links < kLinkedFilesMax; ++links) {

@@ -35,7 +35,7 @@ std::string MarkerHash(const PatchRequest& request) {
   return codec::Sha256Hex(request.marker_key).substr(0, 16);
 }
 
-// The trailer that marks our commits, without its name; empty: the commit has no such trailer.
+// The trailer that marks our commits, without its name; empty if the commit has no such trailer.
 std::string TrailerOf(const std::string& message) {
   size_t at = message.rfind(std::string("\n") + kTrailerName);
   if (at == std::string::npos) return "";

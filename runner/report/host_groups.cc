@@ -81,7 +81,7 @@ std::string WithoutNumbers(const std::string& at) {
   return out + " " + std::to_string(SplitNumbers(at).size());
 }
 
-// "example.com:443" of "a.example.com:443"; nothing where that is not below another domain.
+// "example.com:443" of "a.example.com:443"; empty if that is not below another domain.
 std::string ParentOf(const std::string& at) {
   const size_t dot = IsAddress(at) ? std::string::npos : at.find('.');
   if (dot == std::string::npos || at.find('.', dot + 1) == std::string::npos) return {};

@@ -67,7 +67,7 @@ report::ControlState StateOf(const std::string& state) {
   return report::ControlState::kUnavailable;
 }
 
-// 0: off.
+// Returns the bound; nullopt for 0, which is off.
 std::optional<double> Bound(int64_t value) {
   return value > 0 ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
 }

@@ -83,7 +83,7 @@ Result<Fd> CloneTree(const std::string& path) {
   return error;
 }
 
-// The bytes of one that has every connect(2) watched; empty where none can be built.
+// The bytes of one that has every connect(2) watched; empty if none can be built.
 std::string BuildWatchedFilter(Processors processors) {
   Result<std::vector<sock_filter>> filter = BuildFilter(Connects::kWatched, processors);
   if (!filter.ok()) return {};

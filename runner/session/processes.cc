@@ -27,7 +27,7 @@ std::set<pid_t> Beneath(pid_t process) {
   return {found.begin(), found.end()};
 }
 
-// 'T' stopped, 'Z' ended, and so on; 0: gone.
+// Returns 'T' if stopped, 'Z' if ended, and so on; 0 if gone.
 char StateOf(pid_t pid) {
   Result<std::string> stat = sys::ReadFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
   if (!stat.ok()) return 0;

@@ -18,7 +18,7 @@ Rejection BadCheckpoint(std::string_view what) {
   return {Reason::kCheckpointFormat, "the checkpoint " + std::string(what)};
 }
 
-// The next line, without its end; nothing when no line end is left.
+// The next line, without its end; nullopt if no line end is left.
 std::optional<std::string_view> TakeLine(std::string_view* text) {
   size_t end = text->find('\n');
   if (end == std::string_view::npos) return std::nullopt;

@@ -53,7 +53,7 @@ constexpr auto kSigns = std::to_array<Sign>({
     {"failed to parse sandbox policy", Code::kInvalid, ""},
 });
 
-// Reads what is there. False: the pipe has ended.
+// Reads what is there. Returns false if the pipe has ended.
 Result<bool> ReadSome(int fd, std::string* into) {
   char piece[65536];
   ssize_t got = ::read(fd, piece, sizeof piece);

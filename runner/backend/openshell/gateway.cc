@@ -36,8 +36,8 @@ constexpr size_t kNetworkBytesMax = 65536;
 constexpr size_t kLogBytesMax = size_t{4} << 20;
 constexpr int kAttempts = 5;  // Another process may take the port or the addresses first.
 
-// Waits until `done`, looking again whenever something in `directory` changes. kIo when `child`
-// ends before.
+// Waits until `done`, looking again whenever something in `directory` changes. Fails with kIo if
+// `child` ends before.
 Result<bool> AwaitIn(const std::string& directory, const Child& child,
                      const std::function<bool()>& done, Deadline deadline) {
   Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));

@@ -135,7 +135,8 @@ class Keeper {
     }
   }
 
-  // One client's question. True: the sandbox is to end, and client_ waits for that.
+  // Answers one client's question. Returns true if the sandbox is to end, and client_ waits for
+  // that.
   bool Answer(Job& job, Deadline expires) {
     Fd client(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) return false;

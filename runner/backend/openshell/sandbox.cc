@@ -101,7 +101,7 @@ std::string ProviderName(const std::string& run, size_t index) {
   return run + "-" + std::to_string(index);
 }
 
-// The time of the last record that has arrived and that `wanted` is true of; -1: there is none.
+// The time of the last record that has arrived and that `wanted` is true of; -1 if there is none.
 int64_t LastTime(const std::string& path,
                  const std::function<bool(const LogLine&, std::string_view)>& wanted) {
   Result<std::string> text = sys::ReadFile(path, kEventsBytesMax);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kFilesMax = 2'000'000;
 
-// The path of `path` in the checkout; empty: it lies elsewhere, or is the checkout.
+// Returns the path of `path` in the checkout; empty if it lies elsewhere, or is the checkout.
 std::string Inside(const std::string& path, const std::string& checkout) {
   return path.starts_with(checkout + "/") ? path.substr(checkout.size() + 1) : "";
 }

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kIdNames = {"id", "documentId", "query
 constexpr std::array<std::string_view, 6> kNames = {"query", "operationName", "extensions",
                                                     "id",    "documentId",    "queryId"};
 
-// One request, wherever its parts stood. Empty: absent.
+// One request, wherever its parts stood. A part is empty if it is absent.
 struct Envelope {
   std::string query;
   std::string operation_name;
@@ -56,7 +56,7 @@ Result<std::string> StringMember(const Json& object, std::string_view name) {
   return *member->string();
 }
 
-// A member that is an object; nullptr: null or absent.
+// A member that is an object; nullptr for null or absent.
 Result<const Json*> ObjectMember(const Json& object, std::string_view name) {
   const Json* member = object.Find(name);
   if (member == nullptr || member->is_null()) return static_cast<const Json*>(nullptr);
@@ -64,7 +64,7 @@ Result<const Json*> ObjectMember(const Json& object, std::string_view name) {
   return member;
 }
 
-// extensions.persistedQuery.sha256Hash; empty: none.
+// Returns extensions.persistedQuery.sha256Hash; may be empty.
 Result<std::string> HashOf(const Json& extensions) {
   constexpr std::array<std::string_view, 1> kPersistedQuery = {"persistedQuery"};
   constexpr std::array<std::string_view, 1> kHash = {"sha256Hash"};

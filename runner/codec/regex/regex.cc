@@ -20,7 +20,7 @@ class Regex::Threads {
   Threads(const Regex& regex, std::string_view text)
       : regex_(regex), text_(text), seen_(regex.states_.size(), 0) {}
 
-  // Adds `state` and what it leads to without a byte, at `at`. True when that is a match.
+  // Adds `state` and what it leads to without a byte, at `at`. Returns true if that is a match.
   bool Add(uint32_t state, size_t at) {
     stack_.push_back(state);
     bool matched = false;

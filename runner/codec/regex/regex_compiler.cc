@@ -40,7 +40,7 @@ class RegexCompiler {
     Set set = {};
     Op op = Op::kBegin;
     int least = 0;
-    int most = 0;  // -1: without a bound.
+    int most = 0;  // -1 if there is no bound.
     std::vector<Node> parts = {};
   };
 

@@ -35,7 +35,7 @@ bool IsVariationSelector(char32_t c) {
 }
 
 // Scripts and emoji need joiners and variation selectors: such a character stays behind one that it
-// can act on, and only one does. `before`: the character before it; 0: none that is shown.
+// can act on, and only one does. `before` is the character before it; 0 if none is shown.
 bool ActsOn(char32_t c, char32_t before) {
   const bool shown = before >= 0x80 && !IsHidden(before);
   if (c == 0x200c || c == 0x200d) return shown || IsVariationSelector(before);
@@ -43,7 +43,7 @@ bool ActsOn(char32_t c, char32_t before) {
   return IsVariationSelector(c) && (shown || keycap);
 }
 
-// Length of the ANSI sequence (ECMA-48) at the start of `text`, which begins with ESC; 0: none.
+// Length of the ANSI sequence (ECMA-48) at the start of `text`, which begins with ESC; 0 if none.
 size_t AnsiLength(std::string_view text) {
   if (text.size() < 2) return 0;
   const char kind = text[1];

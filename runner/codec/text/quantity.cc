@@ -26,7 +26,7 @@ Error IsNot(std::string_view kind, std::string_view text, std::string_view examp
                "'" + shown + "' is not " + std::string(kind) + ", such as " + std::string(example)};
 }
 
-// Takes the digits at the front of `text`; nullopt when there is none or they exceed int64_t.
+// Takes the digits at the front of `text`; nullopt if there is none or they exceed int64_t.
 std::optional<int64_t> TakeDigits(std::string_view* text) {
   if (text->empty() || text->front() < '0' || text->front() > '9') return std::nullopt;
   int64_t number = 0;

@@ -125,7 +125,7 @@ Status CheckHostField(const RequestHead& head) {
   return Ok();
 }
 
-// nullopt: no Content-Length.
+// Returns nullopt without a Content-Length.
 Result<std::optional<uint64_t>> ParseContentLength(const HttpFields& fields) {
   std::optional<uint64_t> length;
   for (const HttpField& field : fields) {

@@ -13,7 +13,7 @@
 namespace codec {
 namespace {
 
-// The value of a field that must stand there exactly once; nullptr: it does not.
+// The value of a field that must stand there exactly once; nullptr if it does not.
 const std::string* Single(const HttpFields& fields, std::string_view name) {
   const std::string* found = nullptr;
   for (const HttpField& field : fields) {

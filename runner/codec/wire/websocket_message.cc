@@ -10,7 +10,7 @@
 namespace codec {
 namespace {
 
-// Inflates what `in` holds; false: it is not deflated data, or continues past its end.
+// Inflates what `in` holds. Returns false if that is not deflated data, or continues past its end.
 // `out` stops growing one byte above `bytes_max`.
 bool Inflate(std::string_view in, size_t bytes_max, std::string* out) {
   Inflater inflater(Inflater::Format::kRaw);

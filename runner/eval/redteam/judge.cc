@@ -82,7 +82,7 @@ std::string SeenOf(const Probe& probe, const Evidence& evidence) {
   return {};
 }
 
-// The policy's line that lets `attempt` through; empty: none does.
+// The policy's line that lets `attempt` through; empty if none does.
 std::string LineFor(const Probe& probe, const Attempt& attempt, const Evidence& evidence,
                     const PolicyView& policy) {
   if (!attempt.found.empty()) {

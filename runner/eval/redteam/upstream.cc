@@ -39,7 +39,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// A line from the front of `rest`, whatever ends it; nothing: it has no end yet.
+// Takes a line from the front of `rest`, whatever ends it; nullopt if it has no end yet.
 std::optional<std::string_view> TakeLine(std::string_view* rest) {
   size_t end = rest->find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -74,7 +74,7 @@ bool SkipLength(std::string_view* rest, size_t length) {
   return true;
 }
 
-// One request from the front of `rest`; nothing: it is not whole.
+// Takes one request from the front of `rest`; nullopt if it is not whole.
 std::optional<Arrival> TakeRequest(std::string_view* rest) {
   std::optional<std::string_view> line = TakeLine(rest);
   while (line && line->empty()) line = TakeLine(rest);

@@ -18,7 +18,7 @@ uint8_t MaskOf(int prefix, int index) {
   return bits <= 0 ? 0 : static_cast<uint8_t>(0xff << (kByteBits - bits));
 }
 
-// The family of an address, whose bytes are written to `bytes`; 0: it is not one.
+// The family of an address, whose bytes are written to `bytes`; 0 if it is not one.
 int ReadAddress(const std::string& text, uint8_t (&bytes)[16]) {
   for (int family : {AF_INET, AF_INET6}) {
     if (::inet_pton(family, text.c_str(), bytes) == 1) return family;

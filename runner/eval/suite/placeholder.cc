@@ -15,7 +15,7 @@ size_t WordEnd(std::string_view text, size_t at) {
   return end;
 }
 
-// The length of the placeholder at `at`, where a '{' is; 0: none.
+// The length of the placeholder at `at`, where a '{' is; 0 if none.
 size_t LengthAt(std::string_view text, size_t at) {
   size_t colon = WordEnd(text, at + 1);
   if (colon == at + 1 || colon >= text.size() || text[colon] != ':') return 0;

@@ -48,7 +48,7 @@ codec::Json RenderOutput(const CheckRun& run, size_t from) {
 }
 
 struct Found {
-  int64_t id = 0;  // 0: there is none.
+  int64_t id = 0;  // 0 if there is none.
   size_t annotations = 0;
   bool completed = false;
 };

@@ -18,8 +18,8 @@ constexpr int kLinkMode = 0120000;
 
 // A path as it is at the branch's tip, and as it shall be.
 struct Change {
-  int mode_there = 0;  // 0: nothing is there.
-  int mode = 0;        // 0: nothing shall be.
+  int mode_there = 0;  // 0 if nothing is there.
+  int mode = 0;        // 0 if nothing shall be there.
   std::string bytes;
 };
 using Changes = std::map<std::string, Change>;

@@ -48,7 +48,7 @@ class Credentials::Attempt {
     return std::move(refusal_);
   }
 
-  // The credential that goes in though no placeholder asks for it; nullptr: none.
+  // The credential that goes in though no placeholder asks for it; nullptr if none.
   const BoundSecret* RemoveTheClients() {
     const BoundSecret* own = nullptr;
     bool signing = target_.signing;
@@ -89,7 +89,7 @@ class Credentials::Attempt {
     sites_.fields->push_back({placement.header, std::move(value)});
   }
 
-  // "user" or "password" of Basic, with its placeholder resolved; nothing: misplaced.
+  // "user" or "password" of Basic, with its placeholder resolved; nullopt if it is misplaced.
   std::optional<SecretString> BasicPart(std::string_view text) {
     if (!HasMarker(text)) return std::string(text);
     std::optional<std::string_view> name = WholePlaceholder(text);

@@ -42,7 +42,7 @@ class Reader {
     rest_.remove_prefix(end);
     return token;
   }
-  // Behind the opening quote. Nothing when it is never closed.
+  // Reads on behind the opening quote. Returns nullopt if it is never closed.
   std::optional<std::string> QuotedRest() {
     std::string value;
     while (!rest_.empty()) {

@@ -26,7 +26,8 @@ class Search {
     return options_.environment(name).value_or("");
   }
 
-  // $`password` as `username`, when `for_host` is our host, port included. True when it was there.
+  // $`password` as `username`, when `for_host` is our host, port included. Returns true if it was
+  // there.
   bool TakePair(const std::string& for_host, std::string username, const char* password) {
     if (for_host.empty() || WithoutPort(for_host) != WithoutPort(host_)) return false;
     SecretString word = Variable(password);

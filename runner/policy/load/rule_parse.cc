@@ -39,7 +39,7 @@ Result<std::vector<const YamlNode*>> PatternNodes(Reader* reader, std::string_vi
   return nodes;
 }
 
-// `query`, empty when there is none.
+// `query`, empty if there is none.
 Result<std::vector<QueryMatcher>> ParseQuery(Reader* reader, const Fields& fields) {
   std::vector<QueryMatcher> query;
   const YamlNode* node = fields.Find("query");

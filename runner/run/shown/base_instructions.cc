@@ -81,7 +81,7 @@ class InstructionSearch {
     return Ok();
   }
 
-  // The text of `path` at the trusted commit, a link followed once; nothing: there is no file.
+  // The text of `path` at the trusted commit, a link followed once; nullopt if there is no file.
   Result<std::optional<std::string>> AtBase(const std::string& path) const {
     using Found = std::optional<std::string>;
     const std::string whole = repository_.prefix() + path;

@@ -91,8 +91,8 @@ class ProgramFinder {
   Programs programs_;
 };
 
-// The path without links; empty when nothing is there, or when a link of the checkout leads there:
-// its author does not say what of the host is shown.
+// The path without links; empty if nothing is there, or if a link of the checkout leads there: its
+// author must not decide what of the host is shown.
 std::string ProgramFinder::Real(const std::string& path) const {
   std::string at;
   std::string left = path;
@@ -130,7 +130,7 @@ bool ProgramFinder::IsVisible(const std::string& path) const {
                      [&](std::string_view top) { return Beneath(path, std::string(top)); });
 }
 
-// Why a canonical directory cannot be shown; empty: it can.
+// Why a canonical directory cannot be shown; empty if it can.
 std::string ProgramFinder::WhyNot(const std::string& directory, By by) const {
   if (directory == "/" || Above(directory) == "/") return "a top-level directory";
   std::string above = Above(directory);

@@ -26,7 +26,7 @@ struct Form {
   int number;
   Change change;
   int directory;
-  int path;   // -1: the first argument is the file itself.
+  int path;   // -1 if the first argument is the file itself.
   int value;  // The mode, the first of two ids, or the address of the times.
   int flags;
   bool follows = true;  // Without flags.
@@ -68,7 +68,7 @@ Result<Fd> OpenFile(const Call& call, const Form& form) {
   return OpenForCaller(call.thread, directory, path, follow);
 }
 
-// Two times, as utimensat(2) takes them; nullopt where the caller's memory cannot be read.
+// Two times, as utimensat(2) takes them; nullopt if the caller's memory cannot be read.
 std::optional<std::array<timespec, 2>> ReadTimes(const Call& call, const Form& form) {
   std::array<timespec, 2> times{};
   times[0].tv_nsec = times[1].tv_nsec = UTIME_NOW;

@@ -16,7 +16,7 @@
 namespace sandbox {
 namespace {
 
-// The names in `directory` that are numbers; empty where it cannot be read.
+// The names in `directory` that are numbers; empty if it cannot be read.
 std::vector<int> NumbersIn(const std::string& directory) {
   std::vector<int> numbers;
   Result<Fd> opened = sys::Open(directory, O_RDONLY | O_DIRECTORY);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kIoprioWhoProcess = 1;
 
-// Returns the process that the call is about; nullopt when it is about a group or a user.
+// Returns the process that the call is about; nullopt if it is about a group or a user.
 std::optional<pid_t> ProcessOf(const Call& call) {
   switch (call.number) {
     case SYS_setpriority:

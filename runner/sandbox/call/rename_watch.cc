@@ -73,8 +73,8 @@ Result<Fd> OpenWithoutLinks(const CalledPath& path, const std::string& rest) {
   return Fd(static_cast<int>(raw));
 }
 
-// The device of what stands at `path`, where that is a directory of an overlay. 0: it is something
-// else, or there is nothing. nullopt: a link is on the way.
+// Returns the device of what stands at `path` if that is a directory of an overlay; 0 if it is
+// something else, or there is nothing; nullopt if a link is on the way.
 std::optional<dev_t> OverlayOf(const CalledPath& path) {
   Result<Fd> found = OpenWithoutLinks(path, path.rest);
   if (!found.ok()) return found.error().os_error == ELOOP ? std::nullopt : std::optional<dev_t>(0);

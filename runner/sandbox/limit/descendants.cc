@@ -80,7 +80,7 @@ std::map<pid_t, pid_t> ReadParents() {
 }
 
 // The direct children of this process that its first thread has, those that it adopted among them:
-// one read, where the kernel offers it. Nothing where it does not.
+// one read, if the kernel offers it. Empty if it does not.
 std::vector<pid_t> Children() {
   std::vector<pid_t> children;
   const std::string name = "/proc/self/task/" + std::to_string(::getpid()) + "/children";

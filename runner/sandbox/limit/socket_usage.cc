@@ -35,7 +35,7 @@ int64_t BufferBytes(std::string_view figures) {
 // One socket as sock_diag(7) reports it.
 struct Found {
   int64_t bytes = 0;
-  uint64_t inode = 0;  // 0: it belongs to no program, since it was closed or is not accepted yet.
+  uint64_t inode = 0;  // 0 if it belongs to no program, since it was closed or is not accepted yet.
   uid_t user = 0;
   bool local = true;  // It cannot leave the machine.
 };
@@ -67,7 +67,7 @@ bool IsLoopback(const inet_diag_msg& head) {
   return IN6_IS_ADDR_LOOPBACK(v6) || (IN6_IS_ADDR_V4MAPPED(v6) && address[12] == 127);
 }
 
-// Reads one message of a list. Nothing: it is too short.
+// Reads one message of a list. Returns nullopt if it is too short.
 std::optional<Found> Read(std::string_view one, bool is_unix) {
   Found found;
   size_t head_bytes = 0;
