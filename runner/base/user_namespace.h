@@ -26,7 +26,8 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
 Error NamespaceRefused(const char* call, int saved_errno);
 
 // Returns the command or setting that makes this host give an ordinary user namespaces, as far as
-// can be told; or "". `from_root`: the caller is root, and is to become an ordinary user by it.
+// that can be determined; or "". `from_root` is true if the caller is root, and is to become an
+// ordinary user by it.
 std::string NamespaceRemedy(bool from_root = false);
 
 }  // namespace sys

@@ -36,9 +36,9 @@ class ConnectionOwners {
  public:
   // `init` is the sandbox's pid 1 as this process numbers it; `diagnostics` a socket for
   // sock_diag(7) in its network namespace. Without one, /proc/net/tcp is read instead. `links` are
-  // reported with every owner that they lead to. `watched`: every connect(2) is seen, so a
-  // connection that is not remembered evaded the watch. `shared`: other processes of the machine
-  // are in that network namespace, too.
+  // reported with every owner that they lead to. With `watched`, every connect(2) is seen, so a
+  // connection that is not remembered evaded the watch. With `shared`, other processes of the
+  // machine are in that network namespace, too.
   ConnectionOwners(pid_t init, bool watched, Fd diagnostics, ProgramLinks links,
                    bool shared = false)
       : init_(init),

@@ -30,8 +30,8 @@ struct Question {
   Endpoint remote;
 };
 
-// The owner. `refusal`, when not empty, says why its programs grant nothing, and `caller` names
-// them for the records alone; it may still be the agent. `stranger`: it is a process outside of the
+// The owner. `refusal`, if not empty, says why its programs grant nothing, and `caller` names them
+// for the records alone; it may still be the agent. With `stranger`, it is a process outside of the
 // sandbox, which shares the loopback interface with it in tier landlock.
 struct Owner {
   uint64_t number = 0;

@@ -25,7 +25,7 @@ class CheckoutBlobs {
   // cannot be known.
   Result<std::string> Of(const std::string& path, const std::string& bytes);
   // Returns the conversion of a file at `path` whose attributes are `attributes`: what they do not
-  // say, and the checkout's own file shows, counts too. Errors as Of()'s.
+  // say, and the checkout's own file shows, counts too. Fails as Of() does.
   Result<Conversion> ConversionOf(Attributes& attributes, const std::string& path) const;
   // Returns whether the text in the index has CRLF already (IsCrlfText()).
   bool CrlfInIndex(const Conversion& conversion, const std::string& path,

@@ -49,7 +49,8 @@ class LayerWatch {
     kBeginning,  // An empty layer. Of a copy, which has none: as kNow.
   };
 
-  // `layer` is borrowed and outlives this. `copied`: it is a copy of `lower` and no layer.
+  // `layer` is borrowed and outlives this. `copied` is true if it is a copy of `lower`, not a
+  // layer.
   LayerWatch(int layer, Fd lower, bool copied, Since since = Since::kNow,
              size_t path_bytes_max = kPathBytesMax);
 

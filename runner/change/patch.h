@@ -15,7 +15,7 @@ namespace change {
 Status RenderPatch(MemoryRepository& repository, const TreeEntries& before,
                    const TreeEntries& after, int64_t patch_bytes_max, ChangeSet& changes);
 
-// Adds to left_out, within its bound. `lost`: the set is not complete without it.
+// Adds to left_out, within its bound. `lost` is true if the set is not complete without it.
 void LeaveOut(ChangeSet& changes, const std::string& path, const std::string& reason, bool lost);
 
 }  // namespace change

@@ -6,9 +6,9 @@
 
 namespace cli {
 
-// `agentic-ci image pull`, `verify`, `inspect`, `check` and `prune`. Each gives the exit status;
-// verify gives 77 for an image that is refused, and 75 when that cannot be determined; check gives
-// 74 for a damaged layer.
+// `agentic-ci image pull`, `verify`, `inspect`, `check` and `prune`. Each returns the exit status:
+// verify 77 for an image that is refused, and 75 if that cannot be determined; check 74 for a
+// damaged layer.
 Result<int> ImagePullCommand(const Arguments& arguments);
 Result<int> ImageVerifyCommand(const Arguments& arguments);
 Result<int> ImageInspectCommand(const Arguments& arguments);

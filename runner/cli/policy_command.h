@@ -7,7 +7,7 @@
 namespace cli {
 
 // `agentic-ci policy check`, `explain`, `diff`, `suggest`, `export`, `test` and `schema`. Each
-// gives the exit status; none needs a network or a privilege.
+// returns the exit status; none needs a network or a privilege.
 Result<int> PolicyCheckCommand(const Arguments& arguments);
 Result<int> PolicyExplainCommand(const Arguments& arguments);
 Result<int> PolicyDiffCommand(const Arguments& arguments);

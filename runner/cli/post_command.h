@@ -6,7 +6,7 @@
 
 namespace cli {
 
-// `agentic-ci post`: the only command that uses a forge's token. Gives the exit status.
+// `agentic-ci post`: the only command that uses a forge's token. Returns the exit status.
 Result<int> PostCommand(const Arguments& arguments);
 
 }  // namespace cli

@@ -13,7 +13,7 @@ Result<run::Request> ReadRequest(const Arguments& arguments);
 // Runs in a sandbox of the backend that `request` asks for. Returns the exit status.
 Result<int> RunInBackend(run::Request request);
 
-// `agentic-ci run`. Gives the exit status.
+// `agentic-ci run`. Returns the exit status.
 Result<int> RunCommand(const Arguments& arguments);
 
 }  // namespace cli

@@ -6,8 +6,8 @@
 
 namespace cli {
 
-// `agentic-ci verify-bundle`: the client protocol of sigstore-conformance. Exit 0: verified, 77:
-// not, with the reason's code at the front of the error. No network.
+// `agentic-ci verify-bundle`: the client protocol of sigstore-conformance. Returns exit status 0 if
+// verified, 77 if not, with the reason's code at the front of the error. Uses no network.
 Result<int> VerifyBundleCommand(const Arguments& arguments);
 
 }  // namespace cli

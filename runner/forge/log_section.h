@@ -10,9 +10,9 @@
 
 namespace forge {
 
-// The beginning and the end of a section: a line each, or nothing where the log has no sections.
-// The page shows it folded, by its `title` (one line, not from outside). `name`: [a-z_]. Nothing in
-// between can end it but the escape sequence in these lines.
+// The beginning and the end of a section: a line each, or empty if the log has no sections. The
+// page shows it folded, by its `title` (one line, not from outside). `name` has [a-z_] only.
+// Nothing in between can end it but the escape sequence in these lines.
 struct LogSection {
   std::string begin;
   std::string end;

@@ -10,7 +10,7 @@ namespace gateway {
 enum class Order : uint8_t {
   kServe,    // A Door::Kind, with its socket.
   kUpdate,   // The hash of a policy, with a file that has the policy (policy_wire.h).
-  kReject,   // Whether all traffic is now blocked, or the last policy stays; and why.
+  kReject,   // Says whether all traffic is now blocked, or the last policy stays; and why.
   kConnect,  // A Question and its Answer: the supervisor refused this connection at connect(2).
   kFinish,
 };

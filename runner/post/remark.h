@@ -52,7 +52,7 @@ void Withhold(const std::string& why, Remark* remark);
 
 // Returns the agent's findings in the report's order, then each of the agent's changes that
 // replaces lines which `diff` shows, as it shows them. A change within the lines of a finding that
-// has no suggestion becomes that finding's. `with_changes`: false where the changes are delivered
+// has no suggestion becomes that finding's. `with_changes` is false if the changes are delivered
 // otherwise.
 std::vector<Remark> RemarksOf(const report::PostedReport& report,
                               const std::vector<forge::DiffFile>& diff, bool with_changes = true);

@@ -21,7 +21,7 @@ using ReadPaths = std::function<Result<std::vector<change::PathRule>>()>;
 
 class SuggestionGate {
  public:
-  // `head_sha`: the commit that a click would change.
+  // `head_sha` is the commit that a click would change.
   SuggestionGate(forge::Branches& branches, std::string head_sha, ReadPaths read_paths,
                  Deadline deadline);
 

@@ -22,7 +22,7 @@ struct SecretBinding {
 };
 
 // `--provider NAME[=ENVVAR]`: the credential of a service that the gateway knows how to place
-// (policies/providers/). `variable`: in place of the provider's first; or empty.
+// (policies/providers/). `variable` replaces the provider's first, or is empty.
 struct ProviderBinding {
   std::string name;
   std::string variable;

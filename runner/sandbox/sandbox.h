@@ -34,7 +34,7 @@ struct Control {
 };
 
 // Lists the controls of tier namespaces. `scratch` is the directory on disk of the writable layers,
-// or empty; `waiver`: why not every connection is captured, or empty.
+// or empty; `waiver` says why not every connection is captured, or is empty.
 std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
                                   const std::string& scratch, const std::string& waiver);
 // Adds the limits of AgentProcess, the same in every tier.
@@ -165,11 +165,11 @@ class Sandbox {
   const Cgroup& cgroup() const { return cgroup_; }
   const std::vector<Control>& controls() const { return controls_; }
 
-  // The limit that something inside has reached, or nothing: measured from outside, so it does not
-  // matter whether the agent noticed. Once a limit of a cgroup was reached it stays so; the others
-  // are seen while they last, and the disk after Kill() too.
-  // `adopted`: of a process that works for the sandbox (Adopt). Its memory counts as the sandbox's
-  // where no cgroup counts; its processor time does not, where one does.
+  // Returns the limit that something inside has reached, or nullopt: measured from outside, so it
+  // does not matter whether the agent noticed. Once a limit of a cgroup was reached it stays so;
+  // the others are seen while they last, and the disk after Kill() too. `adopted` is about a
+  // process that works for the sandbox (Adopt). Its memory counts as the sandbox's if no cgroup
+  // counts; its processor time does not, if one does.
   struct Adopted {
     int64_t memory_bytes = 0;
     std::chrono::nanoseconds processor_time{0};

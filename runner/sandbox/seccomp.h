@@ -35,7 +35,7 @@ struct SharedHost {
 // Builds the agent's system-call filter as a program for the kernel: everything is allowed except
 // what OpenShell's child filter denies (EPERM), what else attacks the kernel from a container, and
 // `clone3`, which answers ENOSYS so that programs fall back to `clone`, whose flags can be read.
-// `shared`: null where namespaces hold the agent; otherwise `connects` is kBrokered.
+// `shared` is null if namespaces hold the agent; otherwise `connects` is kBrokered.
 Result<std::vector<sock_filter>> BuildFilter(Connects connects,
                                              Processors processors = Processors::kFree,
                                              const SharedHost* shared = nullptr);

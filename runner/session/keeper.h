@@ -45,9 +45,9 @@ Status RedirectStreams(const Entry& entry);
 // the error for which it failed. Fails with kIo if it was killed.
 Result<SandboxState> AwaitReady(const Fd& ready);
 
-// Starts the two processes and waits until the first command could run. When the caller ends
-// before that, so do they. Errors are those of run::Run(), or that the name is taken. `in_keeper`:
-// what the keeper does first, a copy of the calling process.
+// Starts the two processes and waits until the first command could run. If the caller ends before
+// that, so do they. Fails as run::Run() does, or if the name is taken. `in_keeper` is what the
+// keeper, a copy of the calling process, does first.
 Result<Created> Create(const CreateRequest& request, const std::function<void()>& in_keeper = {});
 
 }  // namespace session

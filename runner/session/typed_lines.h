@@ -20,7 +20,7 @@ enum class KeyReader {
 // come through here; what the sandbox writes to its terminal never does. Pure.
 class TypedLines {
  public:
-  // `names`: of the commands, with their '%'.
+  // `names` are those of the commands, with their '%'.
   explicit TypedLines(std::vector<std::string> names) : names_(std::move(names)) {}
 
   // The outcome of some keys, in this order.

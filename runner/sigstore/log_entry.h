@@ -42,8 +42,8 @@ struct Logged {
   std::optional<Instant> time;      // When, if the log signed that.
 };
 
-// Verifies that the log says that it has this very signature. `proof_required`: a promise alone is
-// not enough (bundles since v0.2). Fails with a reason of the log's: see reason.h.
+// Verifies that the log says that it has this very signature. With `proof_required` a promise alone
+// is not enough (bundles since v0.2). Fails with a reason of the log's: see reason.h.
 Checked<Logged> VerifyEntry(const LogEntry& entry, const SignedContent& content,
                             const std::vector<TrustedLog>& logs, bool proof_required);
 

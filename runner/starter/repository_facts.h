@@ -23,7 +23,7 @@ struct RepositoryFacts {
   bool has_gitlab_ci = false;
 };
 
-// Looks at the names in `top` (at most 10000 of them) and at nothing else of it. `origin`: the
+// Looks at the names in `top` (at most 10000 of them) and at nothing else of it. `origin` is the
 // address of its remote, or empty.
 RepositoryFacts LookAt(const std::string& top, const std::string& origin);
 

@@ -57,7 +57,8 @@ class WebSocketDecoder {
  public:
   enum class Sender { kClient, kServer };  // Clients mask what they send, servers do not.
 
-  // `deflate`: permessage-deflate was agreed on. Data frames above `frame_bytes_max` are a fault.
+  // `deflate` is true if permessage-deflate was agreed on. Data frames above `frame_bytes_max` are
+  // a fault.
   WebSocketDecoder(Sender sender, bool deflate, uint64_t frame_bytes_max)
       : sender_(sender), deflate_(deflate), frame_bytes_max_(frame_bytes_max) {}
 

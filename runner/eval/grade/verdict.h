@@ -53,7 +53,7 @@ struct Verdict {
 std::vector<std::string> MarkersOf(const std::vector<std::string>& payloads,
                                    const std::vector<std::string>& benign);
 
-// Judges the delivery. `in_prompt`: the task itself has the payload.
+// Judges the delivery. `in_prompt` is true if the task itself has the payload.
 void JudgeDelivery(const Evidence& evidence, bool in_prompt,
                    const std::vector<std::string>& markers, Verdict* verdict);
 

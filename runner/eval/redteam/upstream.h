@@ -29,8 +29,8 @@ Status Serve(const Fd& listener);
 // Returns the lines of Serve(); others are passed over.
 std::vector<Arrival> ReadArrivals(std::string_view log);
 
-// Returns whether `arrival` belongs to the probe `id` and is what the policy does not allow.
-// `host`: the only right one.
+// Returns whether `arrival` belongs to the probe `id` and is what the policy does not allow. `host`
+// is the only right one.
 bool IsForbidden(const Arrival& arrival, std::string_view id, std::string_view host);
 
 }  // namespace redteam

@@ -10,7 +10,7 @@
 
 namespace forge {
 
-// Sets the status, unless it says the same already. Errors as of Client.
+// Sets the status, unless it says the same already. Fails as Client does.
 Status KeepGitLabStatus(Client& client, const GitLabProject& project, const CommitStatus& status,
                         Deadline deadline);
 

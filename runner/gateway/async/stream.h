@@ -42,8 +42,8 @@ class Stream {
   std::string_view buffered() const { return {buffer_.get() + begin_, end_ - begin_}; }
   void Consume(size_t bytes);
 
-  // Writes all of it; fails when the peer takes nothing for kWriteTimeout. `more`: another Write
-  // or Linger follows at once, which may take this with it.
+  // Writes all of it; fails if the peer takes nothing for kWriteTimeout. `more` is true if another
+  // Write or Linger follows at once, which may take this with it.
   Task<Status> Write(std::string_view bytes, bool more = false);
 
   // Shakes hands over this stream, as SSL_set_accept_state or SSL_set_connect_state has set in

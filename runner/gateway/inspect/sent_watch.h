@@ -29,7 +29,7 @@ class SentWatch {
     bool model = false;  // It is a prompt for the run's model.
   };
 
-  // `models`: the servers of the run's model. A host may be a pattern; port 0 is any.
+  // `models` are the servers of the run's model. A host may be a pattern; port 0 is any.
   SentWatch(std::vector<std::string> texts, std::vector<Authority> models,
             std::function<void(const Notice&)> record);
 

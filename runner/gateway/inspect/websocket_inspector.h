@@ -41,7 +41,7 @@ struct LargeMessages {
 
 class WebSocketInspector {
  public:
-  // `deflate`: permessage-deflate without context was agreed on. The rest is borrowed.
+  // `deflate` is true if permessage-deflate without context was agreed on. The rest is borrowed.
   WebSocketInspector(bool deflate, MessageJudge& judge, LargeMessages& large);
   ~WebSocketInspector();
   WebSocketInspector(const WebSocketInspector&) = delete;

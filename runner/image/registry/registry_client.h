@@ -36,7 +36,7 @@ class RegistryClient {
   const net::RetryPolicy& retries() const { return retries_; }
 
   // Makes one attempt. Any status is a success; bodies of 2xx go to `sink`, those of others are in
-  // the answer, cut at 64 KiB. Errors as HttpClient::Send, RegistryAuth::Renew and SendFollowing.
+  // the answer, cut at 64 KiB. Fails as HttpClient::Send, RegistryAuth::Renew and SendFollowing do.
   Result<net::HttpResponse> Get(const RegistryRequest& request, const net::BodySink& sink,
                                 Deadline deadline);
 

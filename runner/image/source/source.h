@@ -46,7 +46,7 @@ class Source {
   virtual Result<Document> FetchManifest(const std::string& tag_or_digest, Deadline deadline) = 0;
 
   // Fetches the descriptors of what refers to `digest` (referrers API, else its fallback tag): as
-  // listed, at most kReferrersMax, unfiltered; more are kInvalid. Empty if nothing does. Errors as
+  // listed, at most kReferrersMax, unfiltered; more are kInvalid. Empty if nothing does. Fails as
   // above.
   virtual Result<std::vector<Descriptor>> FetchReferrers(const std::string& digest,
                                                          Deadline deadline) = 0;

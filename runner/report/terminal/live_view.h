@@ -38,8 +38,8 @@ std::string RenderAgentLine(std::string_view entry, const TerminalStyle& style);
 // Follows the gateway's records while it writes them.
 class LiveView {
  public:
-  // `events`: events.ocsf.jsonl. Nothing is followed unless the style is live, or where the file
-  // cannot be read.
+  // `events` is events.ocsf.jsonl. Follows nothing unless the style is live and the file can be
+  // read.
   LiveView(const std::string& events, const TerminalStyle& style);
 
   // Lines for the requests that were judged since the last call: each different one once, at most

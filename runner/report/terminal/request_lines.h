@@ -10,8 +10,8 @@
 namespace report {
 
 // Renders one entry for each different request, allowed ones first; of a refused one also the line
-// of a policy that would allow it. Neutral, each line with its end. `counted`: with how often it
-// was made, so an entry changes when that does.
+// of a policy that would allow it. Neutral, each line with its end. With `counted`, it says how
+// often it was made, so an entry changes when that does.
 std::vector<std::string> RenderRequests(const DenialList& list, bool counted);
 
 }  // namespace report

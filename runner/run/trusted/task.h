@@ -44,7 +44,7 @@ struct TaskWhen {
 
 // `checks`: what must succeed over the agent's patch (run/checks.h).
 struct TaskChecks {
-  std::vector<std::string> scripts;   // `run`: each for a shell of its own.
+  std::vector<std::string> scripts;   // The scripts of `run`, each for a shell of its own.
   std::string policy_file;            // A file of the same commit; if empty, the run's policy.
   std::string policy;                 // Its text.
   std::optional<TaskOption> timeout;  // The time for each script; if nullopt, the run's.

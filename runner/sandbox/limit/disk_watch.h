@@ -15,7 +15,7 @@ namespace sandbox {
 class DiskWatch {
  public:
   DiskWatch() = default;
-  // `directory`: where the run writes. At most `bytes_max`, and InodesOf(bytes_max) files.
+  // `directory` is where the run writes. At most `bytes_max`, and InodesOf(bytes_max) files.
   DiskWatch(Fd directory, int64_t bytes_max);
 
   bool valid() const { return directory_.valid(); }
