@@ -116,8 +116,8 @@ class Sandbox {
 
   // Returns the run's own directory on a disk, absolute; empty if there is none.
   std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
-  // Returns the watch in which every connect(2) inside waits from Go() on, if this host allows to
-  // watch.
+  // Returns the watch in which every connect(2) inside waits from Go() on, if this host allows
+  // that.
   ConnectWatch& connects() { return connects_; }
   // Returns the next of them; `events` is what poll(2) said of its descriptor. Renames wait there
   // too, and are dealt with.
