@@ -59,7 +59,7 @@ class Tunnel {
   Task<bool> NamesAnother();
   Task<void> Serve();
   Task<void> ServeTls();
-  Task<void> ServeHttp(std::string scheme);
+  Task<void> ServeHttp(std::string scheme, bool http2);
   Task<void> ServeRaw(bool tls);
   Event NewEvent(Event::Outcome outcome);
   const policy::Handling& handling() const { return route_.handling(); }
@@ -276,21 +276,21 @@ Task<void> Tunnel::Serve() {
   if (sniffed == ClientProtocol::kTls) {
     co_await ServeTls();
   } else if (sniffed == ClientProtocol::kHttp) {
-    co_await ServeHttp("http");
-  } else if (sniffed == ClientProtocol::kHttp2 && handling().inspect) {
-    co_await RefuseInside("HTTP/2 without TLS is not supported here");
+    co_await ServeHttp("http", false);
+  } else if (sniffed == ClientProtocol::kHttp2) {
+    co_await ServeHttp("http", true);
   } else if (sniffed == ClientProtocol::kOther && handling().inspect) {
-    co_await RefuseInside("the client speaks neither TLS nor HTTP/1", "tcp");
+    co_await RefuseInside("the client speaks neither TLS nor HTTP", "tcp");
   } else {
     co_await ServeRaw(false);
   }
 }
 
-Task<void> Tunnel::ServeHttp(std::string scheme) {
+Task<void> Tunnel::ServeHttp(std::string scheme, bool http2) {
   bool confidential = scheme == "https";
   RequestContext context = NewContext(std::move(scheme), confidential);
   TransactionHandler handler(services_, owner_, context, *upstream_);
-  if (client_.protocol() == "h2") {
+  if (http2) {
     upstream_->OfferHttp2();
     co_await ServeHttp2(services_.loop, client_, context.scheme, handler);
     co_await upstream_->Close();
@@ -338,15 +338,13 @@ Task<void> Tunnel::ServeTls() {
     if (services_.Record(event)) client_.Abort();
     co_return;
   }
-  if (client_.protocol() == "h2") co_return co_await ServeHttp("https");
+  if (client_.protocol() == "h2") co_return co_await ServeHttp("https", true);
   ClientProtocol sniffed = co_await SniffInsideTls();
   if (sniffed == ClientProtocol::kNothing) co_return;
-  if (sniffed == ClientProtocol::kHttp) {
-    co_await ServeHttp("https");
+  if (sniffed == ClientProtocol::kHttp || sniffed == ClientProtocol::kHttp2) {
+    co_await ServeHttp("https", sniffed == ClientProtocol::kHttp2);
   } else if (handling().inspect) {
-    co_await RefuseInside(sniffed == ClientProtocol::kHttp2
-                              ? "HTTP/2 is not supported here"
-                              : "the client does not offer HTTP/1 inside TLS");
+    co_await RefuseInside("the client does not offer HTTP inside TLS");
   } else {
     co_await ServeRaw(true);
   }

@@ -140,7 +140,7 @@ Task<Result<Upstream::Dialled>> Upstream::OpenUnused(bool tls, bool http2) {
 }
 
 Task<Result<std::unique_ptr<ServerRequest>>> Upstream::Open(Needs needs) {
-  if (offers_http2_ && needs.tls) return OpenHttp2(needs);
+  if (offers_http2_) return OpenHttp2(needs);
   return OpenHttp1(needs);
 }
 
@@ -155,7 +155,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Needs needs) {
   std::unique_ptr<ServerRequest> request = shared_.Take();
   if (request) co_return request;
   dialling_ = true;
-  Result<Dialled> opened = co_await OpenUnused(true, true);
+  Result<Dialled> opened = co_await OpenUnused(needs.tls, true);
   dialling_ = false;
   for (Turn* turn : std::exchange(waiting_, {})) {
     if (!opened.ok()) turn->failed = opened.error();
@@ -163,7 +163,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Needs needs) {
   }
   if (!opened.ok()) co_return std::move(opened).error();
   Dialled connection = std::move(opened).value();
-  if (connection->stream->protocol() == "h2") {
+  if (!needs.tls || connection->stream->protocol() == "h2") {
     shared_.Add(std::move(connection->stream));
     request = shared_.Take();
   } else {

@@ -54,9 +54,9 @@ class Upstream {
   };
   Task<Result<std::unique_ptr<ServerRequest>>> Open(Needs needs);
 
-  // Called if the client speaks HTTP/2: the server is offered it as well, inside TLS, and
-  // connections that agree on it are shared by the requests of this client. Close ends them, when
-  // no request is left and before this is destroyed.
+  // Called if the client speaks HTTP/2. Inside TLS the server is offered it as well; without TLS it
+  // is taken to know it, as it was by the client. Connections that speak it are shared by the
+  // requests of this client. Close ends them, when no request is left and before this is destroyed.
   void OfferHttp2() { offers_http2_ = true; }
   Task<void> Close();
 
@@ -68,6 +68,7 @@ class Upstream {
 
   Task<Result<Dialled>> DialAddress(policy::Address address);
   Task<Result<Dialled>> Dial();
+  // Offers HTTP/2 inside TLS if `http2`.
   Task<Result<Dialled>> OpenUnused(bool tls, bool http2);
   // Returns null if there is none.
   std::unique_ptr<ServerRequest> TakeKept(Needs needs);

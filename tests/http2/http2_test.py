@@ -38,7 +38,7 @@ network_policies:
         deny_rules:
           - {{method: GET, path: "/secret/**"}}
       - host: h2.example.test
-        port: 10443
+        ports: [10080, 10443]
         protocol: rest
         enforcement: enforce
         rules:
@@ -48,7 +48,7 @@ network_policies:
         deny_rules:
           - {{method: GET, path: "/secret/**"}}
       - host: grpc.example.test
-        port: 50051
+        ports: [50051, 50052]
         protocol: rest
         enforcement: enforce
         rules:
@@ -56,11 +56,12 @@ network_policies:
         deny_rules:
           - {{method: POST, path: "/test.Echo/Denied"}}
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: full}}
-      - {{host: l4.example.test, ports: [9000, 10443]}}
+      - {{host: l4.example.test, ports: [9000, 10080, 10443]}}
     binaries: [{{path: {curl}}}, {{path: {python}}}]
 """
 H1 = "api.example.test"  # Its server speaks HTTP/1 alone.
 H2 = "h2.example.test:10443"
+CLEAR = "h2.example.test:10080"
 STAGE = None
 
 
@@ -74,6 +75,13 @@ def connect(authority, alpn=("h2",), window=True):
     inside = context.wrap_socket(connection, server_hostname=host)
     equal(inside.selected_alpn_protocol(), alpn[0])
     return frames.Client(inside, window)
+
+
+def connect_clear(authority):
+    """The same without TLS: HTTP/2 is known to be spoken (RFC 9113, 3.3)."""
+    connection, head = gateway.tunnel(authority)
+    contains(head, b" 200 ")
+    return frames.Client(connection)
 
 
 def ask(authority, path, *options, **more):
@@ -302,9 +310,9 @@ def test_a_request_that_the_server_did_not_take_is_sent_again():
 # --- gRPC ------------------------------------------------------------------------------------------
 
 
-def test_grpc_in_all_four_shapes():
+def grpc_in_all_four_shapes(ca, scheme, authority):
     proxy = "http://%s:%d" % gateway.PROXY
-    done = subprocess.run([PYTHON, HERE + "/grpc_client.py", STAGE.folder + "/ca.pem", "grpc.example.test:50051"],
+    done = subprocess.run([PYTHON, HERE + "/grpc_client.py", ca, authority],
                           env=dict(os.environ, https_proxy=proxy, grpc_proxy=proxy), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=600)
     assert done.returncode == 0, done.stderr.decode()[-1500:]
@@ -317,7 +325,15 @@ def test_grpc_in_all_four_shapes():
     equal(got["Fail"], ["FAILED_PRECONDITION", "not today"])
     equal(got["Denied"][0], "PERMISSION_DENIED")
     equal((got["endless"], got["cancelled"]), ("first", "CANCELLED"))
-    STAGE.expect_log("-> POST https://grpc.example.test:50051/test.Echo/Denied")
+    STAGE.expect_log("-> POST %s://%s/test.Echo/Denied" % (scheme, authority))
+
+
+def test_grpc_in_all_four_shapes():
+    grpc_in_all_four_shapes(STAGE.folder + "/ca.pem", "https", "grpc.example.test:50051")
+
+
+def test_grpc_without_tls():
+    grpc_in_all_four_shapes("-", "http", "grpc.example.test:50052")
 
 
 # --- What is no request ----------------------------------------------------------------------------
@@ -580,17 +596,57 @@ def test_a_client_that_reads_nothing_holds_up_only_itself():
     equal(ask(H2, "/echo").status, 200)
 
 
-def test_http2_without_tls_is_refused():
-    preface = frames.PREFACE + frames.frame(frames.SETTINGS, 0, 0)
-    upgrade = gateway.request("/echo", "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings",
-                              "HTTP2-Settings: AAAA", host="plain.example.test")
-    for first in (preface, upgrade):
-        connection, _ = gateway.tunnel("plain.example.test:80")
-        connection.sendall(first)
-        got = gateway.read_all(connection)
-        contains(got, b"403 Forbidden")
-        contains(got, b"unsupported_l7_protocol")
+def test_without_tls_each_request_is_judged_as_within():
+    options = ("--http2-prior-knowledge", "-p")
+    answer = curl("http://%s/echo?x=1" % CLEAR, *options, "-d", "some")
+    equal((answer.code, answer.status, version(answer)), (0, 200, "HTTP/2"))
+    fields = dict(answer.json()["fields"])
+    equal((fields[":method"], fields[":scheme"], fields[":path"], fields[":authority"], answer.json()["body"]),
+          ("POST", "http", "/echo?x=1", CLEAR, "some"))
+    STAGE.expect_log("-> POST http://%s/echo [policy:api engine:l7]" % CLEAR)
+    equal(curl("http://%s/secret/x" % CLEAR, *options).status, 403)
+    client = connect_clear(CLEAR)
+    one = client.fetch(1, frames.get(CLEAR, scheme="http"))
+    denied = client.fetch(3, frames.get(CLEAR, "/secret/x", scheme="http"))
+    two = client.fetch(5, frames.get(CLEAR, scheme="http"))
+    equal((one.status, denied.status, two.status), (200, 403, 200))
+    equal(json.loads(one.body)["connection"], json.loads(two.body)["connection"])
+    client = connect_clear(CLEAR)  # A request of HTTPS is not what this connection can carry.
+    client.headers(1, frames.get(CLEAR))
+    client.pump(lambda: client.answer(1).reset is not None)
+    equal(client.answer(1).reset, 1)
+
+
+def test_without_tls_no_request_names_another_host():
+    for authority in (CLEAR, "l4.example.test:10080"):
+        client = connect_clear(authority)
+        equal(client.fetch(1, frames.get(authority, scheme="http")).status, 200)
+        answer = client.fetch(3, frames.get("evil.example.test", scheme="http"))
+        equal((answer.status, json.loads(answer.body)["error"]), (403, "request_authority_mismatch"))
+        equal(client.fetch(5, frames.get(authority, scheme="http")).status, 200)
+
+
+def test_a_server_without_tls_that_speaks_http1_alone_is_a_failure():
+    client = connect_clear("plain.example.test:80")
+    equal(client.fetch(1, frames.get("plain.example.test", scheme="http")).status, 502)
     equal(curl("http://plain.example.test/echo").status, 200)
+
+
+def test_inside_tls_the_client_need_not_have_offered_http2():
+    client = frames.Client(gateway.tls_tunnel(H1))
+    answer = client.fetch(1, frames.get(H1))
+    equal(answer.status, 200)
+    contains(answer.body, b"GET /echo HTTP/1.1\r\n")
+    equal(client.fetch(3, frames.get(H1, "/secret/x")).status, 403)
+
+
+def test_a_change_to_http2_within_http1_is_refused():
+    connection, _ = gateway.tunnel("plain.example.test:80")
+    connection.sendall(gateway.request("/echo", "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings",
+                                       "HTTP2-Settings: AAAA", host="plain.example.test"))
+    got = gateway.read_all(connection)
+    contains(got, b"403 Forbidden")
+    contains(got, b"unsupported_l7_protocol")
 
 
 def test_a_host_that_is_not_inspected_speaks_what_it_likes():
@@ -598,9 +654,10 @@ def test_a_host_that_is_not_inspected_speaks_what_it_likes():
     equal((answer.status, version(answer)), (200, "HTTP/2"))
     connection, head = gateway.tunnel("l4.example.test:9000")
     contains(head, b" 200 ")
-    connection.sendall(frames.PREFACE)
+    words = b"\x01 any words \x02"
+    connection.sendall(words)
     got = b""
-    while not got.endswith(frames.PREFACE):  # A server that says hello, and then what it is told.
+    while not got.endswith(words):  # A server that says hello, and then what it is told.
         more = connection.recv(65536)
         assert more, got
         got += more

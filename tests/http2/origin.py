@@ -17,7 +17,9 @@ import h2.exceptions
 
 ADDRESS = "10.77.0.2"
 HTTP2_PORT = 10443
+CLEAR_PORT = 10080  # HTTP/2 without TLS.
 GRPC_PORT = 50051
+CLEAR_GRPC_PORT = 50052
 
 # What a test asks about later.
 SEEN = {"connections": 0, "resets": [], "held": 0}
@@ -172,23 +174,26 @@ class Origin:
                 time.sleep(0.002)
 
 
-def serve_http2(context):
+def serve_http2(port, context):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((ADDRESS, HTTP2_PORT))
+    listener.bind((ADDRESS, port))
     listener.listen(64)
 
     def serve(connection):
+        if context is None:
+            return Origin(connection).run()
         try:
             inside = context.wrap_socket(connection, server_side=True)
         except (OSError, ssl.SSLError):
-            return
+            return None
         if inside.selected_alpn_protocol() == "h2":
             Origin(inside).run()
         else:  # Asked for by a client that offers no HTTP/2.
             inside.recv(65536)
             inside.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\nHTTP/1.1")
             inside.close()
+        return None
 
     def accept():
         while True:
@@ -246,6 +251,7 @@ def serve_grpc(folder):
     with open(folder + "/server.key", "rb") as key, open(folder + "/server.pem", "rb") as certificate:
         credentials = grpc.ssl_server_credentials([(key.read(), certificate.read())])
     server.add_secure_port("%s:%d" % (ADDRESS, GRPC_PORT), credentials)
+    server.add_insecure_port("%s:%d" % (ADDRESS, CLEAR_GRPC_PORT))
     server.start()
     return server
 
@@ -255,7 +261,8 @@ def main():
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder + "/server.pem", folder + "/server.key")
     context.set_alpn_protocols(["h2", "http/1.1"])
-    serve_http2(context)
+    serve_http2(HTTP2_PORT, context)
+    serve_http2(CLEAR_PORT, None)
     server = serve_grpc(folder)
     print("ready", flush=True)
     sys.stdin.read()

@@ -33,7 +33,8 @@ class Http2ServerRequest final : public ServerRequest {
                         const codec::HttpFields& fields,
                         const codec::BodyFraming& framing) override {
     method_ = method;
-    codec::SecretFields sent = RenderHttp2Request(method, "https", target, fields, framing);
+    codec::SecretFields sent = RenderHttp2Request(
+        method, connection_.stream->tls() ? "https" : "http", target, fields, framing);
     // They are passed on: the client speaks HTTP/2 too. Servers of gRPC insist on this.
     if (codec::FindField(sent, "te") == nullptr) sent.push_back({"te", "trailers"});
     bool end = framing.kind == codec::BodyFraming::kNone ||

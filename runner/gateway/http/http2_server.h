@@ -21,7 +21,8 @@ class Http2Upstreams {
 
   // Returns a place for one request; null if a connection must be added first.
   std::unique_ptr<ServerRequest> Take();
-  // Adds a connection: `stream` has agreed on HTTP/2 inside TLS, and nothing was sent on it yet.
+  // Adds a connection on which nothing was sent yet. `stream` has agreed on HTTP/2 inside TLS, or is
+  // known to speak it.
   void Add(std::unique_ptr<Stream> stream);
   // Says goodbye on each connection; called before this is destroyed, when no request is left.
   Task<void> Close();

@@ -330,7 +330,7 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   }
   event.path = context.credentials.Redact(target.value().path);
   if (AsksForHttp2(head)) {
-    std::string why = "HTTP/2 is not supported here";
+    std::string why = "a connection does not change from HTTP/1 to HTTP/2; it may begin with it";
     return Refuse(std::move(event), "l7", why, NewRefusal(403, "unsupported_l7_protocol", why));
   }
   if (context.lease.replaced()) return RefuseReplaced(context, std::move(event));
