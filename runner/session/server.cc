@@ -29,6 +29,9 @@ constexpr milliseconds kShellGrace{60};
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
 constexpr milliseconds kLostAfter{10'000};
+// Within which a shell is ready, between two commands; and its successor.
+constexpr milliseconds kShellPatience{10'000};
+constexpr milliseconds kShellLostAfter{30'000};
 constexpr milliseconds kFarewell{2000};
 
 Error Busy() { return {Code::kTemporary, "busy: another command is running in this sandbox"}; }
@@ -98,6 +101,7 @@ void Server::AddSources(std::vector<pollfd>* sources) const {
 
 Deadline Server::next() const {
   if (help_) return help_->ends;
+  if (shell_due_) return shell_due_->killed ? shell_due_->lost : shell_due_->kill;
   if (!command_) return Deadline::Never();
   if (phase_ == Phase::kEnding) return std::min(command_->kills, Deadline::After(kKillInterval));
   return command_->ends;
@@ -253,12 +257,28 @@ void Server::Advance() {
   if (help_ && help_->ends.passed()) {
     StopHelping(Error{Code::kTemporary, "the sandbox's time limit for one command passed"});
   }
+  AwaitShell();
   if (!command_) return;
   DrainIfEnded();
   if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand("timeout");
   if (phase_ != Phase::kEnding) return;
   KillCommand();
   if (command_->lost.passed()) deleted_ = true;  // Not even its shell's end could be had.
+}
+
+// No command's time limit runs here: a shell that is stopped, or of which something else said that
+// it had ended, would keep all commands waiting.
+void Server::AwaitShell() {
+  if (!stage_ || phase_ != Phase::kIdle || shell_.idle()) return shell_due_.reset();
+  if (!shell_due_) {
+    shell_due_ = {Deadline::After(kShellPatience), Deadline::After(kShellLostAfter)};
+  }
+  if (shell_due_->lost.passed()) deleted_ = true;
+  if (shell_due_->killed || !shell_due_->kill.passed()) return;
+  shell_due_->killed = true;
+  std::set<pid_t> spared = processes_->List();
+  spared.erase(processes_->shell());
+  processes_->KillBut(spared);
 }
 
 // Beside a terminal, what works with files does not wait for its end.

@@ -132,6 +132,7 @@ class Server final : public run::Companion {
   void TellShell();
   void TellReady();
   void Advance();
+  void AwaitShell();
   void StartNext();
   std::optional<Job> TakeNextJob();
   void BeginCommand(Client* client, const std::string& script, Deadline ends);
@@ -176,6 +177,13 @@ class Server final : public run::Companion {
   std::optional<Help> help_;
   std::optional<Pause> pause_;  // While a snapshot is taken.
   std::optional<Next> next_;    // While something is restored.
+  // While no shell waits for a script, although none runs.
+  struct ShellDue {
+    Deadline kill;  // Whatever the shell does then, it is replaced.
+    Deadline lost;
+    bool killed = false;
+  };
+  std::optional<ShellDue> shell_due_;
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;

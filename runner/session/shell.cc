@@ -17,6 +17,7 @@ namespace {
 // is kept. A state that is longer is not taken, and of a longer frame the rest is dropped.
 constexpr size_t kStateBytesMax = size_t{4} << 20;
 constexpr size_t kFrameBytesMax = kStateBytesMax + 256;
+constexpr int kFailedStartsMax = 3;
 constexpr size_t kCwdBytesMax = 8192;  // A message to a client has room for it.
 
 // Frames are `\0NONCE WORD...\0`: no shell writes a NUL by accident. A shell that is killed may
@@ -158,6 +159,7 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
   if (!starting_.empty() && after(starting_ + " ready ")) {
     TakeCwd(frame);
     starting_.clear();
+    failed_starts_ = 0;
     ready_ = true;
     ++generation_;
     last_status_ = 0;
@@ -169,6 +171,9 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     std::from_chars(frame.data(), frame.data() + frame.size(), status);
     ready_ = false;
     awaits_shell_ = true;
+    // A trap in the state can end every shell that is given it.
+    if (!starting_.empty() && ++failed_starts_ >= kFailedStartsMax) state_.clear();
+    starting_.clear();
     if (nonce_.empty() || !begun_) return std::nullopt;
     ended_ = ScriptEnd{status & 255, true};
     nonce_.clear();

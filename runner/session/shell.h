@@ -74,6 +74,7 @@ class Shell {
   bool awaits_shell_ = true;  // True if none was announced, or the last one has ended.
   bool begins_ = false;       // True if one was announced just now.
   std::string starting_;      // The nonce of the shell that is being started.
+  int failed_starts_ = 0;     // The shells that ended before they were ready, one after another.
   bool ready_ = false;
   int generation_ = 0;
   int last_status_ = 0;

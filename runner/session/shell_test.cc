@@ -127,10 +127,31 @@ TEST_CASE("a shell is announced once, and what it reads is in place of all befor
   const std::string announced = Frame(std::string(kKey) + " shell bash");
   for (int i = 0; i < 100; ++i) CHECK_FALSE(shell.Take(announced, &waiting));
   CHECK(waiting.empty());
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 2; ++i) {
     CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " exit 1") + announced, &waiting));
     CHECK(waiting.size() > 100'000);  // The control: it was announced.
     CHECK(waiting.size() < 101'000);
+  }
+}
+
+TEST_CASE("a state that ends every shell at its beginning is dropped") {
+  const std::string exits = Frame(std::string(kKey) + " exit 7");
+  const std::string announced = Frame(std::string(kKey) + " shell bash");
+  for (bool one_begins : {false, true}) {
+    Shell shell = Ready();
+    std::string reply;
+    std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+    REQUIRE(shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state trapped"), &reply));
+    for (int i = 0; i < 3; ++i) {
+      CHECK_FALSE(shell.Take(exits + announced, &reply));
+      CHECK(reply.find("trapped") != std::string::npos);
+      if (!one_begins || i != 1) continue;
+      CHECK_FALSE(shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply));
+    }
+    CHECK_FALSE(shell.Take(exits + announced, &reply));
+    CHECK((reply.find("trapped") != std::string::npos) == one_begins);
+    CHECK_FALSE(shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply));
+    CHECK(shell.idle());
   }
 }
 

@@ -6,7 +6,7 @@ import pty
 import re
 import subprocess
 
-from harness import BIN, BUSY_SECONDS, Case, read
+from harness import BIN, BUSY_SECONDS, Case, processes, read, wait_until
 
 # The descriptor of that stream: while a command runs, its shell keeps a copy.
 FIND = 'for f in /proc/$$/fd/*; do case $(readlink $f) in socket*) stream=${f##*/};; esac; done\n'
@@ -89,6 +89,23 @@ class Hostile(Case):
         self.assertLess(self.peak() - before, 64 << 10)
         deleted = self.call('sandbox', 'delete', 'one', seconds=BUSY_SECONDS)
         self.assertEqual(deleted.returncode, 0, deleted.stderr)
+
+    def test_an_end_of_the_shell_that_something_else_tells_keeps_no_command_waiting(self):
+        self.create()
+        self.script('kept=here')
+        self.script(FIND + 'key=$(tr "\\0" "\\n" </proc/$PPID/cmdline | tail -1)\n'
+                    '(sleep 0.5; eval "printf \'\\0%s exit 0\\0\' $key >&$stream"; exec sleep 1031) '
+                    '>/dev/null 2>&1 &\n')
+        self.assertTrue(wait_until(lambda: processes('sleep\x001031'), BUSY_SECONDS))
+        result = self.script('echo $kept')
+        self.assertEqual((result['stdout'], result['exit']), ('here\n', 0), result)
+
+    def test_a_trap_that_ends_each_shell_at_its_beginning_is_not_kept(self):
+        self.create()
+        self.script("trap '[ ! -e /tmp/go ] || exit 7' DEBUG; kept=here")
+        self.assertEqual(self.script('echo $kept')['stdout'], 'here\n')  # The control.
+        self.script(': >/tmp/go')
+        self.assertEqual(self.script('echo "${kept-dropped}"')['stdout'], 'dropped\n')
 
     def peak(self):
         """The most memory, in KiB, that the sandbox's supervisor has had."""
