@@ -19,11 +19,13 @@ constexpr std::string_view kPutDoc =
     "Copy a file or directory of the host into the sandbox. TARGET is where the copy will be, "
     "relative to the checkout unless it starts with `/`; if it is a directory or ends in `/`, the "
     "copy goes into it. Missing directories are made. It is written with the agent's rights: only "
-    "where the agent may write.";
+    "where the agent may write. A link in the checkout that leads out of it is not followed (exit "
+    "status 77).";
 constexpr std::string_view kGetDoc =
     "Copy a file or directory of the sandbox to the host. TARGET is as with `sandbox put`, without "
     "it the current directory. Files are read with the agent's rights. Links are copied, and "
-    "nothing is written through them; owners and set-user-ID bits are not copied.";
+    "nothing is written through them, nor through a link in the checkout that leads out of it; "
+    "owners and set-user-ID bits are not copied.";
 constexpr std::string_view kApplyDoc =
     "Apply what has changed in the sandbox's checkout to the checkout itself, if the gates let it "
     "pass (exit status 77 otherwise), and print the number of files. The sandbox stays, and its "

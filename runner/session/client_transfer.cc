@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,21 +61,56 @@ std::string NameOf(const std::string& path) {
   return name.empty() || name == "." || name == ".." ? "copied" : name;
 }
 
-Result<std::string> Absolute(const std::string& path) {
+// A path of the host, to be looked up with `root` as the root directory.
+struct HostPath {
+  Fd root;
+  std::string path;  // Absolute.
+};
+
+bool Same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Returns whether what there is of `path` lies beneath `top`, links followed; both are absolute.
+bool StaysBeneath(const std::filesystem::path& top, const std::filesystem::path& path) {
   std::error_code failed;
-  std::string absolute = std::filesystem::absolute(path, failed).string();
+  std::filesystem::path real = std::filesystem::weakly_canonical(path, failed);
+  if (failed) return false;
+  std::filesystem::path from_top = real.lexically_relative(std::filesystem::canonical(top, failed));
+  return !failed && !from_top.empty() && *from_top.begin() != "..";
+}
+
+// The links in a checkout are a stranger's, so those on the way to `path` may not lead out of it.
+// Fails with kRefused if they do.
+Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
+  std::error_code failed;
+  std::filesystem::path absolute = std::filesystem::absolute(path, failed);
   if (failed) return Error{Code::kIo, path + ": " + failed.message()};
-  return absolute;
+  std::string normal = absolute.lexically_normal().string();
+  struct stat top {
+  }, st{};
+  bool known = ::stat(checkout.c_str(), &top) == 0;
+  for (size_t end = normal.find('/', 1); known && end != std::string::npos;
+       end = normal.find('/', end + 1)) {
+    std::string above = normal.substr(0, end);
+    if (::stat(above.c_str(), &st) != 0) break;
+    if (!Same(st, top)) continue;
+    if (!StaysBeneath(above, normal)) {
+      return Error{Code::kRefused, path + ": a symbolic link in the checkout leads out of it"};
+    }
+    return HostPath{TRY(sys::Open(above, O_PATH | O_DIRECTORY)), normal.substr(end)};
+  }
+  return HostPath{TRY(sys::Open("/", O_PATH | O_DIRECTORY)), absolute.string()};
 }
 
 }  // namespace
 
 Result<std::string> Put(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target) {
-  Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
-  std::string from = TRY(Absolute(source));
-  Fd opened = TRY(OpenSource(root.get(), from));
-  std::string real = TRY(sys::RealPath(from));
+  Facts facts = TRY(place.Find(name));
+  HostPath from = TRY(Locate(source, facts.workdir));
+  Fd opened = TRY(OpenSource(from.root.get(), from.path));
+  std::string real = TRY(sys::RealPath(source));
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source)};
@@ -90,9 +126,9 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
 
 Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target, const ReceiveLimits& limits) {
-  Fd root = TRY(sys::Open("/", O_PATH | O_DIRECTORY));
-  std::string to = TRY(Absolute(target));
-  Landing landing = TRY(FindLanding(root.get(), to, NameOf(source)));
+  Facts facts = TRY(place.Find(name));
+  HostPath to = TRY(Locate(target, facts.workdir));
+  Landing landing = TRY(FindLanding(to.root.get(), to.path, NameOf(source)));
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{source, {}};

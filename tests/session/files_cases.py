@@ -134,6 +134,33 @@ class Files(Case):
         self.ok('sandbox', 'get', 'one', 't', out)
         self.assertEqual(read(out + '/t/l'), '1\n')
 
+    def test_links_of_the_checkout_lead_no_copy_out_of_it(self):
+        private = self.base + '/private'
+        os.mkdir(private)
+        pathlib.Path(private + '/key').write_text('key\n')
+        for name, target in (('file', '../private/key'), ('absolute', private), ('out', '../private'), ('in', 'dir')):
+            os.symlink(target, os.path.join(self.work, name))
+        self.create()
+        self.script('mkdir -p new; echo planted >new/key')
+        for arguments in (['put', 'one', 'file', '/tmp/x'], ['put', 'one', 'out/key', '/tmp/x'],
+                          ['put', 'one', 'dir/../absolute/key', '/tmp/x'], ['get', 'one', 'new/key', 'out/'],
+                          ['get', 'one', 'new/key', 'absolute/deep/x'], ['get', 'one', 'new/key', 'file']):
+            with self.subTest(arguments):
+                line = [BIN, 'sandbox', *arguments]
+                done = subprocess.run(line, cwd=self.work, env=self.env, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 77, done.stderr)
+                self.assertIn('a symbolic link in the checkout leads out of it', done.stderr)
+        self.assertEqual((os.listdir(private), read(private + '/key')), (['key'], 'key\n'))
+        self.says('ls /tmp/x', '', exit=2)
+        # The controls: within the checkout, and outside of it.
+        for target, where in (('in/', self.work + '/dir/key'), ('../got', self.base + '/got'), ('./', self.work + '/key')):
+            line = [BIN, 'sandbox', 'get', 'one', 'new/key', target]
+            subprocess.run(line, cwd=self.work, env=self.env, check=True)
+            self.assertEqual(read(where), 'planted\n')
+        os.symlink(private, self.base + '/mine')
+        self.ok('sandbox', 'put', 'one', 'mine/key', '/tmp/x')
+        self.says('cat /tmp/x', 'key\n')
+
     def test_bounds_and_what_cannot_be_copied(self):
         self.create('--disk', '16MiB')
         self.script('head -c 2000000 /dev/zero >big; mkdir odd; mkfifo odd/fifo; echo 1 >odd/f')
