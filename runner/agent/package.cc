@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/ascii.h"
 #include "codec/data/json.h"
+#include "codec/text/base64.h"
 
 namespace agent {
 namespace {
@@ -53,9 +55,30 @@ Error NotPinned(const std::string& entry, const char* why) {
   return {Code::kInvalid, "the lock file does not pin '" + entry + "': " + why};
 }
 
+// Returns whether one of the words of `integrity` is a whole SHA-512 digest: npm passes over one
+// that is not, and verifies by the strongest of the others.
+bool HasSha512(std::string_view integrity) {
+  constexpr std::string_view kName = "sha512-";
+  constexpr size_t kDigestBytes = 64;
+  while (!integrity.empty()) {
+    const std::string_view word = integrity.substr(0, integrity.find(' '));
+    integrity.remove_prefix(std::min(word.size() + 1, integrity.size()));
+    if (!word.starts_with(kName)) continue;
+    const std::optional<std::string> digest = codec::DecodeBase64(word.substr(kName.size()));
+    if (digest.has_value() && digest->size() == kDigestBytes) return true;
+  }
+  return false;
+}
+
+// Anything but `true` and `false` is true to npm, too.
+bool IsSet(const Json& entry, std::string_view key) {
+  const Json* value = entry.Find(key);
+  return value != nullptr && (entry.BooleanAt(key) || !value->boolean());
+}
+
 // One entry of `packages`.
 Status CheckEntry(const std::string& path, const Json& entry) {
-  if (!path.starts_with("node_modules/") || entry.BooleanAt("link")) {
+  if (!path.starts_with("node_modules/") || IsSet(entry, "link")) {
     return NotPinned(path, "it is a directory of the repository");
   }
   if (entry.BooleanAt("inBundle")) return Ok();  // Part of another one's archive.
@@ -63,7 +86,7 @@ Status CheckEntry(const std::string& path, const Json& entry) {
   if (!resolved.empty() && !resolved.starts_with("https://")) {
     return NotPinned(path, "it comes from no registry");
   }
-  if (entry.StringAt("integrity").find("sha512-") == std::string::npos) {
+  if (!HasSha512(entry.StringAt("integrity"))) {
     return NotPinned(path, "it has no SHA-512 digest");
   }
   return Ok();

@@ -6,9 +6,13 @@
 namespace agent {
 namespace {
 
+// Of 64 bytes.
+#define SHA512 \
+  "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
+
 constexpr char kStart[] =
     R"({"lockfileVersion": 3, "packages": {"": {"dependencies": {"an-agent": "1.2.3"}},
-"node_modules/an-agent": {"version": "1.2.3", "integrity": "sha512-AAAA"})";
+"node_modules/an-agent": {"version": "1.2.3", "integrity": "sha512-)" SHA512 R"("})";
 
 std::string FaultOf(const std::string& lock) {
   Status checked = CheckLock({"an-agent", "1.2.3", "package-lock.json", lock});
@@ -32,16 +36,24 @@ TEST_CASE("A package is a name and an exact version") {
 
 TEST_CASE("A lock file pins every package by its digest, the agent's own at its version") {
   CHECK(FaultOf(kStart + std::string("}}")).empty());
-  CHECK(FaultOf(With(R"("node_modules/a": {"version": "1.0.0", "integrity": "sha512-BBBB",
+  CHECK(FaultOf(
+            With(R"("node_modules/a": {"version": "1.0.0", "integrity": "sha1-BBBB sha512-)" SHA512
+                 R"(",
       "resolved": "https://registry.example.com/a.tgz"})"))
             .empty());
   CHECK(FaultOf(With(R"("node_modules/a/node_modules/b": {"inBundle": true})")).empty());
   for (const char* entry :
        {R"("node_modules/a": {"version": "1.0.0"})",
         R"("node_modules/a": {"version": "1.0.0", "integrity": "sha1-BBBB"})",
-        R"("node_modules/a": {"integrity": "sha512-B", "resolved": "git+ssh://example.com/a"})",
-        R"("node_modules/a": {"integrity": "sha512-B", "resolved": "file:../a.tgz"})",
-        R"("node_modules/a": {"integrity": "sha512-B", "resolved": "http://example.com/a"})",
+        R"("node_modules/a": {"version": "1.0.0", "integrity": "sha512-"})",
+        R"("node_modules/a": {"version": "1.0.0", "integrity": "sha512-AAAA"})",
+        R"("node_modules/a": {"version": "1.0.0", "integrity": "sha1-BBBB sha512-"})",
+        R"("node_modules/a": {"link": 1, "integrity": "sha512-)" SHA512 R"("})",
+        R"("node_modules/a": {"integrity": "sha512-)" SHA512
+        R"(", "resolved": "git+ssh://example.com/a"})",
+        R"("node_modules/a": {"integrity": "sha512-)" SHA512 R"(", "resolved": "file:../a.tgz"})",
+        R"("node_modules/a": {"integrity": "sha512-)" SHA512
+        R"(", "resolved": "http://example.com/a"})",
         R"("node_modules/a": {"link": true, "resolved": "a"})", R"("a": {"version": "1.0.0"})"}) {
     INFO(entry);
     CHECK(FaultOf(With(entry)).find("does not pin") != std::string::npos);
