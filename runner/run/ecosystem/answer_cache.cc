@@ -22,6 +22,9 @@ constexpr size_t kEntryBytesMax = size_t{1} << 20;
 // The facts that an answer depends on beyond its state (a setting that a tool has elsewhere) change
 // rarely.
 constexpr time_t kAgeMax = 24 * 3600;
+// A file that was just written can be a second ahead of time(2): the kernel steps the clock of
+// files first. Clocks are also set back a little.
+constexpr time_t kAheadMax = 60;
 
 // No other user could have written it.
 bool IsOwn(const struct stat& facts) {
@@ -30,7 +33,7 @@ bool IsOwn(const struct stat& facts) {
 
 bool IsFresh(const struct stat& facts) {
   const time_t age = ::time(nullptr) - facts.st_mtime;
-  return age >= 0 && age < kAgeMax;
+  return age >= -kAheadMax && age < kAgeMax;
 }
 
 std::string NameOf(std::string_view question) { return codec::Sha256Hex(question) + ".json"; }

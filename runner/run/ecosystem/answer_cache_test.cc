@@ -55,6 +55,10 @@ TEST_CASE("An answer is not taken once it is a day old, nor when it is from the 
     REQUIRE(::utimensat(AT_FDCWD, place.entry().c_str(), when, 0) == 0);
     CHECK_FALSE(cache.Find("q", "s"));
   }
+  cache.Keep("q", "s", "a");
+  const timespec ahead[2] = {{::time(nullptr) + 30, 0}, {::time(nullptr) + 30, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, place.entry().c_str(), ahead, 0) == 0);
+  CHECK(cache.Find("q", "s") == "a");
 }
 
 TEST_CASE("An answer that others could have written is not taken") {
