@@ -20,7 +20,9 @@
 #include "cli/sandbox_files_command.h"
 #include "codec/data/json.h"
 #include "codec/text/quantity.h"
+#include "run/agent_output.h"
 #include "session/client.h"
+#include "session/command_output.h"
 #include "session/keeper.h"
 #include "session/pool.h"
 #include "session/shell.h"
@@ -244,7 +246,8 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox diff",
        .operands = "NAME",
        .doc = "Print what has changed in the sandbox's checkout since it was created, as a patch "
-              "for `git apply`.",
+              "for `git apply`. A terminal and the log of a job get it without control characters "
+              "and without the commands that this log carries out; a file gets it as it is.",
        .options = {kJsonOption},
        .variables = {}},
       {.name = "sandbox reset",
@@ -384,7 +387,9 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
   std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
   session::Diff diff = TRY(backend->Changes(name));
   if (!arguments.Has("json")) {
-    TRY(Print(diff.patch));
+    session::CommandOutput shown(STDOUT_FILENO, run::ShownAt(STDOUT_FILENO));
+    TRY(shown.Take(diff.patch));
+    TRY(shown.Finish());
     return 0;
   }
   codec::Json json;

@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,8 +69,9 @@ class Companion {
   virtual bool Absorb(sandbox::Limit limit) = 0;
   // Returns true while something is being done: the idle time does not pass.
   virtual bool busy() const = 0;
-  // Returns true if the sandbox is to end, as if its agent had exited with 0.
-  virtual bool ends() const = 0;
+  // Returns, once the sandbox is to end, the wait status that the agent's is taken to be; nullopt
+  // until then.
+  virtual std::optional<int> ends() const = 0;
   // Returns whether the changes are then applied to the checkout; `asked` says whether the command
   // line asked for that.
   virtual bool applies(bool asked) const = 0;

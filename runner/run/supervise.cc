@@ -330,8 +330,8 @@ Status Supervisor::Accompany(const std::vector<pollfd>& sources) {
     companion_->Drained();
   }
   if (companion_->busy()) idle_ = NextIdle();
-  if (companion_->ends()) {
-    if (!end_) wait_status_ = 0;
+  if (std::optional<int> status = companion_->ends()) {
+    if (!end_) wait_status_ = status;
     End(EndKind::kExited);
   }
   return Ok();

@@ -99,6 +99,11 @@ void Server::AddSources(std::vector<pollfd>* sources) const {
   }
 }
 
+std::optional<int> Server::ends() const {
+  if (lost_) return SIGKILL;  // As of a process that this signal ended.
+  return deleted_ || reset_ || abandoned_ ? std::optional(0) : std::nullopt;
+}
+
 Deadline Server::next() const {
   if (help_) return help_->ends;
   if (shell_due_) return shell_due_->killed ? shell_due_->lost : shell_due_->kill;
@@ -263,7 +268,7 @@ void Server::Advance() {
   if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand("timeout");
   if (phase_ != Phase::kEnding) return;
   KillCommand();
-  if (command_->lost.passed()) deleted_ = true;  // Not even its shell's end could be had.
+  if (command_->lost.passed()) lost_ = true;  // Not even its shell's end could be had.
 }
 
 // No command's time limit runs here: a shell that is stopped, or of which something else said that
@@ -273,7 +278,7 @@ void Server::AwaitShell() {
   if (!shell_due_) {
     shell_due_ = {Deadline::After(kShellPatience), Deadline::After(kShellLostAfter)};
   }
-  if (shell_due_->lost.passed()) deleted_ = true;
+  if (shell_due_->lost.passed()) lost_ = true;
   if (shell_due_->killed || !shell_due_->kill.passed()) return;
   shell_due_->killed = true;
   std::set<pid_t> spared = processes_->List();

@@ -48,7 +48,7 @@ class Server final : public run::Companion {
   void Drained() override;
   bool Absorb(sandbox::Limit limit) override;
   bool busy() const override { return phase_ != Phase::kIdle; }
-  bool ends() const override { return deleted_ || reset_ || abandoned_; }
+  std::optional<int> ends() const override;
   bool applies(bool asked) const override { return !reset_ && (asked || apply_); }
 
   // True if it ended to begin anew.
@@ -187,6 +187,7 @@ class Server final : public run::Companion {
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;
+  bool lost_ = false;  // Its shell did not come back.
   bool reset_ = false;
   bool apply_ = false;
   bool abandoned_ = false;  // Its maker went away before it was ready.

@@ -2,6 +2,7 @@
 """What a sandbox does to the stream of its own shell harms its own results only, and never its supervisor."""
 import json
 import os
+import pathlib
 import pty
 import re
 import subprocess
@@ -49,6 +50,30 @@ class Hostile(Case):
         done = self.call(*line, stdin=script)  # The control, for a program.
         self.assertEqual((done.stdout, done.stderr), (COMMANDS, COMMANDS))
         self.assertEqual(self.on_terminal(script), '::error::x\r\n##[add-mask]a\r\n')
+
+    def test_a_difference_is_shown_without_what_a_log_or_a_terminal_carries_out(self):
+        self.create()
+        self.script("printf 'x\\r::error::forged\\r##[add-mask]a\\n\\033]0;title\\007\\n' >new.txt")
+        log = dict(self.env, CI='true', GITHUB_ACTIONS='true')
+        told = lambda env, **how: subprocess.run([BIN, 'sandbox', 'diff', 'one'], env=env, cwd=self.base, check=True, **how)
+        shown = told(log, stdout=subprocess.PIPE).stdout
+        self.assertIn(b'forged', shown)
+        for carried_out in (b'\r', b'\033', b'\007', b'##['):
+            self.assertNotIn(carried_out, shown)
+        self.assertFalse([line for line in shown.splitlines() if line.startswith(b'::')], shown)
+        with open(self.base + '/file', 'wb') as file:
+            told(log, stdout=file)
+        whole = pathlib.Path(self.base + '/file').read_bytes()
+        self.assertIn(b'+x\r::error::forged\r##[add-mask]a\n+\033]0;title\007\n', whole)
+        self.assertEqual(told(self.env, stdout=subprocess.PIPE).stdout, whole)  # The control: a program.
+
+    def test_a_sandbox_whose_shell_does_not_come_back_is_no_success(self):
+        self.create()
+        done = self.call('sandbox', 'exec', 'one', '--timeout', '1s',
+                         stdin='kill -STOP $(ps -o ppid= -p $$); kill -STOP $$\n')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertTrue(wait_until(lambda: self.names() == [], BUSY_SECONDS))
+        self.assertEqual(self.record()['outcome']['kind'], 'agent-failed')
 
     def test_the_name_of_a_file_is_told_as_visible_text(self):
         self.create()
