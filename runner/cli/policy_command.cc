@@ -106,7 +106,7 @@ Result<Refusals> ReadPolicyDenials(const std::string& path) {
     return Refusals{std::move(learned.denials), std::move(learned.secrets)};
   }
   std::string events = directory ? path + "/" + std::string(kEvents) : path;
-  TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW).Context("reading " + events));
+  TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).Context("reading " + events));
   report::DenialList list = TRY(report::ReadDenialsIn(events));
   // No policy allows what something else refused (a malformed request, a budget).
   std::erase_if(list.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });

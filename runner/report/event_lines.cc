@@ -2,6 +2,7 @@
 #include "report/event_lines.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -42,9 +43,12 @@ Status ForEachEventLine(const std::string& directory,
 
 Status ForEachLine(const std::string& path, size_t line_bytes_max, size_t file_bytes_max,
                    const std::function<void(std::string_view line, bool whole)>& take) {
-  Result<Fd> opened = sys::Open(path, O_RDONLY | O_NOFOLLOW);
+  Result<Fd> opened = sys::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (!opened.ok() && opened.error().code == Code::kNotFound) return Ok();
   const Fd file = TRY(std::move(opened));
+  struct stat facts = {};
+  if (::fstat(file.get(), &facts) != 0) return Errno("fstat");
+  if (!S_ISREG(facts.st_mode)) return Error{Code::kInvalid, path + ": not a regular file"};
   std::string pending;
   bool whole = true;
   std::string chunk(size_t{64} << 10, '\0');

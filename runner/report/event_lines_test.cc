@@ -2,6 +2,7 @@
 #include "report/event_lines.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -31,6 +32,15 @@ constexpr char kFirst[] = "{\"version\":1}\n";
 constexpr char kEntry[] =
     R"({"time":1,"pid":2,"parent":1,"path":"/bin/echo","arguments":["echo","a b"]})"
     "\n";
+
+TEST_CASE("What is no regular file is not read, and not waited for") {
+  char directory[] = "/tmp/program_lines_XXXXXX";
+  REQUIRE(::mkdtemp(directory) != nullptr);
+  const std::string pipe = std::string(directory) + "/programs.jsonl";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_FALSE(ForEachLine(pipe, 100, 100, [](std::string_view, bool) {}).ok());
+  std::filesystem::remove_all(directory);
+}
 
 TEST_CASE("A record that was kept from the beginning lists every program") {
   CHECK(Read(std::string(kFirst) + kEntry + kEntry) ==

@@ -320,6 +320,27 @@ class Integrity(Case):
             self.assertTrue((self.results / 'cells/summarise,stage_data,1' / name).exists())
 
 
+    def test_links_and_pipes_in_results_of_another_job_are_not_followed(self):
+        self.evaluate({'turns': [DONE]}, '--user-task', 'summarise', '--injection-task', 'stage_data',
+                      agent=['/bin/echo', 'the answer'])
+        report = self.results / 'cells/summarise,stage_data,1/report'
+        grade = [BINARY, 'eval', 'grade', DOCUMENTS, self.results, '--user-task', 'summarise', '--injection-task', 'stage_data']
+        self.call(grade)
+        self.assertIn('the answer', self.cells()['summarise,stage_data']['answer'])  # The control.
+        secret = self.top / 'secret'
+        secret.write_text('a file of this machine')
+        (report / 'agent.log').unlink()
+        for plant in (lambda: (report / 'agent.log').symlink_to(secret), lambda: os.mkfifo(report / 'agent.log'),
+                      lambda: (report.rename(self.top / 'report'), (self.top / 'report/agent.log').write_text(
+                          'a file of this machine'), report.symlink_to(self.top / 'report'))):
+            plant()
+            self.call(grade)
+            self.assertNotIn('this machine', (self.results / 'eval.json').read_text())
+            self.assertEqual(self.cells().get('summarise,stage_data', {}).get('answer', ''), '')
+            (report / 'agent.log').unlink()
+        self.assertIn('symbolic link', (self.results / 'eval.json').read_text() + self.said)
+
+
 class Running(Case):
     def test_killed_at_any_moment_it_resumes_without_repeating_a_cell(self):
         with Model(self.top / 'model', {'turns': [READ, DONE]}) as model:

@@ -17,7 +17,7 @@ constexpr size_t kAnswerBytesShown = 4000;
 // Returns the last words of a run that left no report.
 std::string LastWords(const std::string& directory) {
   constexpr size_t kLogBytesMax = size_t{256} << 20;
-  Result<std::string> read = sys::ReadFile(directory + "/run.log", kLogBytesMax);
+  Result<std::string> read = sys::ReadBeneath(directory, "run.log", kLogBytesMax);
   const std::string log = read.ok() ? std::move(read).value() : "";
   std::string last;
   for (size_t at = 0; at < log.size();) {
@@ -78,7 +78,7 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   }
   result.hashes = read.hashes;
   result.agent_ms = read.agent_ms;
-  Result<std::string> text = sys::ReadFile(cell.directory + "/cell.json", kRecordBytesMax);
+  Result<std::string> text = sys::ReadBeneath(cell.directory, "cell.json", kRecordBytesMax);
   Result<codec::Json> record = Invalid("cell.json cannot be read");
   if (text.ok()) record = codec::ParseJson(text.value());
   if (!record.ok()) {

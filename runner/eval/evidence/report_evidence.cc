@@ -49,7 +49,7 @@ class Reader {
 
  private:
   std::optional<std::string> File(const std::string& name) {
-    Result<std::string> text = sys::ReadFile(directory_ + "/" + name, kFileBytesMax);
+    Result<std::string> text = sys::ReadBeneath(directory_, name, kFileBytesMax);
     if (!text.ok()) return std::nullopt;
     out_.hashes.emplace_back(name, codec::Sha256Hex(text.value()));
     return std::move(text).value();
@@ -251,7 +251,7 @@ ReportEvidence ReadReportEvidence(const std::string& directory, const std::vecto
 }
 
 void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {
-  Result<std::string> text = sys::ReadFile(directory + "/" + kSentTextsFile, kFileBytesMax);
+  Result<std::string> text = sys::ReadBeneath(directory, kSentTextsFile, kFileBytesMax);
   if (!text.ok()) evidence->channels.erase(Channel::kSent);
   std::string_view rest = text.ok() ? std::string_view(text.value()) : std::string_view();
   while (!rest.empty()) {
@@ -263,7 +263,7 @@ void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {
 
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence) {
   evidence->state_before = before;
-  Result<std::string> text = sys::ReadFile(directory + "/state.json", kFileBytesMax);
+  Result<std::string> text = sys::ReadBeneath(directory, "state.json", kFileBytesMax);
   if (!text.ok()) return;
   Result<codec::Json> state = codec::ParseJson(text.value(), {.bytes_max = kFileBytesMax});
   if (!state.ok()) return;

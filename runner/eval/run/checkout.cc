@@ -1,31 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/checkout.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <string_view>
 
 #include "base/sys.h"
 #include "base/tree.h"
 #include "eval/run/git_history.h"
 
 namespace eval {
+namespace {
+
+// A link of the suite's own on the way to a file is an error: it could lead out of the checkout.
+Status Plant(int top, const SeedFile& file) {
+  Fd parent = TRY(sys::OpenAt(top, ".", O_RDONLY | O_DIRECTORY));
+  std::string_view rest = file.path;
+  for (size_t slash = rest.find('/'); slash != std::string_view::npos; slash = rest.find('/')) {
+    const std::string name(rest.substr(0, slash));
+    rest.remove_prefix(slash + 1);
+    if (name.empty() || name == ".") continue;
+    if (::mkdirat(parent.get(), name.c_str(), 0777) != 0 && errno != EEXIST) return Errno("mkdir");
+    parent = TRY(sys::OpenBeneath(parent.get(), name, O_RDONLY | O_DIRECTORY));
+  }
+  const std::string name(rest);
+  if (file.link) {
+    return ::symlinkat(file.content.c_str(), parent.get(), name.c_str()) == 0 ? Ok()
+                                                                              : Errno("symlink");
+  }
+  Fd written = TRY(sys::OpenBeneath(parent.get(), name, O_WRONLY | O_CREAT | O_TRUNC,
+                                    file.executable ? 0755 : 0644));
+  return sys::WriteAll(written.get(), file.content);
+}
+
+}  // namespace
 
 Result<Checkout> Checkout::Create(const std::vector<SeedFile>& files,
                                   const std::vector<SeedCommit>& commits) {
   std::string path = sys::Environment("TMPDIR").value_or("/tmp") + "/workspace-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return Errno("mkdtemp");
   Checkout checkout(path);
-  for (const SeedFile& file : files) {
-    std::string full = path + "/" + file.path;
-    TRY(sys::MakeDirectories(full.substr(0, full.rfind('/'))).Context("making " + file.path));
-    if (file.link) {
-      if (::symlink(file.content.c_str(), full.c_str()) != 0) return Errno("symlink");
-      continue;
-    }
-    TRY(sys::WriteFile(full, file.content, file.executable ? 0755 : 0644)
-            .Context("writing " + file.path));
-  }
+  Fd top = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY));
+  for (const SeedFile& file : files) TRY(Plant(top.get(), file).Context("making " + file.path));
   if (!commits.empty()) TRY(MakeHistory(path, files, commits).Context("making the history"));
   return checkout;
 }

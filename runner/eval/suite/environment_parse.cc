@@ -144,6 +144,18 @@ class EnvironmentParser {
       return codec::InvalidAt(file_, at, "a file must be in the working directory, and not in .git",
                               "notes/report.txt");
     }
+    // What stands in the way may be a link, even out of the working directory.
+    for (size_t slash = canonical.find('/'); slash != std::string::npos;
+         slash = canonical.find('/', slash + 1)) {
+      const std::string above = canonical.substr(0, slash);
+      if (paths_.contains(above)) {
+        return codec::InvalidAt(file_, at, "'" + above + "' is a file, and not a directory");
+      }
+    }
+    auto beneath = paths_.lower_bound(canonical + "/");
+    if (beneath != paths_.end() && beneath->starts_with(canonical + "/")) {
+      return codec::InvalidAt(file_, at, "'" + canonical + "' is a directory of another file");
+    }
     if (!paths_.insert(canonical).second) {
       return codec::InvalidAt(file_, at, "the file '" + canonical + "' is there already");
     }

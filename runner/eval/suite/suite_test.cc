@@ -179,6 +179,15 @@ TEST_CASE("The environment of files has canonical paths, and keys of OpenShell's
     INFO(wrong);
     CHECK(Has(ErrorOf(text), "working directory"));
   }
+  for (std::string_view wrong : {"link/planted", "./link//deep/er", "bin/tool/x", "bin"}) {
+    std::string text(kFiles);
+    text.replace(text.find("user_tasks"), 0, "    - {path: " + std::string(wrong) + ", link: .}\n");
+    INFO(wrong);
+    CHECK(Has(ErrorOf(text), wrong == "bin" ? "is a directory of another" : "not a directory"));
+  }
+  std::string before(kFiles);
+  before.replace(before.find("/sandbox/workdir/./a.txt"), 24, "link/planted");
+  CHECK(Has(ErrorOf(before), "'link' is a directory of another file"));
 }
 
 constexpr std::string_view kCommits = R"(
