@@ -29,7 +29,7 @@ constexpr milliseconds kShellGrace{60};
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
 constexpr milliseconds kLostAfter{10'000};
-// Within which a shell is ready, between two commands; and its successor.
+// The time within which a shell has to be ready, between two commands; and its successor.
 constexpr milliseconds kShellPatience{10'000};
 constexpr milliseconds kShellLostAfter{30'000};
 constexpr milliseconds kFarewell{2000};
@@ -271,8 +271,8 @@ void Server::Advance() {
   if (command_->lost.passed()) lost_ = true;  // Not even its shell's end could be had.
 }
 
-// No command's time limit runs here: a shell that is stopped, or of which something else said that
-// it had ended, would keep all commands waiting.
+// Bounds the time between two commands, in which no command's limit runs: a shell that is stopped,
+// or of which something else said that it had ended, would keep all commands waiting.
 void Server::AwaitShell() {
   if (!stage_ || phase_ != Phase::kIdle || shell_.idle()) return shell_due_.reset();
   if (!shell_due_) {

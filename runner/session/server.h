@@ -177,9 +177,9 @@ class Server final : public run::Companion {
   std::optional<Help> help_;
   std::optional<Pause> pause_;  // While a snapshot is taken.
   std::optional<Next> next_;    // While something is restored.
-  // While no shell waits for a script, although none runs.
+  // The bounds while no shell waits for a script, although none runs.
   struct ShellDue {
-    Deadline kill;  // Whatever the shell does then, it is replaced.
+    Deadline kill;  // When the shell is killed, so that another one follows.
     Deadline lost;
     bool killed = false;
   };
@@ -187,7 +187,7 @@ class Server final : public run::Companion {
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;
-  bool lost_ = false;  // Its shell did not come back.
+  bool lost_ = false;  // True if its shell did not come back.
   bool reset_ = false;
   bool apply_ = false;
   bool abandoned_ = false;  // Its maker went away before it was ready.
