@@ -13,6 +13,7 @@
 #include "report/agent_findings.h"
 #include "run/package/provide_package.h"
 #include "sandbox/host.h"
+#include "sandbox/mask.h"
 
 namespace run {
 namespace {
@@ -73,6 +74,12 @@ Error NotInstalled(const agent::AgentDescription& agent, const RunImage* image) 
   return {Code::kNotFound, what + ": no " + agent.program + where, agent.install};
 }
 
+// Returns the directory that holds the package's node_modules/.bin, canonical.
+Result<std::string> PackageTree(const AgentProgram& program) {
+  const std::string modules = program.package.substr(0, program.package.rfind('/'));
+  return sys::RealPath(modules.substr(0, modules.rfind('/')));
+}
+
 Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Request& request,
                                   const RunImage* image) {
   if (image != nullptr) {
@@ -87,8 +94,10 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
                          Deadline::After(kInstallLimit)));
   program.found = program.package + "/" + agent.program;
   program.known_agent = true;
+  const std::string tree = TRY(PackageTree(program));
   Result<std::string> real = sys::RealPath(program.found);
-  if (!real.ok()) {
+  // An install script can put a link to any program of the host in its place.
+  if (!real.ok() || !sandbox::Beneath(real.value(), tree)) {
     return Error{Code::kNotFound,
                  "the package " + agent.package->name + " has no program " + agent.program};
   }
@@ -197,6 +206,11 @@ Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPo
   search.started = program.found;
   search.known_agent = program.known_agent;
   search.checkout = checkout;
+  if (!program.package.empty()) {
+    // FindPackaged() has found it; a path that cannot be is beneath nothing.
+    Result<std::string> tree = PackageTree(program);
+    search.package = tree.ok() ? std::move(tree).value() : program.package;
+  }
   for (const auto* paths : {&policy.read_only, &policy.read_write}) {
     for (const std::string& path : *paths) {
       if (path != "/") search.shown.push_back(path);

@@ -79,6 +79,7 @@ class ProgramFinder {
   void Add(const std::string& path);
 
   std::string Real(const std::string& path) const;
+  bool IsPackaged(const std::string& path) const;
   bool IsVisible(const std::string& path) const;
   std::string WhyNot(const std::string& directory, By by) const;
   std::string Lookup(const std::string& name) const;
@@ -91,12 +92,18 @@ class ProgramFinder {
   Programs programs_;
 };
 
+// Returns whether a canonical path lies in the agent's package.
+bool ProgramFinder::IsPackaged(const std::string& path) const {
+  return !search_.package.empty() && Beneath(path, search_.package);
+}
+
 // The path without links; empty if nothing is there, or if a link of the checkout leads there: its
 // author must not decide what of the host is shown.
 std::string ProgramFinder::Real(const std::string& path) const {
   std::string at;
   std::string left = path;
   size_t links = 0;
+  bool packaged = false;  // True once a link of the package was followed.
   while (!left.empty()) {
     size_t slash = left.find('/');
     std::string part = left.substr(0, slash);
@@ -114,10 +121,12 @@ std::string ProgramFinder::Real(const std::string& path) const {
       continue;
     }
     if (++links > kLinksMax || Beneath(next, search_.checkout)) return {};
+    packaged = packaged || IsPackaged(next);
     std::string text = host_.link(next);
     if (text.starts_with('/')) at.clear();
     left = text + "/" + left;
   }
+  if (packaged && !IsPackaged(at)) return {};
   return at.empty() ? "/" : at;
 }
 
@@ -232,8 +241,10 @@ void ProgramFinder::AddInterpreter(const std::string& script, By by) {
     while (words >> word && (word[0] == '-' || word.find('=') != std::string::npos)) {
     }
     program = Lookup(word);
+  } else if (IsPackaged(script)) {
+    program.clear();
   }
-  if (program.starts_with('/')) AddProgram(program, by);
+  if (program.starts_with('/')) AddProgram(program, IsPackaged(script) ? By::kPath : by);
   --interpreters_;
 }
 
@@ -259,9 +270,8 @@ void ProgramFinder::AddLinkedPrograms(const std::string& directory) {
 
 // rustup's programs ask where its toolchains are, and HOME is another inside.
 void ProgramFinder::AddRustup(const std::string& directory) {
-  if (host_.kind(directory + "/rustup") == PathKind::kMissing || !programs_.variables.empty()) {
-    return;
-  }
+  bool absent = host_.kind(directory + "/rustup") == PathKind::kMissing;
+  if (absent || IsPackaged(directory) || !programs_.variables.empty()) return;
   std::string home = search_.rustup_home;
   if (home.empty()) home = Above(Above(directory)) + "/.rustup";
   if (IsVisible(home) || AddDirectory(home, By::kPath)) {

@@ -18,6 +18,9 @@ struct ProgramSearch {
   std::string started;       // The command's path as it was found, absolute; empty if not known.
   bool known_agent = false;  // It may need what stands beside it.
   std::string checkout;      // Canonical. What lies in it is visible, and trusted with nothing.
+  // The tree of the agent's package, canonical; empty if it has none. Install scripts wrote it: no
+  // link in it is followed out of it, and no script in it says what else of the host is shown.
+  std::string package;
   // The paths that the policy shows: nothing is to be done for them.
   std::vector<std::string> shown;
   std::vector<std::string> secrets;  // Paths of the host that must never be seen.

@@ -96,6 +96,51 @@ TEST_CASE("Places of PATH are shown under the name they have, with what their li
   CHECK(programs.notes.empty());
 }
 
+TEST_CASE("Nothing in an agent's package says what else of the host is shown") {
+  const std::string bin = "/var/cache/packages/key/node_modules/.bin";
+  FakeHost host;
+  host.files = {{"/var/cache/packages/key/node_modules/tool/own.js", "#!/usr/bin/env node"},
+                {bin + "/names", "#!/home/me/.config/private"},
+                {bin + "/asks", "#!/usr/bin/env -S -u planted sh"},
+                {bin + "/planted", "#!/home/me/notes/private"},
+                {bin + "/rustup", ""},
+                {"/home/me/.config/private", ""},
+                {"/home/me/notes/private", ""},
+                {"/home/me/.rustup/x", ""},
+                {"/srv/private/deploy", ""},
+                {"/srv/node/bin/node", ""},
+                {"/srv/node/bin/tool", "#!/home/me/notes/private"},
+                {"/usr/bin/sh", ""}};
+  host.links = {{bin + "/own", "../tool/own.js"},
+                {bin + "/absolute", "/srv/private/deploy"},
+                {bin + "/relative", "../../../../../../srv/private/deploy"},
+                {bin + "/chain", "absolute"},
+                {"/var/cache/packages/key/node_modules/linked", "/srv/private"}};
+  auto shown = [&](const std::string& started, const std::string& package) {
+    ProgramSearch search;
+    search.search_path = bin + ":/srv/node/bin:/usr/bin";
+    search.started = started;
+    search.known_agent = true;
+    search.checkout = "/home/me/work";
+    search.package = package;
+    Paths paths = FindPrograms(search, host.View()).shown;
+    return std::set<std::string>(paths.begin(), paths.end());
+  };
+  const std::set<std::string> own = {bin, "/var/cache/packages/key/node_modules", "/srv/node/bin"};
+  for (const char* name :
+       {"own", "names", "asks", "absolute", "relative", "chain", "../linked/deploy"}) {
+    INFO(name);
+    std::set<std::string> seen = shown(bin + "/" + name, "/var/cache/packages/key");
+    for (const std::string& path : seen) {
+      CHECK((own.contains(path) || path.starts_with("/var/cache/packages/key/")));
+    }
+  }
+  // The controls: what a person starts, and without the package's place.
+  CHECK(shown("/srv/node/bin/tool", "/var/cache/packages/key").contains("/home/me/notes/private"));
+  CHECK(shown(bin + "/absolute", "").contains("/srv/private"));
+  CHECK(shown(bin + "/names", "").contains("/home/me/.config/private"));
+}
+
 TEST_CASE("A place of PATH that would show more than programs is left out, and said to be") {
   FakeHost host;
   host.files = {{"/home/me/x", ""},
