@@ -210,7 +210,7 @@ Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline) 
   header.msg_iovlen = 1;
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   header.msg_control = control;
-  header.msg_controllen = sizeof control;
+  header.msg_controllen = CMSG_LEN(sizeof(int));  // CMSG_SPACE() has room for two.
   ssize_t n;
   while ((n = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC)) < 0) {
     if (errno != EINTR) return Errno("recvmsg");
@@ -224,6 +224,9 @@ Result<Message> ReceiveMessage(int socket, size_t bytes_max, Deadline deadline) 
     }
   }
   if ((header.msg_flags & MSG_TRUNC) != 0) return Error{Code::kBug, "message truncated"};
+  if ((header.msg_flags & MSG_CTRUNC) != 0) {
+    return Error{Code::kInvalid, "a message with more than one descriptor"};
+  }
   message.bytes.resize(static_cast<size_t>(n));
   return message;
 }

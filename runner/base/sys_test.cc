@@ -4,8 +4,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <filesystem>
 
 namespace {
@@ -80,6 +83,28 @@ TEST_CASE("A message arrives whole with its descriptor, or is an error") {
   CHECK(sys::ReadAll(message.fd.get(), 10).value() == "through");
   REQUIRE(sys::SendMessage(one.get(), "longer than that").ok());
   CHECK_FALSE(sys::ReceiveMessage(other.get(), 10, late).ok());
+  // Two descriptors are refused, and neither is left open.
+  const int before = ::dup(read.get());
+  ::close(before);
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> control{};
+  char letter = 'x';
+  iovec part{&letter, 1};
+  msghdr two{};
+  two.msg_iov = &part;
+  two.msg_iovlen = 1;
+  two.msg_control = control.data();
+  two.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&two);
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  const std::array<int, 2> sent = {read.get(), read.get()};
+  std::memcpy(CMSG_DATA(header), sent.data(), sizeof sent);
+  REQUIRE(::sendmsg(one.get(), &two, 0) == 1);
+  CHECK_FALSE(sys::ReceiveMessage(other.get(), 10, late).ok());
+  const int after = ::dup(read.get());
+  ::close(after);
+  CHECK(after == before);
   one.Close();
   CHECK(sys::ReceiveMessage(other.get(), 10, late).value().bytes.empty());
   CHECK_FALSE(sys::SendMessage(other.get(), "x").ok());  // And no SIGPIPE.

@@ -143,6 +143,25 @@ bool StartsReference(char sign, char next) {
          (ascii::IsAlphanumeric(next) || next == '_' || next == '"' || next == '[' || next == '-');
 }
 
+// Returns whether .NET trims it at the start of a line (Char.IsWhiteSpace), as GitHub's runner
+// does.
+bool IsWhiteSpace(char32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+         c == 0x3000;
+}
+
+// Returns how many bytes of white space `line` begins with.
+size_t SizeOfWhiteSpace(std::string_view line) {
+  size_t at = 0;
+  while (at < line.size()) {
+    const Utf8Character character = NextUtf8(line.substr(at));
+    if (!character.valid || !IsWhiteSpace(character.value)) break;
+    at += character.bytes;
+  }
+  return at;
+}
+
 }  // namespace
 
 std::string ValidUtf8(std::string_view bytes) {
@@ -180,11 +199,10 @@ std::string EscapedLine(std::string_view text) {
 // "##vso[command]" anywhere in it (actions/runner, ActionCommand.cs).
 std::string WithoutCommands(std::string line, LogCommands commands) {
   if (commands == LogCommands::kNone) return line;
-  if (size_t start = line.find_first_not_of(" \t"); start != std::string::npos) {
-    // No command begins with a digit, as the address "::1" does.
-    bool address = start + 2 < line.size() && ascii::IsDigit(line[start + 2]);
-    if (line.compare(start, 2, "::") == 0 && !address) line.insert(start + 1, " ");
-  }
+  const size_t start = SizeOfWhiteSpace(line);
+  // No command begins with a digit, as the address "::1" does.
+  bool address = start + 2 < line.size() && ascii::IsDigit(line[start + 2]);
+  if (line.compare(start, 2, "::") == 0 && !address) line.insert(start + 1, " ");
   for (size_t at = line.find("##"); at != std::string::npos; at = line.find("##", at + 1)) {
     size_t end = at + 2;
     while (commands == LogCommands::kAll && end < line.size() && ascii::IsAlpha(line[end])) ++end;

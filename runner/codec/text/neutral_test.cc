@@ -48,6 +48,14 @@ TEST_CASE("WithoutCommands changes what the log's reader would carry out, and no
   CHECK(WithoutCommands("::notice::x ##[group]y", kWorkflow) == ": :notice::x # #[group]y");
   CHECK(WithoutCommands("##vso[task.x] ##teamcity[y]", kWorkflow) == "##vso[task.x] ##teamcity[y]");
   CHECK(WithoutCommands("##vso[task.x] ##teamcity[y]", kAll) == "# #vso[task.x] # #teamcity[y]");
+  for (const char* blank : {"", " \t", "\u0085", "\u00a0", "\u1680", "\u2000", "\u2003 ", "\u200a",
+                            "\u2028", "\u2029", "\u202f", "\u205f", " \u3000\u00a0"}) {
+    INFO(blank);
+    CHECK(WithoutCommands(std::string(blank) + "::error::x", kWorkflow) ==
+          std::string(blank) + ": :error::x");
+  }
+  CHECK(WithoutCommands("\u00e9::error::x", kAll) == "\u00e9::error::x");
+  CHECK(WithoutCommands("\u00a0", kAll) == "\u00a0");
 }
 
 TEST_CASE("A command cannot be put together from what NeutralLine removes") {
