@@ -12,6 +12,7 @@
 #include "gateway/gateway.h"
 #include "report/agent_findings.h"
 #include "run/package/provide_package.h"
+#include "run/supervise.h"
 #include "sandbox/host.h"
 #include "sandbox/mask.h"
 
@@ -90,10 +91,16 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
   }
   AgentProgram program;
   program.package =
-      TRY(ProvidePackage({*agent.package, DefaultPackages(), request.isolation, request.ca_file},
+      TRY(ProvidePackage({*agent.package, DefaultPackages(), request.isolation, request.ca_file,
+                          !request.plan_only, [] { return PendingEnd().has_value(); }},
                          Deadline::After(kInstallLimit)));
   program.found = program.package + "/" + agent.program;
   program.known_agent = true;
+  if (request.plan_only && !sys::Exists(program.package)) {
+    logging::Info("a run would install the agent",
+                  {{"package", agent.package->name}, {"version", agent.package->version}});
+    return program;
+  }
   const std::string tree = TRY(PackageTree(program));
   Result<std::string> real = sys::RealPath(program.found);
   // An install script can put a link to any program of the host in its place.

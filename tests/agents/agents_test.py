@@ -84,6 +84,12 @@ class Runs(unittest.TestCase):
         (self.checkout / 'greeting.txt').write_text('hello\n')
         subprocess.run(['git', 'init', '-q', self.checkout], check=True)
 
+    def eventually(self, condition):
+        end = time.monotonic() + 600
+        while not condition():
+            self.assertLess(time.monotonic(), end, 'it did not come')
+            time.sleep(0.05)
+
     def run_agent(self, scenario, *options, agent=AGENT, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS,
                   host=None):
         word, variable, base_url, path = provider
@@ -236,6 +242,54 @@ class Task(Runs):
         self.assertEqual([len(name) for name in kept], [64, 4], kept)  # One package, and the lock.
         left = subprocess.run([BINARY, 'sandbox', 'list'], capture_output=True, text=True, check=True, env={**os.environ, **host})
         self.assertNotIn('package-', left.stdout)
+
+    def test_an_installation_ends_with_its_run(self):
+        place = self.directory / 'store'
+        entry = {'version': '1.0.0', 'bin': {'tool': 'tool.js'}, 'resolved': 'https://127.0.0.1:9/tool.tgz',
+                 'integrity': 'sha512-' + 'A' * 86 + '=='}
+        lock = {'name': 'x', 'lockfileVersion': 3,
+                'packages': {'': {'dependencies': {'tool': '1.0.0'}}, 'node_modules/tool': entry}}
+        config = self.checkout / '.agentic-ci'
+        config.mkdir()
+        (config / 'package-lock.json').write_text(json.dumps(lock))
+        description = {'like': AGENT, 'npm': 'tool@1.0.0', 'lockfile': '.agentic-ci/package-lock.json'}
+        (config / 'config.yml').write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
+        # Nothing answers there, and npm tries again for minutes.
+        environment = {**os.environ, PROVIDERS[0][1]: KEY, 'AGENTIC_CI_STORE': str(place), 'XDG_RUNTIME_DIR': str(self.directory),
+                       'npm_config_registry': 'https://127.0.0.1:9/'}
+        listed = lambda: re.findall(r'package-\w+', subprocess.run(
+            [BINARY, 'sandbox', 'list'], capture_output=True, text=True, check=True, env=environment).stdout)
+
+        words = [BINARY, 'run', '--policy-ref', 'worktree', '--agent', 'an-agent', '--provider', PROVIDERS[0][0], '--prompt', 'x',
+                 '--report-dir', self.directory / 'report']
+        plan = subprocess.run([*words, '--plan-only'], cwd=self.checkout, env=environment, capture_output=True, text=True, check=False)
+        self.assertEqual(plan.returncode, 0, plan.stderr)
+        self.assertIn('a run would install the agent', plan.stderr)
+        self.assertFalse(list(place.glob('packages/*/*')))
+
+        def started():
+            run = subprocess.Popen(words, cwd=self.checkout, env=environment)
+            self.addCleanup(run.kill)
+            return run
+
+        run = started()
+        self.eventually(listed)
+        run.terminate()
+        self.assertEqual(run.wait(600), 143)
+        self.assertEqual(listed(), [])
+        run = started()
+        self.eventually(listed)
+        left = listed()
+        run.kill()
+        run.wait(600)
+        self.assertEqual(listed(), left)  # The control: a killed run cannot end it, but the next one does.
+        run = started()
+        self.eventually(lambda: listed() not in ([], left))
+        self.assertNotIn(left[0], listed())
+        run.terminate()
+        run.wait(600)
+        self.assertEqual(listed(), [])
+        self.assertEqual([path.name for path in (place / 'packages').iterdir()], ['lock'])
 
     def test_a_host_without_the_agent_says_what_to_install(self):
         word, variable, base_url, _ = PROVIDERS[0]

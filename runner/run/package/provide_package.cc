@@ -32,6 +32,7 @@ constexpr size_t kAnswerBytesMax = 4096;
 constexpr std::chrono::seconds kAskTimeout{60};
 constexpr std::chrono::minutes kDeleteLimit{1};  // Also where the installation had no time left.
 constexpr std::chrono::milliseconds kLockPause{100};
+constexpr std::chrono::milliseconds kLookAgain{100};
 
 // Returns the installation's part of this environment: the way to the registries, and where things
 // are. Nothing of the CI's, whose event is not what the package is about.
@@ -61,11 +62,11 @@ bool IsDirectory(const std::string& path) {
 }
 
 // One installation at a time: the others wait for its end.
-Result<Fd> LockStore(const std::string& store, Deadline deadline) {
-  Fd lock = TRY(sys::Open(store + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
+Result<Fd> LockStore(const PackageRequest& request, Deadline deadline) {
+  Fd lock = TRY(sys::Open(request.store + "/lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600));
   while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return Errno("flock");
-    if (deadline.passed()) {
+    if (deadline.passed() || request.gives_up()) {
       return Error{Code::kTemporary, "another run is still installing the package"};
     }
     std::this_thread::sleep_for(kLockPause);
@@ -92,12 +93,15 @@ class Installation {
         directory_(std::move(directory)),
         name_("package-" + directory_.substr(directory_.rfind('.') + 1)),
         deadline_(deadline),
-        places_(sys::Environment("PATH").value_or(""), "") {}
+        places_(sys::Environment("PATH").value_or(""), ""),
+        gives_up_(request.gives_up) {}
 
   Installation(const Installation&) = delete;
   Installation& operator=(const Installation&) = delete;
+  // Deletes the sandbox, if there is one.
   ~Installation() {
-    if (created_) (void)Run({"sandbox", "delete", name_}, Deadline::After(kDeleteLimit));
+    gives_up_ = [] { return false; };
+    (void)Run({"sandbox", "delete", name_}, Deadline::After(kDeleteLimit));
   }
 
   // Leaves node_modules in tree().
@@ -110,7 +114,6 @@ class Installation {
     TRY(sys::WriteFile(project + "/package-lock.json", request_.package.lock));
     TRY(sys::WriteFile(project + "/.agentic-ci/config.yml", "ecosystems: [node]\n"));
     const std::string registry = TRY(Registry());
-    created_ = true;
     std::vector<std::string> create = {"sandbox",      "create",
                                        "--name",       name_,
                                        "--workdir",    project,
@@ -157,7 +160,7 @@ class Installation {
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
     ProgramPlaces own_place(own->substr(0, slash) + ":" + places_.search_path(), "");
     Child child = TRY(Child::Start(own_place, command));
-    const int status = TRY(child.Wait(deadline));
+    const int status = TRY(Await(child, deadline));
     if (status == 0) return Ok();
     std::string said = TRY(sys::ReadFile(log_path, kLogBytesMax));
     while (!said.empty() && said.back() == '\n') said.pop_back();
@@ -167,12 +170,21 @@ class Installation {
                                    std::to_string(status) + ": " + codec::NeutralLine(said)};
   }
 
+  Result<int> Await(Child& child, Deadline deadline) const {
+    for (;;) {
+      Result<int> status = child.Wait(std::min(deadline, Deadline::After(kLookAgain)));
+      const bool waits = !status.ok() && status.error().code == Code::kTemporary;
+      if (!waits || deadline.passed()) return status;
+      if (gives_up_()) return Error{Code::kTemporary, "the installation was given up"};
+    }
+  }
+
   const PackageRequest& request_;
   const std::string directory_;
   const std::string name_;
   const Deadline deadline_;
   const ProgramPlaces places_;
-  bool created_ = false;
+  std::function<bool()> gives_up_;
 };
 
 }  // namespace
@@ -196,13 +208,15 @@ Result<std::string> ProvidePackage(const PackageRequest& request, Deadline deadl
   const std::string key = KeyOf(request.package);
   const std::string place = request.store + "/" + key;
   Fd store = TRY(OpenStore(request.store));
-  if (IsDirectory(place)) return place + kPrograms;
-  Fd lock = TRY(LockStore(request.store, deadline));
+  if (IsDirectory(place) || !request.installs) return place + kPrograms;
+  Fd lock = TRY(LockStore(request, deadline));
   if (IsDirectory(place)) return place + kPrograms;
   // Their maker was killed: a living one would have the lock.
   const std::vector<std::string> names = TRY(sys::DirectoryNames(store.get()));
   for (const std::string& name : names) {
-    if (name.starts_with(kPart)) (void)sys::RemoveTree(store.get(), name);
+    if (!name.starts_with(kPart)) continue;
+    { Installation left(request, request.store + "/" + name, deadline); }  // It ends its sandbox.
+    (void)sys::RemoveTree(store.get(), name);
   }
   std::string part = request.store + "/" + kPart + "XXXXXX";
   if (::mkdtemp(part.data()) == nullptr) return Errno("mkdtemp");

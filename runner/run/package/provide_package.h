@@ -4,6 +4,7 @@
 // checkout and home directory for later runs, which see it read-only.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "agent/package.h"
@@ -17,6 +18,9 @@ struct PackageRequest {
   std::string store;              // A directory; made where it is not there.
   std::string isolation;          // The run's tier, which is the installation's too.
   std::string ca_file;            // The CA file, as in Request.
+  bool installs = true;           // If false, the package may be missing from the place returned.
+  // Asked while others are waited for; true ends the installation with kTemporary.
+  std::function<bool()> gives_up = [] { return false; };
 };
 
 // Returns the packages of root, or of this user: $AGENTIC_CI_STORE/packages, or else a cache
