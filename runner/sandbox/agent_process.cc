@@ -23,6 +23,8 @@
 namespace sandbox {
 namespace {
 
+constexpr rlim_t kPendingSignals = 4096;
+
 // The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
 // descriptor of the set-up nor, later, a pipe that happened to get the lowest free number.
 Status ClearStandardStreams(const std::vector<Fd*>& kept) {
@@ -113,6 +115,8 @@ Status AgentProcess::Enter() {
   // No core is larger than 1 byte, and no program of the host gets one: the filter's KeepCoreLimit.
   rlimit core{1, 1};
   if (::setrlimit(RLIMIT_CORE, &core) != 0) TRY(SetLimit(RLIMIT_CORE, 0));
+  // The kernel counts them for each user, and what is started for root may count as root's.
+  TRY(SetLimit(RLIMIT_SIGPENDING, kPendingSignals));
   // One process alone ends at once; what all of them use is added up from outside.
   if (plan_.limits.cpu_s > 0) {
     TRY(SetLimit(RLIMIT_CPU, static_cast<rlim_t>(plan_.limits.cpu_s) + 1));

@@ -22,6 +22,10 @@
 namespace sandbox {
 namespace {
 
+// Leaves the sandbox's owner half of the inotify instances that Linux gives a user: those of a user
+// namespace count for its owner, too. Where sysctls cannot be written, the agent may take them all.
+void LeaveInotifyInstances() { (void)sys::WriteFile("/proc/sys/user/max_inotify_instances", "64"); }
+
 std::vector<sock_filter> ReadFilter(std::string_view bytes) {
   std::vector<sock_filter> filter(bytes.size() / sizeof(sock_filter));
   bytes.copy(reinterpret_cast<char*>(filter.data()), filter.size() * sizeof(sock_filter));
@@ -84,6 +88,7 @@ Status Init::PrepareNetworkNamespace() {
 }
 
 Status Init::Build() {
+  if (!resources_.renews) LeaveInotifyInstances();
   TRY(BecomeSandboxUser());
   // After the ids changed, which clears it. The closed control socket says the same, later.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");

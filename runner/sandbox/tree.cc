@@ -16,6 +16,9 @@
 namespace sandbox {
 namespace {
 
+// The machine has 4,096 terminals unless it says otherwise (sysctl kernel.pty.max).
+constexpr char kTerminalOptions[] = "newinstance,ptmxmode=0666,mode=620,max=512";
+
 using Kind = MountStep::Kind;
 
 // The build site: a small tmpfs that becomes the root for the time of building, with the host at
@@ -434,8 +437,7 @@ Status Builder::Carry(const MountStep& step) {
     case Kind::kProc:
       return MountNew("proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "", step.target);
     case Kind::kDevPts:
-      return MountNew("devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620",
-                      step.target);
+      return MountNew("devpts", MS_NOSUID | MS_NOEXEC, kTerminalOptions, step.target);
     case Kind::kEmpty:
       return Bind(kEmptyDirectory, step.target, kSealed);
     case Kind::kMask:

@@ -95,6 +95,16 @@ class Surface(Case):
         self.assertEqual(run.out.split(), ['lo'])
         self.assertEqual(self.shell('tail -n +2 /proc/net/route | wc -l').out.strip(), '0')
 
+    def test_pools_of_the_machine_and_of_its_user_are_not_the_agents_alone(self):
+        script = """cat /proc/sys/user/max_inotify_instances
+                    awk '$3 == "devpts" { print $4 }' /proc/mounts; awk '/pending signals/ { print $4, $5 }' /proc/self/limits"""
+        watches, terminals, *signals = self.shell(script).out.split()
+        self.assertEqual((watches, signals), ('64', ['4096', '4096']))
+        self.assertIn(',max=512', terminals)
+        outside = self.outside(script).split()
+        self.assertNotEqual(outside[0], '64')
+        self.assertNotIn('max=512', outside[1])
+
     def test_loopback_inside_works(self):
         self.feature('python3', os.path.exists('/usr/bin/python3'), 'a client and server for it')
         run = self.run_agent('/usr/bin/python3', '-c', '''
