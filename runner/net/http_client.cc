@@ -96,6 +96,7 @@ struct Incoming {
   size_t body_bytes_max = 0;
   size_t header_bytes = 0;
   bool too_large = false;
+  bool header_too_large = false;
   bool cut = false;  // An error's body, beyond the bound.
   Status sink_status = Ok();
 };
@@ -133,7 +134,7 @@ size_t OnHeader(char* data, size_t size, size_t count, void* context) {
   std::string_view line(data, size * count);
   incoming->header_bytes += line.size();
   if (incoming->header_bytes > kHeaderBytesMax) {
-    incoming->too_large = true;
+    incoming->header_too_large = true;
     return 0;
   }
   size_t consumed = line.size();
@@ -328,6 +329,10 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   if (incoming.too_large) {
     return Error{Code::kInvalid, doing + ": the response is larger than " +
                                      std::to_string(incoming.body_bytes_max) + " bytes"};
+  }
+  if (incoming.header_too_large) {
+    return Error{Code::kInvalid, doing + ": the response's headers are larger than " +
+                                     std::to_string(kHeaderBytesMax) + " bytes"};
   }
   if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();
   if (code != CURLE_OK && !incoming.cut) {

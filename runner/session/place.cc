@@ -33,7 +33,12 @@ constexpr std::chrono::seconds kEndTime{30};
 // Only this user may write there: any socket in it is taken for a sandbox.
 Result<Fd> OpenOwn(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Errno("mkdir " + path);
-  Fd directory = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).Context(path));
+  Result<Fd> opened = sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  // In /tmp, others can put a link there.
+  if (!opened.ok() && sys::IsAbsent(opened.error())) {
+    return Error{Code::kRefused, path + " must be a directory, and no link to one"};
+  }
+  Fd directory = TRY(std::move(opened).Context(path));
   struct stat st {};
   if (::fstat(directory.get(), &st) != 0) return Errno("fstat " + path);
   if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0) {
