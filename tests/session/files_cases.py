@@ -142,8 +142,8 @@ class Files(Case):
             os.symlink(target, os.path.join(self.work, name))
         self.create()
         self.script('mkdir -p new; echo planted >new/key')
-        for arguments in (['put', 'one', 'file', '/tmp/x'], ['put', 'one', 'out/key', '/tmp/x'],
-                          ['put', 'one', 'dir/../absolute/key', '/tmp/x'], ['get', 'one', 'new/key', 'out/'],
+        for arguments in (['put', 'one', 'file', 'taken'], ['put', 'one', 'out/key', 'taken'],
+                          ['put', 'one', 'dir/../absolute/key', 'taken'], ['get', 'one', 'new/key', 'out/'],
                           ['get', 'one', 'new/key', 'absolute/deep/x'], ['get', 'one', 'new/key', 'file']):
             with self.subTest(arguments):
                 line = [BIN, 'sandbox', *arguments]
@@ -151,15 +151,15 @@ class Files(Case):
                 self.assertEqual(done.returncode, 77, done.stderr)
                 self.assertIn('a symbolic link in the checkout leads out of it', done.stderr)
         self.assertEqual((os.listdir(private), read(private + '/key')), (['key'], 'key\n'))
-        self.says('ls /tmp/x', '', exit=2)
+        self.says('ls taken', '', exit=2)
         # The controls: within the checkout, and outside of it.
         for target, where in (('in/', self.work + '/dir/key'), ('../got', self.base + '/got'), ('./', self.work + '/key')):
             line = [BIN, 'sandbox', 'get', 'one', 'new/key', target]
             subprocess.run(line, cwd=self.work, env=self.env, check=True)
             self.assertEqual(read(where), 'planted\n')
         os.symlink(private, self.base + '/mine')
-        self.ok('sandbox', 'put', 'one', 'mine/key', '/tmp/x')
-        self.says('cat /tmp/x', 'key\n')
+        self.ok('sandbox', 'put', 'one', 'mine/key', 'taken')
+        self.says('cat taken', 'key\n')
 
     def test_bounds_and_what_cannot_be_copied(self):
         self.create('--disk', '16MiB')

@@ -127,9 +127,9 @@ class Hostile(Case):
 
     def test_a_trap_that_ends_each_shell_at_its_beginning_is_not_kept(self):
         self.create()
-        self.script("trap '[ ! -e /tmp/go ] || exit 7' DEBUG; kept=here")
+        self.script("trap '[ ! -e ~/go ] || exit 7' DEBUG; kept=here")
         self.assertEqual(self.script('echo $kept')['stdout'], 'here\n')  # The control.
-        self.script(': >/tmp/go')
+        self.script(': >~/go')
         self.assertEqual(self.script('echo "${kept-dropped}"')['stdout'], 'dropped\n')
 
     def peak(self):
