@@ -47,6 +47,8 @@ class Pool {
   // the pool has no user.
   bool Begin() {
     Status prepared = Prepare();
+    // The end comes first: a person who is told of a failure may use the name again at once.
+    if (!prepared.ok()) End();
     std::string told = prepared.ok() ? wire::Write(SandboxState{}) : wire::Write(prepared.error());
     bool heard = sys::WriteAll(ready_.get(), told).ok();
     ready_.Close();
