@@ -250,7 +250,7 @@ Task<bool> Transaction::ReadWholeBody() {
 
 // --- The request on its way --------------------------------------------------------------------
 
-// The head, and the body where it is here or there is none.
+// The head; a body is pumped behind it.
 Task<Status> Transaction::OpenAndSend(bool fresh) {
   server_.reset();
   Result<std::unique_ptr<ServerRequest>> opened =
@@ -260,16 +260,15 @@ Task<Status> Transaction::OpenAndSend(bool fresh) {
   if (gone_) co_return Error{Code::kIo, "the client disconnected"};
   Status sent = co_await server_->SendHead(verdict_.request.method, verdict_.request.target,
                                            verdict_.request.fields, framing_);
-  bool at_once = whole_ || framing_.kind == codec::BodyFraming::kNone;
-  if (sent.ok() && whole_) sent = co_await server_->body().Write(verdict_.request.body);
-  if (sent.ok() && at_once) sent = co_await server_->body().Finish({});
+  const bool has_body = framing_.kind != codec::BodyFraming::kNone;
+  if (sent.ok() && !has_body) sent = co_await server_->body().Finish({});
   co_return sent;
 }
 
 Task<void> Transaction::Converse() {
-  bool pump = !whole_ && framing_.kind != codec::BodyFraming::kNone;
+  const bool pump = framing_.kind != codec::BodyFraming::kNone;
   for (const std::unique_ptr<StreamFilter>& filter : treatment_.filters) {
-    if (pump && !filter->keeps_length()) framing_ = {codec::BodyFraming::kChunked, 0};
+    if (pump && !whole_ && !filter->keeps_length()) framing_ = {codec::BodyFraming::kChunked, 0};
   }
   Result<codec::ResponseHead> head = Error{Code::kIo, ""};
   for (bool fresh : {false, true}) {
@@ -308,7 +307,11 @@ Task<void> Transaction::Converse() {
 }
 
 Task<void> Transaction::PumpBody() {
-  moved_ = co_await MoveBody();
+  if (whole_) {
+    moved_ = co_await MoveWhole();
+  } else {
+    moved_ = co_await MoveBody();
+  }
   // Half a request must not look like a whole one. A server that takes no more may still answer.
   if (moved_ != Moved::kWhole && moved_ != Moved::kSinkFailed) server_->Abort();
   pumped_.Set();
@@ -323,6 +326,13 @@ codec::HttpFields Transaction::TrailersOf(const BodyReader& body) const {
                                            verdict_.path, context_.confidential, signing},
                                           &trailers);
   return trailers;
+}
+
+// Moves the body that was read whole. An answer may come meanwhile.
+Task<Transaction::Moved> Transaction::MoveWhole() {
+  Status written = co_await server_->body().Write(verdict_.request.body);
+  if (written.ok()) written = co_await server_->body().Finish({});
+  co_return written.ok() ? Moved::kWhole : Moved::kSinkFailed;
 }
 
 Task<Transaction::Moved> Transaction::MoveBody() {

@@ -47,6 +47,7 @@ class Transaction {
   Task<void> Converse();
   Task<Status> OpenAndSend(bool fresh);
   Task<void> PumpBody();
+  Task<Moved> MoveWhole();
   Task<Moved> MoveBody();
   codec::HttpFields TrailersOf(const BodyReader& body) const;
   Task<void> EndPump();
@@ -75,7 +76,7 @@ class Transaction {
   bool gone_ = false;       // The client has given up.
   bool answering_ = false;  // A head was given to the client.
 
-  // The pump of a streamed body, while the answer is awaited.
+  // The pump of the body, while the answer is awaited.
   Signal pumped_;
   Moved moved_ = Moved::kWhole;
   std::string why_;               // It was cut or malformed.

@@ -179,10 +179,11 @@ class Bench {
 // Admits everything, and counts how answers ended.
 class CountingGuard final : public RequestGuard {
  public:
-  size_t BodyBytesWanted(const OutgoingRequest&) const override { return 0; }
+  size_t BodyBytesWanted(const OutgoingRequest&) const override { return wanted; }
   Admission Admit(const Authority&, OutgoingRequest&) override {
     return {std::nullopt, std::make_unique<Counter>(*this)};
   }
+  size_t wanted = 0;
   int heads = 0;
   int complete = 0;
   int cut = 0;
@@ -338,6 +339,24 @@ TEST_CASE("A server may answer before it has all of the body, which then ends") 
   CHECK(client.Answered(413));
   CHECK(client.fake_body().cancelled());
   CHECK(bench.ended);
+}
+
+TEST_CASE("An answer passes while a body that was read whole is still on its way") {
+  CountingGuard guard;
+  guard.wanted = size_t{64} << 20;
+  Bench bench;
+  bench.services().get().guard = &guard;
+  const std::string body(size_t{32} << 20, 'x');  // More than any socket holds.
+  FakeClient client(bench.services(), "POST",
+                    "Content-Length: " + std::to_string(body.size()) + "\r\n");
+  client.fake_body().pieces = {body};
+  bench.RunWith(client, [](Bench& at, FakeClient& awaits) -> Task<void> {
+    std::unique_ptr<Stream> stream = co_await at.origin().Accept();
+    co_await ReadTo(*stream, "\r\n\r\n");
+    co_await stream->Write("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+    while (awaits.answer_status == 0) co_await Pause(at.loop(), milliseconds(1));
+  }(bench, client));
+  CHECK(client.Answered(413));
 }
 
 TEST_CASE("A request on a kept connection that was just closed is sent again if it may be") {
