@@ -144,6 +144,7 @@ bool Server::Run() {
       },
       this);
   loop_.Run();
+  if (!recorder_.failed()) budget_.EndOpen();
   (void)recorder_.Flush();
   return !recorder_.failed();
 }

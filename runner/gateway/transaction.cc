@@ -290,8 +290,8 @@ Task<void> Transaction::Converse() {
   }
   if (head.ok()) (void)co_await SendAnswer(std::move(head).value());
   if (pump && server_) co_await EndPump();
-  // The server has the request, and may go on answering it.
-  if (!head.ok() && sent_ && gone_ && observer_) observer_->OnEnd(false);
+  // The server has the request, and may have worked on it, or still do.
+  if (!head.ok() && sent_ && observer_) observer_->OnEnd(false);
   if (moved_ == Moved::kRefused) {
     co_await RefuseOutgoing(std::move(body_refusal_));
     co_return;
@@ -330,6 +330,7 @@ codec::HttpFields Transaction::TrailersOf(const BodyReader& body) const {
 
 // Moves the body that was read whole. An answer may come meanwhile.
 Task<Transaction::Moved> Transaction::MoveWhole() {
+  if (observer_) observer_->OnSent(verdict_.request.body.size());
   Status written = co_await server_->body().Write(verdict_.request.body);
   if (written.ok()) written = co_await server_->body().Finish({});
   co_return written.ok() ? Moved::kWhole : Moved::kSinkFailed;
@@ -358,6 +359,7 @@ Task<Transaction::Moved> Transaction::MoveBody() {
       filtered.swap(next);
       bytes = filtered;
     }
+    if (observer_) observer_->OnSent(bytes.size());
     Status written = co_await to.Write(bytes);
     bool end = piece.value().end;
     const codec::HttpFields trailers = end ? TrailersOf(from) : codec::HttpFields();

@@ -184,6 +184,7 @@ class CountingGuard final : public RequestGuard {
     return {std::nullopt, std::make_unique<Counter>(*this)};
   }
   size_t wanted = 0;
+  size_t sent = 0;
   int heads = 0;
   int complete = 0;
   int cut = 0;
@@ -191,6 +192,7 @@ class CountingGuard final : public RequestGuard {
  private:
   struct Counter final : ResponseObserver {
     explicit Counter(CountingGuard& guard) : counts(guard) {}
+    void OnSent(size_t bytes) override { counts.sent += bytes; }
     void OnHead(const codec::ResponseHead&) override { ++counts.heads; }
     void OnBody(std::string_view) override {}
     void OnEnd(bool complete) override { ++(complete ? counts.complete : counts.cut); }
@@ -274,7 +276,7 @@ TEST_CASE("A client that gives up ends the request at the server, which is told 
   CHECK(guard.cut == 1);
 }
 
-TEST_CASE("A guard is told once how an answer ended, and nothing of a server that failed") {
+TEST_CASE("A guard is told once how an answer ended, and nothing of what no server was sent") {
   CountingGuard guard;
   Bench bench;
   bench.services().get().guard = &guard;
@@ -291,7 +293,28 @@ TEST_CASE("A guard is told once how an answer ended, and nothing of a server tha
   }
   SECTION("never begun") {
     bench.RunWith(client, bench.AnswerOnce(""));
+    CHECK(guard.heads + guard.complete == 0);
+    CHECK(guard.cut == 1);
+  }
+  SECTION("never sent") {
+    bench.origin().Close();
+    RunUntilDone(bench.loop(), bench.Run(client));
     CHECK(guard.heads + guard.complete + guard.cut == 0);
+  }
+}
+
+TEST_CASE("A guard is told how much of a body is sent, whether it is read whole or not") {
+  CountingGuard guard;
+  Bench bench;
+  bench.services().get().guard = &guard;
+  for (size_t wanted : {size_t{0}, size_t{100}}) {
+    guard.wanted = wanted;
+    guard.sent = 0;
+    FakeClient client(bench.services(), "POST", "Content-Length: 10\r\n");
+    client.fake_body().pieces = {"12345", "67890"};
+    bench.RunWith(client, bench.AnswerOnce(kOk));
+    CHECK(client.Answered(200));
+    CHECK(guard.sent == 10);
   }
 }
 

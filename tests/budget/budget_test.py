@@ -57,9 +57,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers.get('content-length', 0)))
         self.server.seen.append((self.path, self.headers.get('accept-encoding')))
+        if self.path.startswith('/never/'):
+            self.server.over.wait()
+            self.close_connection = True
+            return
         statuses = self.server.statuses
         status = statuses.pop(0) if len(statuses) > 1 else statuses[0]
-        kind, body = ANSWERS.get(self.path.replace('%3A', ':'), ('text/plain', 'else'))
+        kind, body = ANSWERS.get(self.path.replace('%3A', ':'), ('text/plain', self.server.say(self)))
         self.send_response(status)
         self.send_header('content-type', kind)
         self.send_header('content-length', str(len(body)))
@@ -87,6 +91,9 @@ class Budget(unittest.TestCase):
         self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.server.seen = []
         self.server.statuses = [200]  # Of the answers; the last stays.
+        self.server.say = lambda _: 'else'
+        self.server.over = threading.Event()
+        self.addCleanup(self.server.over.set)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -153,6 +160,28 @@ class Budget(unittest.TestCase):
         self.assertTrue(self.limit('requests')['fired'])
         self.assertIn('warn: limit reached limit=requests used=2 of 2 requests\n', self.said)
         self.assertRegex(self.said, r'warn: refused host=\S+ port=\d+ method=POST /v1/messages times=1 reason=the run')
+
+    def test_a_question_that_is_open_when_the_run_ends_is_counted(self):
+        """The server has it, and goes on working on it."""
+        asked = '{"model":"claude-sonnet-4-5","x":"%s"}' % ('x' * 40000)
+        address = f'http://{HOST}:{self.server.server_address[1]}'
+        # The agent ends once the server has the question.
+        def ask(path):
+            return (f"echo '{asked}' >asked; curl -s -d @asked {address}{path} >/dev/null & "
+                    f"until curl -s -d x {address}/seen{path} | grep -q yes; do sleep 0.1; done")
+
+        def seen(handler):
+            path = handler.path.removeprefix('/seen')
+            return 'yes' if any(known == path for known, _ in handler.server.seen) else 'no'
+
+        self.server.say = seen
+        self.run_agent([], '--max-tokens', '100000', after=ask('/never/v1/messages'), printed=0)
+        self.assertEqual(self.code, 0, self.said)
+        self.assertEqual(self.limit('tokens')['used'], len(asked) // 4)
+        self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (len(asked) // 4, 0))
+        # The control: one that is no model's.
+        self.run_agent([], '--max-tokens', '100000', after=ask('/never/else'), printed=0)
+        self.assertEqual(self.limit('tokens')['used'], 0)
 
     def test_a_host_that_has_used_up_its_bytes_is_cut_off(self):
         self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1MiB')  # The control.

@@ -34,10 +34,6 @@ ModelCall CallOf(const OutgoingRequest& request) {
 
 bool IsCounted(ModelApi api) { return api != ModelApi::kUncountable && api != ModelApi::kSocket; }
 
-int64_t LengthOf(const OutgoingRequest& request) {
-  return static_cast<int64_t>(request.body.size());
-}
-
 std::string Amount(const std::string& name, double amount) {
   char text[48];
   if (name == "cost") {
@@ -67,8 +63,14 @@ class Budget::Observer final : public ResponseObserver {
         path_(PathOf(request)),
         call_(std::move(call)),
         model_(std::move(model)),
-        request_bytes_(LengthOf(request)),
-        began_(budget.hooks_.now()) {}
+        began_(budget.hooks_.now()) {
+    budget_.open_.insert(this);
+  }
+  ~Observer() override { budget_.open_.erase(this); }
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  void OnSent(size_t bytes) override { request_bytes_ += static_cast<int64_t>(bytes); }
 
   void OnHead(const codec::ResponseHead& head) override {
     status_ = head.status;
@@ -81,6 +83,7 @@ class Budget::Observer final : public ResponseObserver {
     if (meter_.has_value()) meter_->Feed(bytes);
   }
   void OnEnd(bool complete) override {
+    budget_.open_.erase(this);
     TokenUsage usage;
     if (meter_.has_value()) usage = meter_->Finish(complete);
     usage.estimated |= status_ == 0;  // No answer was waited for; the question was asked.
@@ -101,7 +104,7 @@ class Budget::Observer final : public ResponseObserver {
   std::string path_;
   ModelCall call_;
   std::string model_;
-  int64_t request_bytes_;
+  int64_t request_bytes_ = 0;
   Clock::time_point began_;
   int status_ = 0;
   bool succeeded_ = false;
@@ -144,6 +147,10 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
   admission.observer =
       std::make_unique<Observer>(*this, authority, request, std::move(call), std::move(model));
   return admission;
+}
+
+void Budget::EndOpen() {
+  while (!open_.empty()) (*open_.begin())->OnEnd(false);
 }
 
 std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::string& model) {

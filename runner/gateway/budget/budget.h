@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Budget final : public RequestGuard {
 
   size_t BodyBytesWanted(const OutgoingRequest& request) const override;
   Admission Admit(const Authority& authority, OutgoingRequest& request) override;
+  // Counts the questions whose answers are still awaited: the run ends. What is admitted later is
+  // not counted.
+  void EndOpen();
 
  private:
   class Observer;
@@ -72,6 +76,7 @@ class Budget final : public RequestGuard {
   Meter requests_;
   std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
   std::map<std::string, RefusedRow> refused_;  // By host.
+  std::set<Observer*> open_;                   // The answers that have not ended.
   std::vector<std::string> unseen_;            // The watched texts that no model was sent yet.
   int64_t asked_ = 0;                          // Requests in which they were looked for.
 };

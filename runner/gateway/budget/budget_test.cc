@@ -96,9 +96,11 @@ TEST_CASE("A count beyond every bound uses the budget up") {
 TEST_CASE("A question whose answer the client does not wait for is charged") {
   const std::string question =
       R"({"model":"claude-sonnet-4-5","x":")" + std::string(4000, 'x') + "\"}";
-  auto use = [&question](bool headed) {
+  auto use = [&question](const char* target, bool headed) {
     Desk desk(Tokens(100'000));
-    RequestGuard::Admission admission = desk.Ask(question);
+    RequestGuard::Admission admission = desk.Ask("", target);
+    admission.observer->OnSent(1000);
+    admission.observer->OnSent(question.size() - 1000);
     codec::ResponseHead head;
     head.status = 200;
     head.fields = {{"Content-Type", "text/event-stream"}};
@@ -108,9 +110,46 @@ TEST_CASE("A question whose answer the client does not wait for is charged") {
     return desk.notices.back().counts.front();
   };
   auto asked = static_cast<int64_t>(question.size() / 4);
-  for (bool headed : {false, true}) {
-    CHECK(use(headed) == std::pair<std::string, int64_t>{"input_tokens", asked});
+  for (const char* target : {"/v1/messages", "/v1/chat/completions",
+                             "/v1beta/models/m:generateContent", "/model/m/converse-stream"}) {
+    for (bool headed : {false, true}) {
+      CHECK(use(target, headed) == std::pair<std::string, int64_t>{"input_tokens", asked});
+    }
   }
+}
+
+TEST_CASE("An answer that does not say what it used counts with the question's length") {
+  auto used = [](const std::string& answer) {
+    Desk desk(Tokens(100'000));
+    RequestGuard::Admission admission = desk.Ask("", "/v1/chat/completions");
+    admission.observer->OnSent(4000);
+    codec::ResponseHead head;
+    head.status = 200;
+    head.fields = {{"Content-Type", "text/event-stream"}};
+    admission.observer->OnHead(head);
+    admission.observer->OnBody(answer);
+    admission.observer->OnEnd(true);
+    return desk.notices.back().counts.front().second;
+  };
+  CHECK(used("data: {\"choices\":[]}\n\ndata: [DONE]\n\n") == 1000);
+  CHECK(used("data: {\"usage\":{\"prompt_tokens\":7}}\n\ndata: [DONE]\n\n") == 7);
+}
+
+TEST_CASE("Questions that are open when the run ends are counted, once") {
+  Desk desk(Tokens(100'000));
+  RequestGuard::Admission answered = desk.Ask();
+  answered.observer->OnSent(4000);
+  answered.observer->OnEnd(false);
+  RequestGuard::Admission dropped = desk.Ask();
+  dropped.observer.reset();
+  RequestGuard::Admission open = desk.Ask();
+  open.observer->OnSent(8000);
+  REQUIRE(desk.notices.size() == 1);
+  desk.budget.EndOpen();
+  desk.budget.EndOpen();
+  REQUIRE(desk.notices.size() == 2);
+  CHECK(desk.notices[1].counts.front().second == 2000);
+  CHECK_FALSE(desk.notices[1].succeeded);
 }
 
 TEST_CASE("A refusal has the form of the API that was called") {

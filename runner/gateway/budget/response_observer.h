@@ -12,16 +12,18 @@
 
 namespace gateway {
 
-// Sees one answer as it passes to the client; changes nothing.
+// Sees one request's body as it leaves, and its answer as it passes to the client; changes nothing.
 class ResponseObserver {
  public:
   virtual ~ResponseObserver() = default;
+  // Called with the size of each piece of the request's body before it is given to the server.
+  virtual void OnSent(size_t bytes) = 0;
   virtual void OnHead(const codec::ResponseHead& head) = 0;
   // Called with the next bytes of the body: without chunks, in the content coding that the server
   // chose.
   virtual void OnBody(std::string_view bytes) = 0;
-  // The last call. `complete` is false if the answer was cut off, before its head perhaps, since
-  // the client had given up.
+  // The last call. `complete` is false if the answer was cut off, before its head perhaps: the
+  // client had given up, the server failed, or the run ended.
   virtual void OnEnd(bool complete) = 0;
 };
 
