@@ -7,6 +7,7 @@
 #include "agent/harness.h"
 #include "codec/data/position.h"
 #include "gateway/budget/price_list.h"
+#include "gateway/credential/provider.h"
 
 namespace run {
 
@@ -19,6 +20,23 @@ gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
   limits.models = config.models;
   limits.watched_texts = request.watched_texts;
   return limits;
+}
+
+std::vector<gateway::ModelServer> ModelServers(const Request& request,
+                                               const std::vector<gateway::BoundSecret>& secrets) {
+  std::vector<gateway::ModelServer> servers;
+  if (!request.model_host.empty()) servers.push_back({request.model_host, request.model_port, ""});
+  for (const gateway::BoundSecret& secret : secrets) {
+    if (secret.bodies_pass) servers.push_back({secret.host, secret.port, secret.path});
+  }
+  for (const std::string& name : gateway::ProviderNames()) {
+    Result<gateway::Provider> provider = gateway::FindProvider(name);
+    if (!provider.ok() || !provider.value().bodies_pass) continue;
+    for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+      if (!endpoint.host.empty()) servers.push_back({endpoint.host, endpoint.port, endpoint.path});
+    }
+  }
+  return servers;
 }
 
 Status CheckPrices(const agent::AgentDescription* agent, const Request& request,

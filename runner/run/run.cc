@@ -175,6 +175,7 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   config.events_log = std::move(directory.events_log);
   config.identity = std::move(identity);
   config.budget = plan.budget;
+  config.budget.model_servers = ModelServers(request, config.secrets);
   config.sent_texts = request.sent_texts;
   for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
     config.models.push_back({model.host, model.port});

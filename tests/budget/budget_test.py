@@ -183,6 +183,25 @@ class Budget(unittest.TestCase):
         self.run_agent([], '--max-tokens', '100000', after=ask('/never/else'), printed=0)
         self.assertEqual(self.limit('tokens')['used'], 0)
 
+    def test_a_models_server_gets_no_request_that_nothing_counts(self):
+        server = f'{HOST}:{self.server.server_address[1]}'
+        paths = ['/v9/think', '/api/event_logging/v2/batch', '/v1/messages']
+        for options, status in ((['--model-host', server, '--max-requests', '9'], 403), (['--max-requests', '9'], 200),
+                                (['--model-host', server], 200)):
+            self.server.seen.clear()
+            answers = self.run_agent(paths, *options)
+            self.assertEqual([status for status, _ in answers], [status, 200, 200], options)
+            self.assertEqual(len(self.server.seen), 2 if status == 403 else 3)
+            self.assertEqual(self.limit('requests')['used'], 1)
+
+    def test_an_answer_in_the_background_is_refused_where_it_is_counted(self):
+        body = '{"model":"gpt-5","background":true}'
+        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], '--max-tokens', '500', body=body)], [403])
+        self.assertEqual(self.server.seen, [])
+        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], body=body)], [200])
+        body = body.replace('true', 'false')
+        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], '--max-tokens', '500', body=body)], [200])
+
     def test_a_host_that_has_used_up_its_bytes_is_cut_off(self):
         self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1MiB')  # The control.
         self.assertEqual(self.code, 0)

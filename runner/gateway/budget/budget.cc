@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "codec/glob/glob.h"
 #include "gateway/budget/limits.h"
+#include "policy/model/host_pattern.h"
 
 namespace gateway {
 namespace {
@@ -27,9 +29,40 @@ std::string_view PathOf(const OutgoingRequest& request) {
   return std::string_view(request.target).substr(0, request.target.find('?'));
 }
 
+bool Upgrades(const OutgoingRequest& request) {
+  return codec::FindField(request.fields, "upgrade") != nullptr;
+}
+
 ModelCall CallOf(const OutgoingRequest& request) {
-  const bool upgrades = codec::FindField(request.fields, "upgrade") != nullptr;
-  return RecogniseModelCall(request.method, PathOf(request), upgrades);
+  return RecogniseModelCall(request.method, PathOf(request), Upgrades(request));
+}
+
+bool Matches(const ModelServer& known, const Authority& server, std::string_view path) {
+  return (known.port == 0 || known.port == server.port) &&
+         policy::HostMatches(known.host, server.host) &&
+         (known.path.empty() || codec::PathSelectorMatches(known.path, path));
+}
+
+bool NamesModelInBody(const ModelCall& call) {
+  switch (call.api) {
+    case ModelApi::kOpenAi:
+    case ModelApi::kOpenAiResponses:
+      return true;
+    case ModelApi::kAnthropic:
+    case ModelApi::kGemini:
+      return call.model.empty();
+    default:
+      return false;
+  }
+}
+
+OutgoingRefusal NewBudgetRefusal(ModelApi api, int status, std::string why) {
+  OutgoingRefusal refusal;
+  refusal.answer = {
+      status, {{"Content-Type", "application/json"}}, RenderApiErrorBody(api, {status, why, {}})};
+  refusal.engine = "budget";
+  refusal.reason = std::move(why);
+  return refusal;
 }
 
 bool IsCounted(ModelApi api) { return api != ModelApi::kUncountable && api != ModelApi::kSocket; }
@@ -123,18 +156,49 @@ size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
   ModelCall call = CallOf(request);
   bool watched = !limits_.watched_texts.empty() && call.api != ModelApi::kNone;
   if (watched && IsCounted(call.api)) return kModelRequestBytesMax;
-  bool in_body = call.api == ModelApi::kAnthropic || call.api == ModelApi::kOpenAi ||
-                 call.api == ModelApi::kOpenAiResponses;
-  return limits_.reads_bodies() && in_body && call.model.empty() ? kModelRequestBytesMax : 0;
+  return ReadsBody(call) ? kModelRequestBytesMax : 0;
+}
+
+// The body names the model, or asks for an answer in the background.
+bool Budget::ReadsBody(const ModelCall& call) const {
+  if (call.api == ModelApi::kOpenAiResponses) return limits_.any();
+  return limits_.reads_bodies() && NamesModelInBody(call);
+}
+
+ModelCall Budget::CallTo(const Authority& server, const OutgoingRequest& request) const {
+  ModelCall call = CallOf(request);
+  const std::string_view path = PathOf(request);
+  const bool unknown =
+      call.api == ModelApi::kNone && (Upgrades(request) || MayUseModel(request.method, path));
+  const auto& known = limits_.model_servers;
+  if (unknown && std::any_of(known.begin(), known.end(),
+                             [&](const ModelServer& one) { return Matches(one, server, path); })) {
+    call.api = Upgrades(request) ? ModelApi::kSocket : ModelApi::kUncountable;
+  }
+  return call;
+}
+
+Budget::Question Budget::Read(const Authority& server, const OutgoingRequest& request) const {
+  Question question{CallTo(server, request), {}, false};
+  const ModelCall& call = question.call;
+  // Its length says nothing, and its model is not seen.
+  question.countable = IsCounted(call.api) && codec::CodingsOf(request.fields).empty();
+  if (!call.model.empty()) question.models.push_back(call.model);
+  if (!ReadsBody(call)) return question;
+  PromptBody body = ReadPromptBody(request.body);
+  if (call.api == ModelApi::kOpenAiResponses) question.countable &= body.plain && !body.background;
+  if (call.model.empty() || !body.plain || !body.model.empty()) {
+    question.models.push_back(std::move(body.model));
+  }
+  return question;
 }
 
 RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingRequest& request) {
   Admission admission;
-  ModelCall call = CallOf(request);
+  Question question = Read(authority, request);
+  ModelCall& call = question.call;
   if (call.api == ModelApi::kNone) return admission;
-  std::string model = call.model;
-  if (model.empty() && limits_.reads_bodies()) model = ModelOfBody(request.body);
-  admission.refusal = Judge(call, model);
+  admission.refusal = Judge(question);
   if (!admission.refusal.has_value()) LookForTexts(call.api, request);
   if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
   Charge(requests_, 1);
@@ -144,6 +208,7 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
     return codec::EqualIgnoringCase(field.name, "accept-encoding");
   });
   request.fields.push_back({"Accept-Encoding", "identity"});
+  std::string model = question.models.empty() ? "" : std::move(question.models.front());
   admission.observer =
       std::make_unique<Observer>(*this, authority, request, std::move(call), std::move(model));
   return admission;
@@ -153,38 +218,42 @@ void Budget::EndOpen() {
   while (!open_.empty()) (*open_.begin())->OnEnd(false);
 }
 
-std::optional<OutgoingRefusal> Budget::Judge(const ModelCall& call, const std::string& model) {
-  auto refuse = [&](int status, std::string why) {
-    OutgoingRefusal refusal;
-    refusal.answer = {status,
-                      {{"Content-Type", "application/json"}},
-                      RenderApiErrorBody(call.api, {status, why, {}})};
-    refusal.engine = "budget";
-    refusal.reason = std::move(why);
-    return refusal;
-  };
+std::optional<OutgoingRefusal> Budget::Judge(const Question& question) {
+  const ModelApi api = question.call.api;
   for (const Meter* meter : {&tokens_, &cost_, &requests_}) {
-    if (meter->exhausted()) return RefuseExhausted(call.api, *meter);
+    if (meter->exhausted()) return RefuseExhausted(api, *meter);
   }
-  if (!IsCounted(call.api)) {
-    if (!limits_.any()) return std::nullopt;
-    if (call.api == ModelApi::kSocket) return refuse(426, kAskOverHttp);
-    return refuse(403, "the usage of this request cannot be counted, and this run has a budget");
+  if (!limits_.any()) return std::nullopt;
+  if (api == ModelApi::kSocket) return NewBudgetRefusal(api, 426, kAskOverHttp);
+  if (!question.countable) {
+    return NewBudgetRefusal(
+        api, 403, "the usage of this request cannot be counted, and this run has a budget");
   }
+  if (limits_.reads_bodies()) {
+    for (const std::string& model : question.models) {
+      std::optional<OutgoingRefusal> refusal = JudgeModel(api, model);
+      if (refusal.has_value()) return refusal;
+    }
+  }
+  return JudgeRate(api);
+}
+
+std::optional<OutgoingRefusal> Budget::JudgeModel(ModelApi api, const std::string& model) const {
   auto listed = [&](const std::string& allowed) {
     return allowed == model || allowed == PlainModelName(model);
   };
   if (!limits_.models.empty() &&
       std::none_of(limits_.models.begin(), limits_.models.end(), listed)) {
-    return refuse(403, "the model '" + model + "' is not one that this run may use");
+    return NewBudgetRefusal(api, 403, "the model '" + model + "' is not one that this run may use");
   }
   if (limits_.cost_usd > 0 && prices_.Find(model) == nullptr) {
-    return refuse(
-        403, "the price of the model '" + model +
-                 "' is unknown, and this run has a cost limit; add to .agentic-ci/config.yml: " +
-                 PriceLine(model));
+    return NewBudgetRefusal(
+        api, 403,
+        "the price of the model '" + model +
+            "' is unknown, and this run has a cost limit; add to .agentic-ci/config.yml: " +
+            PriceLine(model));
   }
-  return JudgeRate(call.api);
+  return std::nullopt;
 }
 
 std::optional<OutgoingRefusal> Budget::JudgeRate(ModelApi api) {
@@ -209,13 +278,10 @@ std::optional<OutgoingRefusal> Budget::JudgeRate(ModelApi api) {
 }
 
 OutgoingRefusal Budget::RefuseExhausted(ModelApi api, const Meter& meter) {
-  OutgoingRefusal refusal;
-  refusal.reason = std::string("the run's budget is used up: ") + Amount(meter.name, meter.used) +
-                   " of " + Amount(meter.name, meter.limit);
-  refusal.engine = "budget";
-  refusal.answer = {403,
-                    {{"Content-Type", "application/json"}},
-                    RenderApiErrorBody(api, {403, refusal.reason, {}})};
+  OutgoingRefusal refusal = NewBudgetRefusal(api, 403,
+                                             std::string("the run's budget is used up: ") +
+                                                 Amount(meter.name, meter.used) + " of " +
+                                                 Amount(meter.name, meter.limit));
   Notice notice;
   notice.kind = Notice::Kind::kFinding;
   notice.activity = "BLOCKED";

@@ -45,6 +45,12 @@ class Budget final : public RequestGuard {
 
  private:
   class Observer;
+  // A request as it is judged.
+  struct Question {
+    ModelCall call;
+    std::vector<std::string> models;  // All that it names, the one of the path first.
+    bool countable = false;
+  };
   // One of the three amounts, and how far it is used up.
   struct Meter {
     const char* name;  // "tokens", "cost", "requests".
@@ -54,7 +60,11 @@ class Budget final : public RequestGuard {
     bool exhausted() const { return limit > 0 && used >= limit; }
   };
 
-  std::optional<OutgoingRefusal> Judge(const ModelCall& call, const std::string& model);
+  ModelCall CallTo(const Authority& server, const OutgoingRequest& request) const;
+  bool ReadsBody(const ModelCall& call) const;
+  Question Read(const Authority& server, const OutgoingRequest& request) const;
+  std::optional<OutgoingRefusal> Judge(const Question& question);
+  std::optional<OutgoingRefusal> JudgeModel(ModelApi api, const std::string& model) const;
   std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
   OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
   void LookForTexts(ModelApi api, const OutgoingRequest& request);

@@ -7,6 +7,13 @@
 
 namespace gateway {
 
+// A server that is known to be a model's.
+struct ModelServer {
+  std::string host;   // In lower case; a pattern iff it contains '*'.
+  uint16_t port = 0;  // 0 for every port.
+  std::string path;   // A selector of its paths; empty for every path.
+};
+
 // Zero: no limit.
 struct BudgetLimits {
   int64_t tokens = 0;  // Input, output, cache reads and writes together.
@@ -16,6 +23,8 @@ struct BudgetLimits {
   std::vector<std::string> models;  // The only ones that may be asked; empty for any.
   // Not a limit, but texts whose first occurrence in what models are sent is recorded.
   std::vector<std::string> watched_texts = {};
+  // A request to these that could use a model, and is not one that is counted, is refused.
+  std::vector<ModelServer> model_servers = {};
 
   bool any() const {
     return tokens > 0 || cost_usd > 0 || requests > 0 || requests_per_minute > 0 || !models.empty();

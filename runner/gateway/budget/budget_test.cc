@@ -251,6 +251,69 @@ TEST_CASE("Under any limit, work whose use no answer tells is refused") {
   }
 }
 
+TEST_CASE("Under a budget, a model's server gets no request that could use a model uncounted") {
+  BudgetLimits limits = Tokens(1000);
+  limits.model_servers = {{"api.anthropic.com", 443, ""}, {"*.example.com", 0, "/llm/**"}};
+  Desk desk(limits);
+  auto status = [&desk](const std::string& method, const Authority& server,
+                        const std::string& target, const codec::HttpFields& fields = {}) {
+    OutgoingRequest request{method, target, fields, "{}"};
+    RequestGuard::Admission admission = desk.budget.Admit(server, request);
+    return admission.refusal.has_value() ? admission.refusal->answer.status : 0;
+  };
+  const Authority gateway{"a.example.com", 8443};
+  const codec::HttpFields socket = {{"Upgrade", "websocket"}};
+  CHECK(status("POST", kHost, "/v1/think?x") == 403);
+  CHECK(status("post", kHost, "/batch") == 403);
+  CHECK(status("POST", gateway, "/llm/v9/think") == 403);
+  CHECK(status("GET", kHost, "/v1/live", socket) == 426);
+  // The controls: what is counted, what is free, and other servers.
+  CHECK(status("POST", kHost, "/v1/messages") == 0);
+  CHECK(status("GET", kHost, "/v1/think") == 0);
+  for (const char* target :
+       {"/v1/messages/count_tokens", "/v1/files", "/api/event_logging/v2/batch", "/api/eval/sdk-1",
+        "/upload/v1beta/files", "/v1/responses/input_tokens?x",
+        "/v1/publishers/anthropic/models/count-tokens:rawPredict", "/v1/x:countTokens/"}) {
+    CAPTURE(target);
+    CHECK(status("POST", kHost, target) == 0);
+  }
+  CHECK(status("POST", gateway, "/repository/git-upload-pack") == 0);
+  CHECK(status("GET", gateway, "/events", socket) == 0);
+  CHECK(status("POST", {"api.anthropic.com", 8443}, "/v1/think") == 0);
+  limits.tokens = 0;
+  Desk unlimited(limits);
+  OutgoingRequest request{"POST", "/v1/think", {}, "{}"};
+  CHECK_FALSE(unlimited.budget.Admit(kHost, request).refusal.has_value());
+}
+
+TEST_CASE("Under a budget, an answer in the background is refused, whose use is not seen") {
+  Desk desk(Tokens(1000));
+  OutgoingRequest plain{"POST", "/v1/responses", {}, ""};
+  CHECK(desk.budget.BodyBytesWanted(plain) > 0);
+  for (const char* body :
+       {R"({"model":"gpt-5","background":true})", R"({"background":"true"})", "no json", "[]",
+        R"({"background":false,"background":true})", R"({"background":false,"Background":true})"}) {
+    CAPTURE(body);
+    RequestGuard::Admission admission = desk.Ask(body, "/v1/responses");
+    REQUIRE(admission.refusal.has_value());
+    CHECK(admission.refusal->answer.status == 403);
+  }
+  for (const char* body :
+       {R"({"model":"gpt-5"})", R"({"background":false})", R"({"background":null})"}) {
+    CHECK_FALSE(desk.Ask(body, "/v1/responses").refusal.has_value());
+  }
+  Desk unlimited(BudgetLimits{});
+  CHECK_FALSE(unlimited.Ask(R"({"background":true})", "/v1/responses").refusal.has_value());
+}
+
+TEST_CASE("Under a budget, a compressed question is refused, whose length says nothing") {
+  Desk desk(Tokens(1000));
+  OutgoingRequest packed{"POST", "/v1/messages", {{"Content-Encoding", "gzip"}}, "x"};
+  CHECK(desk.budget.Admit(kHost, packed).refusal.has_value());
+  packed.fields = {{"Content-Encoding", "identity"}};
+  CHECK_FALSE(desk.budget.Admit(kHost, packed).refusal.has_value());
+}
+
 TEST_CASE("Under a budget, models are not asked over a WebSocket, and the answer says how else") {
   auto open = [](Desk& desk, const std::string& target) {
     OutgoingRequest request{"GET", target, {{"Upgrade", "websocket"}}, ""};

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "codec/call/json_body.h"
 #include "codec/data/json.h"
+#include "codec/text/percent.h"
 
 namespace gateway {
 namespace {
@@ -18,6 +19,22 @@ struct PathModel {
   std::string model;
   std::string_view verb;
 };
+
+// Google's verbs stand behind ':', whatever collection the model is in: "/models/M:verb",
+// "/endpoints/7:verb". Behind a version alone ("/v1internal:verb"), the body names the model.
+PathModel GoogleModel(std::string_view path) {
+  const size_t colon = path.rfind(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view verb = path.substr(colon + 1);
+  const std::string_view resource = path.substr(0, colon);
+  constexpr std::string_view kModels = "/models/";
+  if (size_t at = resource.rfind(kModels); at != std::string_view::npos) {
+    return {std::string(resource.substr(at + kModels.size())), verb};
+  }
+  const size_t slash = resource.rfind('/');
+  if (slash == std::string_view::npos || slash == 0) return {"", verb};
+  return {std::string(resource.substr(slash + 1)), verb};
+}
 
 PathModel ModelBehind(std::string_view path, std::string_view marker, char separator) {
   size_t at = path.rfind(marker);
@@ -60,23 +77,44 @@ size_t VersionSize(std::string_view name) {
 // OpenAI's responses and realtime, Gemini's live conversation.
 constexpr std::array<std::string_view, 4> kSockets = {
     "/responses", "/realtime", "BidiGenerateContent", "BidiGenerateContentConstrained"};
-constexpr std::array<std::string_view, 30> kUncounted = {
-    "/messages/batches", "/v1/batches", "/fine_tuning/jobs", ":batchGenerateContent",
-    "/model-invocation-job", "/async-invoke", "/images/generations", "/images/edits",
-    "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
-    "/v1/videos", ":predict", ":predictLongRunning",
-    // Their answers have other forms.
-    "/v1/complete", "/fim/completions", "/agents/completions", "/v1/conversations",
-    "/v1beta/interactions", "/threads/runs", "/realtime/calls", "/realtime/client_secrets",
-    "/v2/chat", "/v2/embed", "/api/chat", "/api/generate", ":embedContent", ":batchEmbedContents",
-    ":asyncBatchEmbedContent"};
+constexpr auto kUncounted = std::to_array<std::string_view>(
+    {"/messages/batches", "/v1/batches", "/fine_tuning/jobs", ":batchGenerateContent",
+     "/model-invocation-job", "/async-invoke", "/images/generations", "/images/edits",
+     "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
+     "/v1/videos", ":predict", ":predictLongRunning",
+     // Their answers have other forms.
+     "/v1/complete", "/fim/completions", "/agents/completions", "/v1/conversations",
+     "/v1beta/interactions", "/threads/runs", "/realtime/calls", "/realtime/client_secrets",
+     "/v2/chat", "/v2/embed", "/api/chat", "/api/generate", ":embedContent", ":batchEmbedContents",
+     ":asyncBatchEmbedContent", ":generateAnswer", ":generateText", ":generateMessage",
+     ":embedText", ":batchEmbedText", ":streamingPredict", ":serverStreamingPredict",
+     ":directPredict", ":streamDirectPredict", ":directRawPredict", ":streamDirectRawPredict",
+     ":streamingRawPredict", "/v1/ocr", "/v1/chat", "/api/embed",
+     "/invoke-with-bidirectional-stream", "/retrieveAndGenerate", "/retrieveAndGenerateStream"});
 
-// OpenAI's assistants: ".../threads/THREAD/runs".
-bool RunsThread(std::string_view path) {
-  constexpr std::string_view kThreads = "/threads/";
-  size_t at = path.rfind(kThreads);
+// Google's APIs over gRPC: every method of these packages but those that run no model.
+constexpr auto kGrpcPackages = std::to_array<std::string_view>(
+    {"/google.ai.generativelanguage.", "/google.cloud.aiplatform."});
+
+// Requests to the servers of models that use none: they count tokens, keep files, refuse texts, log
+// what an agent did, renew its login, or end what was begun.
+constexpr auto kFreeEnds =
+    std::to_array<std::string_view>({"/count_tokens",  "/count-tokens",  "/count-tokens:rawPredict",
+                                     ":countTokens",   ":computeTokens", "/responses/input_tokens",
+                                     "/tokenize",      "/detokenize",    "/CountTokens",
+                                     "/ComputeTokens", "/ListModels",    "/GetModel",
+                                     "/api/show",      "/moderations",   "/files",
+                                     "/uploads",       "/cancel",        "/v1/traces",
+                                     "/v1/metrics",    "/v1/logs"});
+constexpr auto kFreeParts =
+    std::to_array<std::string_view>({"/upload/", "/uploads/", "/api/event_logging/", "/api/eval/",
+                                     "/api/claude_code/", "/api/claude_cli/", "/api/oauth/"});
+
+// OpenAI's assistants and evaluations: ".../threads/THREAD/runs".
+bool RunsWithin(std::string_view path, std::string_view collection) {
+  size_t at = path.rfind(collection);
   if (at == std::string_view::npos) return false;
-  std::string_view rest = path.substr(at + kThreads.size());
+  std::string_view rest = path.substr(at + collection.size());
   size_t slash = rest.find('/');
   return slash != std::string_view::npos && codec::EqualIgnoringCase(rest.substr(slash), "/runs");
 }
@@ -86,37 +124,73 @@ bool EndsWith(std::string_view path, std::string_view end) {
          codec::EqualIgnoringCase(path.substr(path.size() - end.size()), end);
 }
 
-}  // namespace
-
-ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades) {
-  if (path.ends_with('/')) path.remove_suffix(1);
+bool IsFree(std::string_view path) {
   auto ends = [path](std::string_view end) { return EndsWith(path, end); };
-  if (upgrades) {
-    const bool socket = std::any_of(kSockets.begin(), kSockets.end(), ends);
-    return {socket ? ModelApi::kSocket : ModelApi::kNone, ""};
-  }
-  if (!codec::EqualIgnoringCase(method, "POST")) return {};
-  bool uncounted = std::any_of(kUncounted.begin(), kUncounted.end(), ends) || RunsThread(path);
-  if (uncounted) return {ModelApi::kUncountable, ""};
+  auto has = [path](std::string_view part) { return path.find(part) != std::string_view::npos; };
+  return std::any_of(kFreeEnds.begin(), kFreeEnds.end(), ends) ||
+         std::any_of(kFreeParts.begin(), kFreeParts.end(), has);
+}
+
+bool IsUncounted(std::string_view path) {
+  auto ends = [path](std::string_view end) { return EndsWith(path, end); };
+  auto begins = [path](std::string_view package) { return path.starts_with(package); };
+  return std::any_of(kUncounted.begin(), kUncounted.end(), ends) ||
+         (std::any_of(kGrpcPackages.begin(), kGrpcPackages.end(), begins) && !IsFree(path)) ||
+         RunsWithin(path, "/threads/") || RunsWithin(path, "/evals/") ||
+         path.find("/agentAliases/") != std::string_view::npos;  // Bedrock's agents.
+}
+
+// Returns a path as a server reads it, which may ignore a slash at the end.
+std::string Plain(std::string_view path) {
+  std::string plain = codec::PercentDecode(path);
+  if (plain.ends_with('/')) plain.pop_back();
+  return plain;
+}
+
+// Recognises the calls whose answers are counted.
+ModelCall RecogniseCounted(std::string_view path) {
+  auto ends = [path](std::string_view end) { return EndsWith(path, end); };
   if (ends("/v1/messages")) return {ModelApi::kAnthropic, ""};
   if (ends("/chat/completions") || ends("/v1/completions") || ends("/embeddings")) {
     return {ModelApi::kOpenAi, ""};
   }
-  if (ends("/responses")) return {ModelApi::kOpenAiResponses, ""};
-  PathModel google = ModelBehind(path, "/models/", ':');
-  if (google.verb == "generateContent" || google.verb == "streamGenerateContent") {
-    return {ModelApi::kGemini, google.model};
+  if (ends("/responses") || ends("/responses/compact")) return {ModelApi::kOpenAiResponses, ""};
+  PathModel google = GoogleModel(path);
+  auto asks = [&google](std::string_view verb) {
+    return codec::EqualIgnoringCase(google.verb, verb);
+  };
+  if (asks("generateContent") || asks("streamGenerateContent")) {
+    return {ModelApi::kGemini, std::move(google.model)};
   }
-  if (google.verb == "rawPredict" || google.verb == "streamRawPredict") {
-    return {ModelApi::kAnthropic, google.model};
+  const bool counts = google.model == "count-tokens";
+  if (!counts && (asks("rawPredict") || asks("streamRawPredict"))) {
+    return {ModelApi::kAnthropic, std::move(google.model)};
   }
   PathModel bedrock = ModelBehind(path, "/model/", '/');
   constexpr std::array<std::string_view, 4> kVerbs = {"invoke", "invoke-with-response-stream",
                                                       "converse", "converse-stream"};
   if (std::find(kVerbs.begin(), kVerbs.end(), bedrock.verb) != kVerbs.end()) {
-    return {ModelApi::kBedrock, bedrock.model};
+    return {ModelApi::kBedrock, std::move(bedrock.model)};
   }
   return {};
+}
+
+}  // namespace
+
+ModelCall RecogniseModelCall(std::string_view method, std::string_view written, bool upgrades) {
+  const std::string path = Plain(written);
+  auto ends = [&path](std::string_view end) { return EndsWith(path, end); };
+  if (upgrades) {
+    const bool socket = std::any_of(kSockets.begin(), kSockets.end(), ends);
+    return {socket ? ModelApi::kSocket : ModelApi::kNone, ""};
+  }
+  if (!codec::EqualIgnoringCase(method, "POST")) return {};
+  if (IsUncounted(path)) return {ModelApi::kUncountable, ""};
+  return RecogniseCounted(path);
+}
+
+bool MayUseModel(std::string_view method, std::string_view path) {
+  return codec::EqualIgnoringCase(method, "POST") && !IsFree(Plain(path));
 }
 
 bool CarriesPrompt(std::string_view method, std::string_view path) {
@@ -125,12 +199,18 @@ bool CarriesPrompt(std::string_view method, std::string_view path) {
          (EndsWith(path, "/messages/count_tokens") || EndsWith(path, ":countTokens"));
 }
 
-std::string ModelOfBody(std::string_view body) {
+PromptBody ReadPromptBody(std::string_view body) {
   Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
-  constexpr std::array<std::string_view, 1> kName = {"model"};
-  bool plain = json.ok() && json.value().object() != nullptr &&
-               codec::CheckMemberNames(json.value(), kName).ok();
-  return plain ? json.value().StringAt("model") : "";
+  constexpr std::array<std::string_view, 2> kNames = {"model", "background"};
+  PromptBody read;
+  read.plain = json.ok() && json.value().object() != nullptr &&
+               codec::CheckMemberNames(json.value(), kNames).ok();
+  if (!read.plain) return read;
+  read.model = json.value().StringAt("model");
+  const Json* background = json.value().Find("background");
+  read.background =
+      background != nullptr && !background->is_null() && background->boolean() != false;
+  return read;
 }
 
 std::string_view BareModelName(std::string_view model) {

@@ -14,8 +14,8 @@ enum class ModelApi {
   kNone,
   kAnthropic,        // POST .../v1/messages; Vertex's rawPredict.
   kOpenAi,           // POST .../chat/completions, /completions, /embeddings.
-  kOpenAiResponses,  // POST .../responses.
-  kGemini,           // POST .../models/M:generateContent, :streamGenerateContent.
+  kOpenAiResponses,  // POST .../responses, /responses/compact.
+  kGemini,           // POST .../M:generateContent, :streamGenerateContent, in any collection.
   kBedrock,          // POST /model/M/invoke, /converse and their streams.
   // No answer says what was used, or not in a form that is read: work that is done and paid for
   // later (batches, fine-tuning), what is not counted in tokens (pictures, sound, video), other
@@ -34,13 +34,23 @@ struct ModelCall {
 // if the request asks for a WebSocket.
 ModelCall RecogniseModelCall(std::string_view method, std::string_view path, bool upgrades = false);
 
+// Returns whether a request of that method and path to a server of models, not recognised as a
+// call, could still be one: an API that this program does not know. Those that count tokens, keep
+// files, or log what an agent did are known to be none.
+bool MayUseModel(std::string_view method, std::string_view path);
+
 // Returns whether a request of that method and path has a prompt as its body: a model call, or a
 // request to count a prompt's tokens.
 bool CarriesPrompt(std::string_view method, std::string_view path);
 
-// Returns the model a request body asks for: the top-level "model" of a JSON object; empty if there
-// is none, and when some readers would find another ("Model" beside it).
-std::string ModelOfBody(std::string_view body);
+// What a request's body asks for.
+struct PromptBody {
+  bool plain =
+      false;  // A JSON object in which every reader finds the same ("Model" beside "model").
+  std::string model;        // The top-level "model"; empty if there is none.
+  bool background = false;  // The answer comes later, by another request.
+};
+PromptBody ReadPromptBody(std::string_view body);
 
 // Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and
 // similar names: without vendor and region. Borrowed from `model`.

@@ -187,18 +187,39 @@ TEST_CASE("A model's name is recognised without vendor, region, date and version
 }
 
 TEST_CASE("Other APIs of models are uncountable, and paths that only look like them are not") {
-  for (const char* path :
-       {"/v1/complete", "/v1/fim/completions", "/v1/agents/completions", "/v1/conversations/",
-        "/v1beta/interactions", "/v1/threads/runs", "/v1/threads/thread_1/runs", "/api/generate",
-        "/v2/chat", "/API/chat", "/v1/realtime/calls", "/v1/realtime/client_secrets",
-        "/v1beta/models/gemini-embedding-001:embedContent"}) {
+  for (const char* path : {"/v1/complete",
+                           "/v1/fim/completions",
+                           "/v1/agents/completions",
+                           "/v1/conversations/",
+                           "/v1beta/interactions",
+                           "/v1/threads/runs",
+                           "/v1/threads/thread_1/runs",
+                           "/api/generate",
+                           "/v2/chat",
+                           "/API/chat",
+                           "/v1/realtime/calls",
+                           "/v1/realtime/client_secrets",
+                           "/v1beta/models/gemini-embedding-001:embedContent",
+                           "/v1beta/models/gemini-2.5-pro:generateAnswer",
+                           "/v1/evals/e/runs",
+                           "/v1/ocr",
+                           "/v1/chat",
+                           "/v1/projects/p/locations/l/endpoints/7:serverStreamingPredict",
+                           "/model/x/invoke-with-bidirectional-stream",
+                           "/retrieveAndGenerate",
+                           "/agents/A/agentAliases/B/sessions/C/text",
+                           "/google.ai.generativelanguage.v1beta.GenerativeService/GenerateContent",
+                           "/google.cloud.aiplatform.v1.PredictionService/StreamGenerateContent"}) {
     INFO(path);
     CHECK(RecogniseModelCall("POST", path).api == ModelApi::kUncountable);
     CHECK(RecogniseModelCall("GET", path).api == ModelApi::kNone);
   }
   for (const char* path :
        {"/v1/threads", "/v1/threads/thread_1", "/v1/threads/thread_1/messages",
-        "/v1/threads/thread_1/runs/run_1/cancel", "/api/chats", "/v1beta/models/x:countTokens"}) {
+        "/v1/threads/thread_1/runs/run_1/cancel", "/api/chats", "/v1beta/models/x:countTokens",
+        "/google.ai.generativelanguage.v1beta.GenerativeService/CountTokens",
+        "/v1/publishers/anthropic/models/count-tokens:rawPredict", "/api/event_logging/v2/batch",
+        "/v1/tunedModels:generateContents"}) {
     INFO(path);
     CHECK(RecogniseModelCall("POST", path).api == ModelApi::kNone);
   }
@@ -224,6 +245,24 @@ TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothi
       "POST", "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:rawPredict");
   CHECK(vertex.api == ModelApi::kAnthropic);
   CHECK(vertex.model == "claude-x");
+  CHECK(RecogniseModelCall("POST", "/v1/responses/compact").api == ModelApi::kOpenAiResponses);
+  struct Case {
+    const char* path;
+    ModelApi api;
+    const char* model;
+  };
+  for (const Case& row :
+       {Case{"/v1/projects/p/locations/l/endpoints/7:generateContent", ModelApi::kGemini, "7"},
+        Case{"/v1/projects/p/locations/l/endpoints/7:rawPredict", ModelApi::kAnthropic, "7"},
+        Case{"/v1beta/tunedModels/mine:streamGenerateContent", ModelApi::kGemini, "mine"},
+        Case{"/v1beta/dynamic/x%3AgenerateContent", ModelApi::kGemini, "x"},
+        Case{"/v1internal:streamGenerateContent", ModelApi::kGemini, ""},
+        Case{"/shell/completions", ModelApi::kNone, ""}}) {
+    CAPTURE(row.path);
+    ModelCall call = RecogniseModelCall("POST", row.path);
+    CHECK(call.api == row.api);
+    CHECK(call.model == row.model);
+  }
   ModelCall bedrock = RecogniseModelCall("POST", "/model/anthropic.claude-x-v1:0/invoke");
   CHECK(bedrock.api == ModelApi::kBedrock);
   CHECK(bedrock.model == "anthropic.claude-x-v1:0");
