@@ -43,6 +43,7 @@ bool Matches(const ModelServer& known, const Authority& server, std::string_view
          (known.path.empty() || codec::PathSelectorMatches(known.path, path));
 }
 
+// Azure's deployments have a model in the path, and clients name one in the body too.
 bool NamesModelInBody(const ModelCall& call) {
   switch (call.api) {
     case ModelApi::kOpenAi:

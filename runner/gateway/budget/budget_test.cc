@@ -314,6 +314,20 @@ TEST_CASE("Under a budget, a compressed question is refused, whose length says n
   CHECK_FALSE(desk.budget.Admit(kHost, packed).refusal.has_value());
 }
 
+TEST_CASE("Where path and body name a model, both must be allowed") {
+  BudgetLimits limits;
+  limits.models = {"gpt-5-nano"};
+  Desk desk(limits);
+  const std::string nano = "/openai/deployments/gpt-5-nano/chat/completions?api-version=1";
+  const std::string pro = "/openai/deployments/gpt-5-pro/chat/completions?api-version=1";
+  CHECK_FALSE(desk.Ask(R"({"model":"gpt-5-nano"})", nano).refusal.has_value());
+  CHECK_FALSE(desk.Ask("{}", nano).refusal.has_value());
+  CHECK(desk.Ask(R"({"model":"gpt-5-nano"})", pro).refusal.has_value());
+  CHECK(desk.Ask(R"({"model":"gpt-5-pro"})", nano).refusal.has_value());
+  CHECK(desk.Ask("no json", nano).refusal.has_value());
+  CHECK(desk.Ask("{}", "/openai/deployments/gpt-5-pro/completions").refusal.has_value());
+}
+
 TEST_CASE("Under a budget, models are not asked over a WebSocket, and the answer says how else") {
   auto open = [](Desk& desk, const std::string& target) {
     OutgoingRequest request{"GET", target, {{"Upgrade", "websocket"}}, ""};

@@ -36,6 +36,17 @@ PathModel GoogleModel(std::string_view path) {
   return {std::string(resource.substr(slash + 1)), verb};
 }
 
+// Returns the deployment that an Azure path names; it is the model that answers.
+std::string DeploymentOf(std::string_view path) {
+  for (std::string_view marker : {"/deployments/", "/engines/"}) {
+    const size_t at = path.find(marker);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = path.substr(at + marker.size());
+    return std::string(rest.substr(0, rest.find('/')));
+  }
+  return "";
+}
+
 PathModel ModelBehind(std::string_view path, std::string_view marker, char separator) {
   size_t at = path.rfind(marker);
   if (at == std::string_view::npos) return {};
@@ -151,10 +162,14 @@ std::string Plain(std::string_view path) {
 ModelCall RecogniseCounted(std::string_view path) {
   auto ends = [path](std::string_view end) { return EndsWith(path, end); };
   if (ends("/v1/messages")) return {ModelApi::kAnthropic, ""};
-  if (ends("/chat/completions") || ends("/v1/completions") || ends("/embeddings")) {
-    return {ModelApi::kOpenAi, ""};
+  std::string deployment = DeploymentOf(path);
+  if (ends("/chat/completions") || ends("/v1/completions") || ends("/embeddings") ||
+      (!deployment.empty() && ends("/completions"))) {
+    return {ModelApi::kOpenAi, std::move(deployment)};
   }
-  if (ends("/responses") || ends("/responses/compact")) return {ModelApi::kOpenAiResponses, ""};
+  if (ends("/responses") || ends("/responses/compact")) {
+    return {ModelApi::kOpenAiResponses, std::move(deployment)};
+  }
   PathModel google = GoogleModel(path);
   auto asks = [&google](std::string_view verb) {
     return codec::EqualIgnoringCase(google.verb, verb);

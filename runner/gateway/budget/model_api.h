@@ -26,7 +26,7 @@ enum class ModelApi {
 
 struct ModelCall {
   ModelApi api = ModelApi::kNone;
-  std::string model;  // The model, if the path has it (Gemini, Vertex, Bedrock); else empty.
+  std::string model;  // The model, if the path has it (Gemini, Vertex, Bedrock, Azure); else empty.
 };
 
 // Recognises a model call by method and canonical path, whatever the host: models are also reached

@@ -257,6 +257,8 @@ TEST_CASE("Model calls are recognised by path, batches as uncountable, and nothi
         Case{"/v1beta/tunedModels/mine:streamGenerateContent", ModelApi::kGemini, "mine"},
         Case{"/v1beta/dynamic/x%3AgenerateContent", ModelApi::kGemini, "x"},
         Case{"/v1internal:streamGenerateContent", ModelApi::kGemini, ""},
+        Case{"/openai/deployments/d/chat/completions", ModelApi::kOpenAi, "d"},
+        Case{"/openai/deployments/d/completions", ModelApi::kOpenAi, "d"},
         Case{"/shell/completions", ModelApi::kNone, ""}}) {
     CAPTURE(row.path);
     ModelCall call = RecogniseModelCall("POST", row.path);
