@@ -51,15 +51,20 @@ void TakeConverse(const Json& usage, TokenUsage* total) {
   Raise(&total->cache_write, Count(usage, "cacheWriteInputTokens"));
 }
 
+void TakeCompletion(const Json& usage, TokenUsage* total) {
+  TakeOpenAi(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details", total);
+}
+
 void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
   if (usage.object() == nullptr) return;
   total->found = true;
+  // Models of other vendors answer in this form behind Vertex's rawPredict and Bedrock's invoke.
+  const bool completion = usage.Find("prompt_tokens") != nullptr;
   switch (api) {
     case ModelApi::kAnthropic:
-      return TakeAnthropic(usage, total);
+      return completion ? TakeCompletion(usage, total) : TakeAnthropic(usage, total);
     case ModelApi::kOpenAi:
-      return TakeOpenAi(usage, "prompt_tokens", "completion_tokens", "prompt_tokens_details",
-                        total);
+      return TakeCompletion(usage, total);
     case ModelApi::kOpenAiResponses:
       return TakeOpenAi(usage, "input_tokens", "output_tokens", "input_tokens_details", total);
     case ModelApi::kGemini:
@@ -67,6 +72,7 @@ void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
     case ModelApi::kBedrock:
       // Its own operation, or the model's own answer inside `invoke`.
       if (usage.Find("inputTokens") != nullptr) return TakeConverse(usage, total);
+      if (completion) return TakeCompletion(usage, total);
       return TakeAnthropic(usage, total);
     case ModelApi::kNone:
     case ModelApi::kUncountable:

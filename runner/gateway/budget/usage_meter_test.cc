@@ -55,6 +55,16 @@ TEST_CASE("An Anthropic stream is counted the same however it is cut into pieces
   }
 }
 
+TEST_CASE(
+    "Other vendors' models behind Vertex and Bedrock are counted in the form they answer in") {
+  const std::string body = R"({"usage":{"prompt_tokens":60,"completion_tokens":40}})";
+  for (ModelApi api : {ModelApi::kAnthropic, ModelApi::kBedrock}) {
+    TokenUsage usage = Measure(api, "application/json", body, 100);
+    CHECK(usage.input == 60);
+    CHECK(usage.output == 40);
+  }
+}
+
 TEST_CASE("OpenAI's cached tokens are taken out of its input") {
   TokenUsage chat =
       Measure(ModelApi::kOpenAi, "application/json",
