@@ -3,42 +3,14 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "gateway/async/limits.h"
 #include "gateway/http/http1_server.h"
 #include "gateway/names/limits.h"
+#include "gateway/names/socket_address.h"
 
 namespace gateway {
-namespace {
-
-struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t size = 0;
-};
-
-SocketAddress ToSocketAddress(const policy::Address& address, uint16_t port) {
-  SocketAddress result;
-  if (address.is_v4()) {
-    sockaddr_in v4{};
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    ::memcpy(&v4.sin_addr, &address.bytes[12], 4);
-    ::memcpy(&result.bytes, &v4, sizeof v4);
-    result.size = sizeof v4;
-  } else {
-    sockaddr_in6 v6{};
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    ::memcpy(&v6.sin6_addr, address.bytes.data(), 16);
-    ::memcpy(&result.bytes, &v6, sizeof v6);
-    result.size = sizeof v6;
-  }
-  return result;
-}
-
-}  // namespace
 
 Task<DestinationVerdict> FindDestination(Services& services, Authority authority,
                                          policy::Handling handling) {
@@ -57,7 +29,7 @@ Task<DestinationVerdict> FindDestination(Services& services, Authority authority
     resolved = std::move(answer).value();
   }
   policy::AddressVerdict decision =
-      policy::DecideDestination(handling, authority.host, authority.port, resolved);
+      policy::DecideDestination(handling, authority.host, authority.port, resolved, IsOwnAddress);
   verdict.allowed = decision.allowed && !decision.addresses.empty();
   verdict.label = std::move(decision.label);
   verdict.destination = Destination{std::move(authority), std::move(decision.addresses)};
@@ -86,7 +58,7 @@ Task<Result<Upstream::Dialled>> Upstream::DialAddress(policy::Address address) {
   }
   dialled->key = plain_key_;
   dialled->address = address;
-  int result = ::connect(raw, reinterpret_cast<const sockaddr*>(&peer.bytes), peer.size);
+  int result = ::connect(raw, peer.get(), peer.size);
   if (result != 0 && errno != EINPROGRESS) co_return Errno("connect");
   if (result != 0) {
     bool ready = co_await services_.loop.Writable(raw, Deadline::After(kConnectTimeout));

@@ -119,6 +119,15 @@ def test_a_wildcard_never_leads_to_a_private_address():
               "CONNECT %s.wild.example.test:443 blocked: internal address" % name)
 
 
+def test_no_name_leads_to_an_address_of_this_machine():
+    """But the address itself does, where the policy has it; the server listens on all of them."""
+    for name in ("own.wild", "here"):
+        answer = curl("http://%s.example.test:18080/" % name)
+        equal((answer.status, answer.json()["error"]), (403, "ssrf_denied"))
+        contains(answer.json()["detail"], "%s.example.test:18080/ blocked: this machine's own address" % name)
+    equal(curl("http://10.77.0.1:18080/").status, 200)
+
+
 def test_a_name_is_resolved_over_dns():
     answer = curl("https://dns.example.test/echo")
     equal((answer.code, answer.status), (0, 200))

@@ -47,7 +47,9 @@ network_policies:
          allow_encoded_slash: true}}
       - {{host: socket.example.test, port: 443, protocol: websocket, enforcement: enforce, access: full}}
       - {{host: host.openshell.internal, port: 18080, protocol: rest, enforcement: enforce, access: full}}
-      - {{host: "*.wild.example.test", port: 443, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: here.example.test, port: 18080, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: 10.77.0.1, port: 18080, protocol: rest, enforcement: enforce, access: full}}
+      - {{host: "*.wild.example.test", ports: [443, 18080], protocol: rest, enforcement: enforce, access: full}}
       - {{host: rebound.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: nowhere.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
     binaries: [{{path: {curl}}}, {{path: {python}}}, {{path: {folder}/replaced}}]
@@ -114,6 +116,7 @@ class Stage:
         run("mount", "--make-rprivate", "/")
         run("ip", "link", "set", "lo", "up")
         run("ip", "address", "add", "10.200.0.1/32", "dev", "lo")
+        run("ip", "address", "add", "93.184.216.77/32", "dev", "lo")  # A public address of this machine.
         holder = self.start(["unshare", "--net", "sleep", "1000"])
         self.await_namespace(holder.pid)
         run("ip", "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", str(holder.pid))
@@ -167,7 +170,7 @@ class Stage:
         """A server of this machine, as a local model is one."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", 18080))
+        listener.bind(("0.0.0.0", 18080))
         listener.listen(16)
         while True:
             connection, _ = listener.accept()

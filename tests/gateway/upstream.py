@@ -212,6 +212,8 @@ ZONE = {
     "dns.example.test": ["10.77.0.2"],
     "mixed.wild.example.test": ["93.184.216.34", "10.77.0.2"],
     "private.wild.example.test": ["10.77.0.2"],
+    "own.wild.example.test": ["93.184.216.77"],
+    "here.example.test": ["10.77.0.1"],
     "metadata.wild.example.test": ["169.254.169.254"],
     "rebound.example.test": ["127.0.0.1"],
 }

@@ -143,6 +143,22 @@ bool IsControlPlanePort(uint16_t port) {
 
 AddressVerdict Refused(std::string_view label) { return {false, std::string(label), {}}; }
 
+// Returns whether `address` leads to the machine itself without a word of the policy's for it: as
+// the host, or as a single address in `allowed_ips`.
+bool IsUnnamedOwn(const Handling& handling, std::string_view host, const Address& address,
+                  OwnAddressTest is_own) {
+  if (is_own == nullptr) return false;
+  std::vector<Address> reached = EmbeddedV4(address);
+  reached.push_back(address);
+  if (std::none_of(reached.begin(), reached.end(), is_own)) return false;
+  if (handling.declared_host && ParseAddress(host) == address) return false;
+  return std::none_of(handling.allowed_ips.begin(), handling.allowed_ips.end(),
+                      [&](const std::string& text) {
+                        std::optional<Range> range = ParseRange(text);
+                        return range && range->prefix == 128 && range->base == address;
+                      });
+}
+
 AddressVerdict DecideAllowedIps(const Handling& handling, uint16_t port,
                                 const std::vector<Address>& resolved) {
   std::vector<Range> ranges;
@@ -157,6 +173,21 @@ AddressVerdict DecideAllowedIps(const Handling& handling, uint16_t port,
                               [&](const Range& range) { return Contains(range, address); });
     if (!inside || ClassifyAddress(address) == AddressClass::kAlwaysBlocked) {
       return Refused("allowed_ips check failed");
+    }
+  }
+  return {true, "", resolved};
+}
+
+AddressVerdict DecideClasses(const Handling& handling, uint16_t port,
+                             const std::vector<Address>& resolved) {
+  for (const Address& address : resolved) {
+    AddressClass kind = ClassifyAddress(address);
+    if (handling.declared_host) {
+      if (kind == AddressClass::kAlwaysBlocked || IsControlPlanePort(port)) {
+        return Refused("declared endpoint check failed");
+      }
+    } else if (kind != AddressClass::kPublic) {
+      return Refused("internal address");
     }
   }
   return {true, "", resolved};
@@ -213,7 +244,7 @@ bool IsHostAlias(std::string_view spelling) {
 }
 
 AddressVerdict DecideDestination(const Handling& handling, std::string_view host, uint16_t port,
-                                 const std::vector<Address>& resolved) {
+                                 const std::vector<Address>& resolved, OwnAddressTest is_own) {
   if (resolved.empty()) return Refused("no address");
   if (IsHostAlias(host)) {
     bool loopback = std::all_of(resolved.begin(), resolved.end(), IsLoopback);
@@ -222,18 +253,13 @@ AddressVerdict DecideDestination(const Handling& handling, std::string_view host
     }
     return {true, "", resolved};
   }
-  if (!handling.allowed_ips.empty()) return DecideAllowedIps(handling, port, resolved);
-  for (const Address& address : resolved) {
-    AddressClass kind = ClassifyAddress(address);
-    if (handling.declared_host) {
-      if (kind == AddressClass::kAlwaysBlocked || IsControlPlanePort(port)) {
-        return Refused("declared endpoint check failed");
-      }
-    } else if (kind != AddressClass::kPublic) {
-      return Refused("internal address");
-    }
-  }
-  return {true, "", resolved};
+  AddressVerdict verdict = handling.allowed_ips.empty()
+                               ? DecideClasses(handling, port, resolved)
+                               : DecideAllowedIps(handling, port, resolved);
+  bool unnamed_own = std::any_of(resolved.begin(), resolved.end(), [&](const Address& address) {
+    return IsUnnamedOwn(handling, host, address, is_own);
+  });
+  return verdict.allowed && unnamed_own ? Refused("this machine's own address") : verdict;
 }
 
 bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {

@@ -51,15 +51,20 @@ struct Handling {
 
 struct AddressVerdict {
   bool allowed = false;
-  std::string label;  // OpenShell's: "internal address", "allowed_ips check failed", ...
+  std::string label;  // "internal address", "allowed_ips check failed", ...: OpenShell's.
   std::vector<Address>
       addresses;  // The addresses that may be dialled, in the resolver's order; no others may.
 };
 
+// Returns whether an address is one of the machine's own, of any of its interfaces.
+using OwnAddressTest = bool (*)(const Address&);
+
 // Judges every address that `host` resolved to: one forbidden address among them denies all.
-// For a host alias pass the loopback addresses as `resolved`.
+// For a host alias pass the loopback addresses as `resolved`. The machine's own addresses, by
+// `is_own` (null: not known here), are forbidden unless the policy contains that very address.
 AddressVerdict DecideDestination(const Handling& handling, std::string_view host, uint16_t port,
-                                 const std::vector<Address>& resolved);
+                                 const std::vector<Address>& resolved,
+                                 OwnAddressTest is_own = nullptr);
 
 // True if `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
 // range is an error (it fails at load and at connect).

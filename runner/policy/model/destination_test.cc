@@ -166,6 +166,39 @@ TEST_CASE("DecideDestination does not trust allowed_ips that should not have loa
         "invalid allowed_ips in policy");
 }
 
+TEST_CASE("A name leads to an address of this machine only if the policy contains that address") {
+  const OwnAddressTest is_own = [](const Address& address) {
+    return address == *ParseAddress("10.0.0.1") || address == *ParseAddress("93.184.216.34");
+  };
+  Handling pattern;
+  Handling declared;
+  declared.declared_host = true;
+  Handling ranged;
+  ranged.allowed_ips = {"10.0.0.0/24", "93.184.216.0/24"};
+  Handling single;
+  single.allowed_ips = {"10.0.0.1", "93.184.216.34/32"};
+  auto decide = [&](const Handling& handling, std::string_view host, std::string_view address) {
+    return DecideDestination(handling, host, 443, {*ParseAddress(address)}, is_own).allowed;
+  };
+  for (std::string_view own : {"10.0.0.1", "93.184.216.34"}) {
+    CAPTURE(own);
+    CHECK_FALSE(decide(pattern, "a.example.com", own));
+    CHECK_FALSE(decide(pattern, own, own));
+    CHECK_FALSE(decide(declared, "a.example.com", own));
+    CHECK_FALSE(decide(ranged, "a.example.com", own));
+    CHECK(decide(single, "a.example.com", own));
+    CHECK(decide(declared, own, own));
+  }
+  CHECK_FALSE(decide(pattern, "a.example.com", "64:ff9b::5db8:d822"));
+  CHECK(decide(pattern, "a.example.com", "93.184.216.35"));
+  CHECK(decide(declared, "a.example.com", "10.0.0.2"));
+  CHECK(decide(ranged, "a.example.com", "10.0.0.2"));
+  std::vector<Address> mixed = {*ParseAddress("93.184.216.35"), *ParseAddress("93.184.216.34")};
+  CHECK(DecideDestination(pattern, "a.example.com", 443, mixed, is_own).label ==
+        "this machine's own address");
+  CHECK(DecideDestination(pattern, "a.example.com", 443, mixed).allowed);
+}
+
 TEST_CASE("A host alias leads to loopback only, and only when it is declared") {
   Handling declared;
   declared.declared_host = true;
