@@ -126,6 +126,7 @@ Task<Result<std::unique_ptr<ServerRequest>>> Upstream::OpenHttp2(Needs needs) {
   if (!offers_http2_) co_return co_await OpenHttp1(needs);
   std::unique_ptr<ServerRequest> request = shared_.Take();
   if (request) co_return request;
+  if (shared_.full()) co_return Error{Code::kIo, "too many connections that take no requests"};
   dialling_ = true;
   Result<Dialled> opened = co_await OpenUnused(needs.tls, true);
   dialling_ = false;

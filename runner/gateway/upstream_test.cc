@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "gateway/http/limits.h"
 #include "gateway/test_services.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -151,6 +152,93 @@ TEST_CASE("A host has one allowance, whatever its connections") {
         "the run's limit of 64KiB to and from host.openshell.internal is used up (--host-bytes)");
   REQUIRE(notices.size() == 1);
   CHECK(notices[0].type == "budget.host-bytes");
+}
+
+// Returns `size` bytes; less if the peer finishes or breaks before.
+Task<std::string> ReadBytes(Stream& stream, size_t size) {
+  while (stream.buffered().size() < size) {
+    Result<size_t> read = co_await stream.Fill(Late());
+    if (!read.ok() || read.value() == 0) break;
+  }
+  std::string bytes(stream.buffered().substr(0, size));
+  stream.Consume(bytes.size());
+  co_return bytes;
+}
+
+// A server of HTTP/2 that takes no more requests on a connection once it has one: it sends
+// SETTINGS_MAX_CONCURRENT_STREAMS = 0 before its answer, which has an end if `ends`.
+Task<void> TakeOne(std::unique_ptr<Stream> stream, bool ends, int& open) {
+  constexpr size_t kPrefaceBytes = 24;
+  constexpr size_t kFrameHeadBytes = 9;
+  ++open;
+  (void)co_await stream->Write(std::string("\0\0\0\4\0\0\0\0\0", kFrameHeadBytes));
+  (void)co_await ReadBytes(*stream, kPrefaceBytes);
+  for (;;) {
+    const std::string head = co_await ReadBytes(*stream, kFrameHeadBytes);
+    if (head.size() < kFrameHeadBytes) break;
+    const auto size =
+        static_cast<unsigned char>(head[1]) * 256U + static_cast<unsigned char>(head[2]);
+    (void)co_await ReadBytes(*stream, size);
+    if (head[3] != 1) continue;  // HEADERS
+    std::string answer("\0\0\6\4\0\0\0\0\0\0\3\0\0\0\0\0\0\1\1", 19);
+    answer += ends ? '\5' : '\4';
+    answer += head.substr(5) + "\x88";  // ":status: 200"
+    (void)co_await stream->Write(answer);
+  }
+  --open;
+}
+
+Task<void> TakeOneEach(TestServices& services, int connections, bool ends, int& open) {
+  while (connections-- > 0) {
+    std::unique_ptr<Stream> stream = co_await services.origin().Accept();
+    if (stream) SpawnPeer(services.loop(), TakeOne(std::move(stream), ends, open));
+  }
+}
+
+Task<void> AwaitEqual(EventLoop& loop, const int& value, int wanted) {
+  for (int i = 0; i < 5000 && value != wanted; ++i) co_await Pause(loop, milliseconds(1));
+}
+
+TEST_CASE("A connection of HTTP/2 that takes no request and carries none is closed") {
+  int open = 0;
+  TestServices services(OpenEndpoint(policy::Protocol::kRest));
+  SpawnPeer(services.loop(), TakeOneEach(services, 5, true, open));
+  Upstream upstream(services.get(), services.destination());
+  upstream.OfferHttp2();
+  for (int i = 0; i < 5; ++i) CHECK(GetNow(services, upstream, {}).value() == 200);
+  RunUntilDone(services.loop(), AwaitEqual(services.loop(), open, 1));
+  CHECK(open == 1);
+  CHECK(services.origin().accepted() == 5);
+  RunUntilDone(services.loop(), upstream.Close());
+  RunUntilDone(services.loop(), AwaitEqual(services.loop(), open, 0));
+}
+
+Task<bool> Begin(Upstream& upstream, std::vector<std::unique_ptr<ServerRequest>>& held) {
+  Opened opened = co_await upstream.Open({});
+  if (!opened.ok()) co_return false;
+  held.push_back(std::move(opened).value());
+  const codec::HttpFields fields = {{"Host", "a"}};
+  Status sent = co_await held.back()->SendHead("GET", "/", fields, codec::BodyFraming());
+  REQUIRE(sent.ok());
+  Result<codec::ResponseHead> head = co_await held.back()->ReadHead(Late());
+  co_return head.ok();
+}
+
+TEST_CASE("The connections of one client to a server of HTTP/2 are bounded") {
+  int open = 0;
+  TestServices services(OpenEndpoint(policy::Protocol::kRest));
+  SpawnPeer(services.loop(), TakeOneEach(services, kHttp2ConnectionsMax, false, open));
+  Upstream upstream(services.get(), services.destination());
+  upstream.OfferHttp2();
+  std::vector<std::unique_ptr<ServerRequest>> held;
+  while (held.size() < kHttp2ConnectionsMax) {
+    REQUIRE(RunUntilDone(services.loop(), Begin(upstream, held)));
+  }
+  CHECK_FALSE(RunUntilDone(services.loop(), Begin(upstream, held)));
+  CHECK(held.size() == kHttp2ConnectionsMax);
+  held.clear();
+  RunUntilDone(services.loop(), upstream.Close());
+  RunUntilDone(services.loop(), AwaitEqual(services.loop(), open, 0));
 }
 
 TEST_CASE("A raw stream is never one that carried a request") {

@@ -3,6 +3,7 @@
 
 #include "gateway/http/http2_head.h"
 #include "gateway/http/http2_session.h"
+#include "gateway/http/limits.h"
 
 namespace gateway {
 
@@ -91,9 +92,14 @@ std::unique_ptr<ServerRequest> Http2Upstreams::Take() {
   });
   for (const std::unique_ptr<Connection>& connection : connections_) {
     if (connection->session.may_open()) return std::make_unique<Http2ServerRequest>(*connection);
+    // It is of no use and not in use: a server may shut each one behind its first answer.
+    bool idle = connection->requests == 0 && !connection->over.is_set();
+    if (idle) connection->session.Close();
   }
   return nullptr;
 }
+
+bool Http2Upstreams::full() const { return connections_.size() >= kHttp2ConnectionsMax; }
 
 void Http2Upstreams::Add(std::unique_ptr<Stream> stream) {
   connections_.push_back(std::make_unique<Connection>(loop_, std::move(stream)));

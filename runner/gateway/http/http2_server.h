@@ -19,10 +19,13 @@ class Http2Upstreams {
   explicit Http2Upstreams(EventLoop& loop);
   ~Http2Upstreams();
 
-  // Returns a place for one request; null if a connection must be added first.
+  // Returns a place for one request; null if a connection must be added first. Closes connections
+  // that take no request and carry none.
   std::unique_ptr<ServerRequest> Take();
-  // Adds a connection on which nothing was sent yet. `stream` has agreed on HTTP/2 inside TLS, or is
-  // known to speak it.
+  // Returns true if no connection may be added.
+  bool full() const;
+  // Adds a connection on which nothing was sent yet. `stream` has agreed on HTTP/2 inside TLS, or
+  // is known to speak it.
   void Add(std::unique_ptr<Stream> stream);
   // Says goodbye on each connection; called before this is destroyed, when no request is left.
   Task<void> Close();

@@ -27,6 +27,10 @@ constexpr size_t kHttp2AnswerWindow = size_t{1} << 20;
 constexpr size_t kHttp2UpstreamWindow = size_t{4} << 20;
 constexpr size_t kHttp2FieldOverhead = 32;
 
+// Connections of one client to one server, where each may carry a single stream, and those that are
+// just being closed.
+constexpr size_t kHttp2ConnectionsMax = 2 * kHttp2StreamsMax;
+
 // Frames gathered into one write.
 constexpr size_t kHttp2WriteBytes = 2 * kStreamBufferBytes;
 
