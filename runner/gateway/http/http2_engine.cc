@@ -183,9 +183,13 @@ struct Http2Callbacks {
   }
 
   static int OnFrameNotSent(nghttp2_session*, const nghttp2_frame* frame, int, void* user) {
-    // A request that the peer's GOAWAY overtook: it has no stream, and so none that is closed.
-    bool request = frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
-    if (request) Engine(user).listener_.OnClose(frame->hd.stream_id, Http2Code::kRefusedStream);
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    if (frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      // The peer's GOAWAY overtook it: it has no stream, and so none that is closed.
+      Engine(user).listener_.OnClose(frame->hd.stream_id, Http2Code::kRefusedStream);
+    } else {
+      Engine(user).Reset(frame->hd.stream_id, Http2Code::kInternalError);  // The peer waits for it.
+    }
     return 0;
   }
 
@@ -254,6 +258,7 @@ Http2Engine::Http2Engine(Role role, Listener& listener)
   nghttp2_option_set_no_auto_window_update(options, 1);
   nghttp2_option_set_no_closed_streams(options, 1);
   nghttp2_option_set_max_outbound_ack(options, kHttp2UnsentAcksMax);
+  nghttp2_option_set_max_send_header_block_length(options, kHttp2SentHeadBytesMax);
   nghttp2_session* session = nullptr;
   int result = 0;
   if (role == Role::kServer) {

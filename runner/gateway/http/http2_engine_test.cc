@@ -218,6 +218,46 @@ TEST_CASE("A reset reaches the other side with its code") {
   CHECK(pair.at_client.closed[stream] == Http2Code::kRefusedStream);
 }
 
+HttpFields Answer(size_t fields, size_t bytes) {
+  HttpFields head = {{":status", "200"}};
+  head.resize(1 + fields, {"x", std::string(bytes, 'v')});
+  return head;
+}
+
+TEST_CASE("Every head that a server of HTTP/1 may send can be sent") {
+  constexpr size_t kShortest = 4;  // "x:" and the line's end.
+  for (size_t bytes : {size_t{0}, size_t{30}, size_t{2000}}) {
+    CAPTURE(bytes);
+    Pair pair;
+    int32_t stream = pair.client.SubmitRequest(Get(), true).value();
+    pair.Exchange();
+    size_t fields = kResponseHeadBytesMax / (bytes + kShortest);
+    REQUIRE(pair.server.SubmitResponse(stream, Answer(fields, bytes), true).ok());
+    CHECK(Drain(pair.server).size() > fields);
+    CHECK(pair.at_server.closed[stream] == Http2Code::kNoError);
+  }
+}
+
+TEST_CASE("A head that cannot be sent resets its stream") {
+  const HttpFields endless = Answer(200, kHttp2SentHeadBytesMax / 100);
+  Pair pair;
+  int32_t stream = pair.client.SubmitRequest(Get(), true).value();
+  int32_t other = pair.client.SubmitRequest(Get(), true).value();
+  pair.Exchange();
+  SECTION("An answer") { REQUIRE(pair.server.SubmitResponse(stream, endless, true).ok()); }
+  SECTION("An interim one") { REQUIRE(pair.server.SubmitInterim(stream, endless).ok()); }
+  SECTION("Trailers") {
+    pair.at_server.finishing[stream] = true;
+    pair.at_server.last[stream] = endless;
+    REQUIRE(pair.server.SubmitResponse(stream, {{":status", "200"}}, false).ok());
+  }
+  REQUIRE(pair.server.SubmitResponse(other, Answer(1, 1), true).ok());
+  pair.Exchange();
+  CHECK(pair.at_client.closed.at(stream) == Http2Code::kInternalError);
+  CHECK(pair.at_server.closed.at(stream) == Http2Code::kInternalError);
+  CHECK(pair.at_client.closed.at(other) == Http2Code::kNoError);
+}
+
 TEST_CASE("Behind a farewell nothing is opened any more") {
   Pair pair;
   pair.Exchange();

@@ -31,6 +31,10 @@ constexpr size_t kHttp2FieldOverhead = 32;
 // just being closed.
 constexpr size_t kHttp2ConnectionsMax = 2 * kHttp2StreamsMax;
 
+// A head that may arrive may be passed on: nghttp2 counts up to 12 bytes more for each field, of
+// which the shortest has 4 in HTTP/1.
+constexpr size_t kHttp2SentHeadBytesMax = 4 * kResponseHeadBytesMax;
+
 // Frames gathered into one write.
 constexpr size_t kHttp2WriteBytes = 2 * kStreamBufferBytes;
 
