@@ -74,7 +74,9 @@ Result<SslOwner> UpstreamTrust::NewClient(const std::string& host, uint16_t port
   if (policy::ParseAddress(host).has_value()) {
     named = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1;
   } else {
-    SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    // Only alternative names count (RFC 9110, 4.3.4): an authority need not check a common name.
+    SSL_set_hostflags(ssl.get(),
+                      X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     named = SSL_set1_host(ssl.get(), host.c_str()) == 1 &&
             SSL_set_tlsext_host_name(ssl.get(), host.c_str()) == 1;
   }

@@ -248,6 +248,13 @@ def test_an_upstream_certificate_that_is_over_or_another_hosts_is_refused():
         contains(answer.json()["detail"], why)
 
 
+def test_a_common_name_is_no_name_of_an_upstream():
+    for port in (8445, 8446):
+        answer = curl("https://untrusted.example.test:%d/" % port)
+        equal(answer.status, 502)
+        contains(answer.json()["detail"], "ostname mismatch")
+
+
 def test_an_upstream_certificate_of_a_stranger_is_refused():
     answer = curl("https://untrusted.example.test:8443/")
     equal(answer.status, 502)

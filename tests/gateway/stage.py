@@ -39,7 +39,7 @@ network_policies:
           - {{method: GET, path: "/secret/**"}}
       - {{host: dns.example.test, port: 443, protocol: rest, enforcement: enforce, access: read-only}}
       - {{host: audit.example.test, port: 443, protocol: rest, enforcement: audit, access: read-only}}
-      - {{host: untrusted.example.test, ports: [8443, 8444], protocol: rest, enforcement: enforce, access: full}}
+      - {{host: untrusted.example.test, ports: [8443, 8444, 8445, 8446], protocol: rest, enforcement: enforce, access: full}}
       - {{host: of.another.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: 169.254.169.254, port: 80, access: full}}
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: read-write}}
@@ -105,6 +105,12 @@ def make_certificates(folder):
                 "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", name + ".pem")
     openssl("x509", "-req", "-in", "server.csr", "-CA", "trusted.pem", "-CAkey", "trusted.key", "-CAcreateserial",
             "-days", "-1", "-extfile", "names", "-out", "expired.pem")
+    openssl("req", "-new", "-key", "server.key", "-subj", "/CN=untrusted.example.test", "-out", "common.csr")
+    for name, extension in (("common", "basicConstraints=CA:FALSE"), ("addressed", "subjectAltName=IP:10.77.0.2")):
+        with open(folder + "/extension", "w") as out:
+            out.write(extension + "\n")
+        openssl("x509", "-req", "-in", "common.csr", "-CA", "trusted.pem", "-CAkey", "trusted.key",
+                "-CAcreateserial", "-days", "2", "-extfile", "extension", "-out", name + ".pem")
 
 
 class Stage:

@@ -258,6 +258,8 @@ def main():
     listen(ADDRESS, 443, serve_http, good)
     listen(ADDRESS, 8443, serve_http, bad)
     listen(ADDRESS, 8444, serve_http, tls_context(folder + "/expired.pem", folder + "/server.key"))
+    listen(ADDRESS, 8445, serve_http, tls_context(folder + "/common.pem", folder + "/server.key"))
+    listen(ADDRESS, 8446, serve_http, tls_context(folder + "/addressed.pem", folder + "/server.key"))
     listen(ADDRESS, 9443, serve_http, good)
     listen(ADDRESS, 9000, serve_raw)
     listen(ADDRESS, 9001, serve_half)
