@@ -99,6 +99,8 @@ struct Incoming {
   bool header_too_large = false;
   bool cut = false;  // An error's body, beyond the bound.
   Status sink_status = Ok();
+  const HttpRequest* request = nullptr;
+  Status judged = Ok();
 };
 
 size_t OnBody(char* data, size_t size, size_t count, void* context) {
@@ -119,6 +121,13 @@ size_t OnBody(char* data, size_t size, size_t count, void* context) {
   }
   incoming->response.body.append(data, bytes);
   return bytes;
+}
+
+// Called on each connection, also on one that is used again.
+int OnConnected(void* context, char* address, char*, int, int) {
+  auto* incoming = static_cast<Incoming*>(context);
+  incoming->judged = incoming->request->judge_address(address);
+  return incoming->judged.ok() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 // The same question while nothing comes.
@@ -307,6 +316,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   Incoming incoming;
   incoming.handle = state_->handle;
   incoming.sink = sink;
+  incoming.request = &request;
   incoming.body_bytes_max = state_->options.response_bytes_max;
   std::array<char, CURL_ERROR_SIZE> reason{};
   state_->Configure();
@@ -318,6 +328,10 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
     state_->Set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
     state_->Set(CURLOPT_XFERINFODATA, static_cast<void*>(&incoming));
     state_->Set(CURLOPT_NOPROGRESS, 0L);
+  }
+  if (request.judge_address && state_->options.proxy.empty()) {
+    state_->Set(CURLOPT_PREREQFUNCTION, &OnConnected);
+    state_->Set(CURLOPT_PREREQDATA, static_cast<void*>(&incoming));
   }
   if (!deadline.never()) {
     state_->Set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max(deadline.poll_ms(), 1)));
@@ -334,6 +348,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
     return Error{Code::kInvalid, doing + ": the response's headers are larger than " +
                                      std::to_string(kHeaderBytesMax) + " bytes"};
   }
+  if (!incoming.judged.ok()) return std::move(incoming.judged).error();
   if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();
   if (code != CURLE_OK && !incoming.cut) {
     const char* text = reason[0] != '\0' ? reason.data() : curl_easy_strerror(code);

@@ -27,6 +27,9 @@ struct HttpRequest {
   const Secret* bearer = nullptr;
   // The same as `authorization: Basic ...`: the base64 of "user:password".
   const Secret* basic = nullptr;
+  // Judges the address that the connection leads to, before anything is sent on it; an error
+  // becomes Send's result. Not asked where a proxy resolves the name. May be null.
+  std::function<Status(const std::string& address)> judge_address;
 };
 
 struct HttpResponse {

@@ -2,7 +2,9 @@
 // Tests that need no network; the rest is in tests/forge.
 #include "net/http_client.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -104,6 +106,40 @@ TEST_CASE("HttpClient::Send says that a name does not resolve, as often as it is
     CHECK(response.error().code == Code::kTemporary);
     CHECK(response.error().what.find("resolve") != std::string::npos);
   }
+}
+
+TEST_CASE("HttpClient::Send judges the address that a name leads to before it sends anything") {
+  Fd listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  REQUIRE(::bind(listening.get(), reinterpret_cast<sockaddr*>(&place), size) == 0);
+  REQUIRE(::listen(listening.get(), 4) == 0);
+  REQUIRE(::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&place), &size) == 0);
+  Folder folder;
+  HttpClient client = Client(folder);
+  HttpRequest request;
+  request.url = "http://a.name.localhost:" + std::to_string(ntohs(place.sin_port)) + "/";
+  std::vector<std::string> judged;
+  request.judge_address = [&](const std::string& address) -> Status {
+    judged.push_back(address);
+    return Error{Code::kRefused, "not there"};
+  };
+  Result<HttpResponse> refused = client.Send(request, Deadline::Never());
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == Code::kRefused);
+  CHECK_FALSE(client.reached());
+  Fd first(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  CHECK(::recv(first.get(), &size, 1, 0) == 0);
+  Fd second;
+  request.judge_address = [&](const std::string& address) -> Status {
+    judged.push_back(address);
+    second = Fd(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    return sys::WriteAll(second.get(), "HTTP/1.1 204 No Content\r\n\r\n");
+  };
+  CHECK(client.Send(request, Deadline::Never()).value().status == 204);
+  CHECK(judged == std::vector<std::string>{"127.0.0.1", "127.0.0.1"});
 }
 
 TEST_CASE("HttpResponse::Header finds by lower-case name and gives nothing for the rest") {

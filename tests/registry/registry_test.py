@@ -154,6 +154,7 @@ class Redirects(Case):
         for target, words in ((self.origin.url + '/v2/demo/blobs/', 'more than 5 redirects'),
                               ('http://169.254.169.254/latest/meta-data/', 'link-local'),
                               (f'http://localhost:{self.store.host[10:]}/', 'this machine'),
+                              (f'http://a.name.localhost:{self.store.host[10:]}/', 'this machine'),
                               ('http://0.0.0.0/', 'not a host address'), ('file:///etc/passwd', 'not an http'),
                               ('http://u:p@127.0.0.1/', 'not an http')):
             with self.subTest(target):

@@ -31,6 +31,27 @@ Status CheckInsecure(const std::vector<std::string>& insecure) {
   return Ok();
 }
 
+Status Refuse(const net::Url& origin, const net::Url& target, const char* why) {
+  return Error{Code::kRefused,
+               origin.host + " redirects to " + net::ShownUrl(target.text) + ": " + why};
+}
+
+Status CheckKind(const net::Url& origin, const net::Url& target, net::AddressKind address) {
+  switch (address) {
+    case net::AddressKind::kLoopback:
+      return Refuse(origin, target, "this machine");
+    case net::AddressKind::kLinkLocal:
+      return Refuse(origin, target, "a link-local address, as used for cloud metadata");
+    case net::AddressKind::kUnusable:
+      return Refuse(origin, target, "not a host address");
+    case net::AddressKind::kPrivate:
+    case net::AddressKind::kName:
+    case net::AddressKind::kPublic:
+      return Ok();
+  }
+  ENSURE(false);
+}
+
 }  // namespace
 
 Result<RegistryAddress> MakeRegistryAddress(const std::string& host, const std::string& repository,
@@ -67,30 +88,22 @@ Result<std::vector<RegistryAddress>> MirrorsOf(const std::string& host,
 }
 
 Status CheckTarget(const net::Url& origin, const net::Url& target, TargetKind kind) {
-  const std::string shown = net::ShownUrl(target.text);
-  const auto refuse = [&](const char* why) {
-    return Error{Code::kRefused, origin.host + " redirects to " + shown + ": " + why};
-  };
-  if (target.scheme == "http" && origin.scheme == "https") return refuse("without TLS");
+  if (target.scheme == "http" && origin.scheme == "https") {
+    return Refuse(origin, target, "without TLS");
+  }
   if (target.host == origin.host) return Ok();
   if (target.scheme == "http" && kind == TargetKind::kRealm) {
-    return refuse("credentials without TLS to another host");
+    return Refuse(origin, target, "credentials without TLS to another host");
   }
-  switch (net::KindOf(target.host)) {
-    case net::AddressKind::kLoopback:
-      return refuse("this machine");
-    case net::AddressKind::kLinkLocal:
-      return refuse("a link-local address, as used for cloud metadata");
-    case net::AddressKind::kUnusable:
-      return refuse("not a host address");
-    case net::AddressKind::kPrivate:
-      if (kind == TargetKind::kRealm) return refuse("a private address, for credentials");
-      return Ok();
-    case net::AddressKind::kName:
-    case net::AddressKind::kPublic:
-      return Ok();
+  const net::AddressKind address = net::KindOf(target.host);
+  if (address == net::AddressKind::kPrivate && kind == TargetKind::kRealm) {
+    return Refuse(origin, target, "a private address, for credentials");
   }
-  ENSURE(false);
+  return CheckKind(origin, target, address);
+}
+
+Status CheckConnected(const net::Url& origin, const net::Url& target, const std::string& address) {
+  return target.host == origin.host ? Ok() : CheckKind(origin, target, net::KindOf(address));
 }
 
 }  // namespace image

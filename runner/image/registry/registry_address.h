@@ -51,4 +51,9 @@ enum class TargetKind {
 // realm on another port of it; so the host counts, not the port.)
 Status CheckTarget(const net::Url& origin, const net::Url& target, TargetKind kind);
 
+// Checks the address that the name in `target` turned out to have: neither this machine's nor its
+// metadata service's, unless it is the very host that the registry has. Otherwise kRefused. (A name
+// may lead to a private address, also for a realm: its certificate tells whose it is.)
+Status CheckConnected(const net::Url& origin, const net::Url& target, const std::string& address);
+
 }  // namespace image

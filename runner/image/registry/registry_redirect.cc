@@ -15,6 +15,9 @@ Result<Followed> SendFollowing(net::HttpClient& client, net::HttpRequest request
                                Deadline deadline) {
   Followed followed;
   followed.url = TRY(net::ParseUrl(request.url));
+  request.judge_address = [&](const std::string& address) {
+    return CheckConnected(origin, followed.url, address);
+  };
   for (int redirects = 0;; ++redirects) {
     followed.response = TRY(sink == nullptr ? client.Send(request, deadline)
                                             : client.Send(request, *sink, deadline));

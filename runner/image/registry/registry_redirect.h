@@ -16,9 +16,9 @@ struct Followed {
 };
 
 // Sends `request` and follows at most kRedirectsMax redirects by hand, each judged by
-// CheckTarget(origin, …). Once the first service is left, nothing further gets the authorization,
-// not even that service again. Fails with kRefused for a redirect that is not followed; a POST
-// never is.
+// CheckTarget(origin, …), and by CheckConnected once it is connected. Once the first service is
+// left, nothing further gets the authorization, not even that service again. Fails with kRefused
+// for a redirect that is not followed; a POST never is.
 Result<Followed> SendFollowing(net::HttpClient& client, net::HttpRequest request,
                                const net::Url& origin, TargetKind kind, const net::BodySink* sink,
                                Deadline deadline);

@@ -79,6 +79,19 @@ TEST_CASE("CheckTarget lets credentials go to no private address but the registr
   CHECK(CheckTarget(insecure, Url("http://10.0.0.6/blob"), TargetKind::kBlob).ok());
 }
 
+TEST_CASE("CheckConnected lets no other host's name lead to this machine or its metadata") {
+  const net::Url origin = Url("http://reg.example:5000/");
+  for (const char* bad : {"127.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "fe80::1"}) {
+    CAPTURE(bad);
+    CHECK(CheckConnected(origin, Url("http://cdn.example/x"), bad).error().code == Code::kRefused);
+    CHECK(CheckConnected(origin, Url("http://reg.example/x"), bad).ok());
+  }
+  for (const char* good : {"10.0.0.1", "93.184.216.34", "2606:4700::1111"}) {
+    CAPTURE(good);
+    CHECK(CheckConnected(origin, Url("http://cdn.example/x"), good).ok());
+  }
+}
+
 TEST_CASE("MakeRegistryAddress knows where Docker's registry is, and what is asked over http") {
   RegistryAddress docker = MakeRegistryAddress("docker.io", "library/debian", {}).value();
   CHECK(docker.ApiUrl("manifests/12") ==
