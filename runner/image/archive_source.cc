@@ -221,7 +221,10 @@ Status Archive::Load(const Json& image) {
   const Place config_place = TRY(tar_.Find(image.StringAt("Config")));
   const std::string config_bytes = TRY(tar_.ReadWhole(config_place, kConfigBytesMax));
   const ImageConfig config = TRY(ParseImageConfig(config_bytes));
-  if (config.diff_ids.size() != layers->array()->size() || config.diff_ids.size() > kLayersMax) {
+  if (layers->array()->size() > kLayersMax) {
+    return Error{Code::kInvalid, "more than " + std::to_string(kLayersMax) + " layers"};
+  }
+  if (config.diff_ids.size() != layers->array()->size()) {
     return Error{Code::kInvalid, "the configuration does not have one diff id per layer"};
   }
   Descriptor config_descriptor;

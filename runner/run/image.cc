@@ -187,6 +187,7 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
   pull.cancelled = [] { return PendingEnd().has_value(); };
   image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));
+  TRY(root.CheckPlaces());
   RunImage image{.pulled = std::move(pulled),
                  .root = std::move(root),
                  .env = {},

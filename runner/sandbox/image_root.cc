@@ -15,6 +15,7 @@
 
 #include "base/sys.h"
 #include "base/user_namespace.h"
+#include "sandbox/plan.h"
 
 namespace sandbox {
 namespace {
@@ -110,6 +111,30 @@ Result<ImageRoot> ImageRoot::Open(const std::vector<std::string>& layers) {
   }
   if (!root.ok()) return std::move(root).error();
   return ImageRoot(std::move(root).value());
+}
+
+Status ImageRoot::CheckPlaces() const {
+  struct stat facts {};
+  auto stands = [&](const char* path) {
+    return ::fstatat(root_.get(), path + 1, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+  };
+  auto refuse = [](const std::string& path, const char* why) {
+    return Error{Code::kInvalid, "the image's " + path + why};
+  };
+  for (const char* path : {"/proc", "/dev", "/etc"}) {
+    if (stands(path) && !S_ISDIR(facts.st_mode)) return refuse(path, " is not a directory");
+  }
+  for (const char* path : {"/tmp", "/run", "/var", kHome}) {
+    if (stands(path) && Kind(path) != PathKind::kDirectory) {
+      return refuse(path, " is not a directory");
+    }
+  }
+  // /etc is not a link by now. Links in place of the files are replaced.
+  for (const char* path :
+       {"/etc/passwd", "/etc/group", "/etc/hostname", "/etc/hosts", "/etc/resolv.conf"}) {
+    if (stands(path) && S_ISDIR(facts.st_mode)) return refuse(path, " is a directory");
+  }
+  return Ok();
 }
 
 PathKind ImageRoot::Kind(const std::string& path) const {

@@ -19,6 +19,9 @@ class ImageRoot {
   // kUnsupported if this host gives no namespaces.
   static Result<ImageRoot> Open(const std::vector<std::string>& layers);
 
+  // Fails with kInvalid unless the sandbox's own directories and files can take their places: /tmp
+  // may be missing or a directory, and lead to one; /proc, /dev and /etc may not be links.
+  Status CheckPlaces() const;
   // Returns the kind of what stands at an absolute path, links followed inside the image.
   PathKind Kind(const std::string& path) const;
   // True for a regular file that any user may execute.

@@ -234,6 +234,26 @@ class Agent(Case):
         fifo = self.signed(layers=[[('etc/passwd', ('fifo',))]], config={'User': ''})
         self.shell(fifo, 'true')
 
+    def test_image_without_a_place_for_what_the_sandbox_brings_is_65(self):
+        for name, what, words in (('tmp', b'', '/tmp is not a directory'),
+                                  ('tmp', ('link', '/nowhere'), '/tmp is not a directory'),
+                                  ('proc', ('link', '/etc'), '/proc is not a directory'),
+                                  ('dev', ('link', '/etc'), '/dev is not a directory')):
+            image = self.signed(layers=[[('.wh.' + name, b'')], [(name, what)]])
+            done = self.run_image(self.shelf.reference(image), 'true', code=INVALID)
+            self.assertIn("the image's " + words, done.stderr)
+        image = self.signed(layers=[[('.wh.etc', b'')], [('etc/passwd/file', b'')]])
+        done = self.run_image(self.shelf.reference(image), 'true', code=INVALID)
+        self.assertIn("the image's /etc/passwd is a directory", done.stderr)
+        image = self.signed(layers=[[('.wh.tmp', b'')], [('opt/tmp', None), ('tmp', ('link', '/opt/tmp'))]])
+        self.assertIn('here\n', self.shell(image, 'echo here > /tmp/a; cat /tmp/a'))
+
+    def test_image_has_as_many_layers_as_the_kernel_stacks(self):
+        for count, code in ((499, 0), (500, INVALID)):  # One more layer is the base.
+            image = self.signed(layers=[[(f'f{number}', b'')] for number in range(count - 1)])
+            done = self.run_image(self.shelf.reference(image), 'true', code=code)
+        self.assertIn('more than 499', done.stderr)
+
     def test_links_in_the_image_lead_nowhere_but_into_it(self):
         canary = self.write('canary', 'the host\'s own\n')
         os.chmod(canary, 0o666)

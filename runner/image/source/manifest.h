@@ -16,7 +16,8 @@ namespace image {
 
 inline constexpr size_t kManifestBytesMax = 4 << 20;
 inline constexpr size_t kConfigBytesMax = 4 << 20;
-inline constexpr size_t kLayersMax = 512;
+// The kernel's overlayfs stacks 500 layers, of which one is the empty one below an image's.
+inline constexpr size_t kLayersMax = 499;
 
 struct Platform {
   std::string os = "linux";
