@@ -119,7 +119,13 @@ std::string RenderPolicyReference() {
       "checked too. A `host` that is written out may resolve to a private address, as\nin "
       "OpenShell. A host that is matched only by a pattern may not, unless `allowed_ips` permits "
       "it. No policy can allow\nloopback, link-local or cloud metadata addresses (169.254.169.254, "
-      "168.63.129.16, 192.0.0.192,\n100.100.100.200 and their IPv6 counterparts). Ports of cluster "
+      "168.63.129.16, 192.0.0.192,\n100.100.100.200 and their IPv6 counterparts). No name leads to "
+      "an "
+      "address of the machine that runs\nthe gateway, private or public, unless `allowed_ips` "
+      "contains "
+      "that very address and not only a range around it; `host` may be\nthe address itself. "
+      "Services of "
+      "the machine have `host.openshell.internal`, which is its loopback. Ports of cluster "
       "control planes (2379, 2380, 6443, 10250, 10255) are\nclosed under `allowed_ips` and for "
       "hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
