@@ -85,8 +85,8 @@ Command RunCommandSpec() {
        "`events.ocsf.jsonl`."},
       {"watch-sent", "FILE", "",
        "Texts of at least 8 characters, one per line, whose first occurrence in what each server "
-       "is sent is recorded in `events.ocsf.jsonl`: as they are, percent-encoded, in Base64 or in "
-       "hexadecimal."},
+       "is sent is recorded in `events.ocsf.jsonl`: as they are, in Base64 or in hexadecimal, and "
+       "each of these also percent-encoded, as in a form, or with the escapes of JSON."},
       kModelHostOption,
       {"record-programs", "", "",
        "Record every program that the agent starts, with its arguments, in `programs.jsonl`."}};

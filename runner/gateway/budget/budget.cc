@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "codec/glob/glob.h"
+#include "codec/text/json_escape.h"
 #include "gateway/budget/limits.h"
 #include "policy/model/host_pattern.h"
 
@@ -310,8 +311,11 @@ void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
     hooks_.record(note("watch.unread", "a request to a model could not be read for watched texts"));
     return;
   }
+  const std::string unescaped = codec::JsonUnescape(request.body);
   std::erase_if(unseen_, [&](const std::string& text) {
-    if (request.body.find(text) == std::string::npos) return false;
+    const bool sent =
+        request.body.find(text) != std::string::npos || unescaped.find(text) != std::string::npos;
+    if (!sent) return false;
     Notice notice = note("watch.text", "a model was sent a watched text");
     notice.context = {{"text", text}};
     hooks_.record(notice);

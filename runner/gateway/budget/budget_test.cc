@@ -494,4 +494,16 @@ TEST_CASE("A watched text is recorded once, with the request that had it first")
   CHECK(desk.notices[2].type == "watch.unread");
 }
 
+TEST_CASE("A watched text is found behind the escapes of JSON") {
+  BudgetLimits limits;
+  limits.watched_texts = {"say \"yes\" to a/b", "not there"};
+  for (const char* body :
+       {R"({"messages":"say \"yes\" to a/b"})", R"({"a":"say \u0022yes\" to a\/b"})"}) {
+    CAPTURE(body);
+    Desk desk(limits);
+    (void)desk.Ask(body);
+    CHECK(desk.notices.size() == 1);
+  }
+}
+
 }  // namespace gateway

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
+#include "codec/text/json_escape.h"
 #include "codec/text/percent.h"
 #include "gateway/budget/model_api.h"
 #include "policy/model/host_pattern.h"
@@ -54,9 +55,9 @@ class SentWatch::BodyLook final : public StreamFilter {
   std::optional<OutgoingRefusal> Filter(std::string_view in, bool, std::string& out) override {
     out.append(in);
     seen_.append(in);
-    watch_.Look(to_, seen_);
-    // The end of what was seen may be the beginning of a text.
-    const size_t kept = std::min(seen_.size(), watch_.longest_ - 1);
+    watch_.LookInto(to_, seen_);
+    // The end of what was seen may be the beginning of a text, in its longest encoding.
+    const size_t kept = std::min(seen_.size(), watch_.longest_ * codec::kJsonEscapeBytesMax);
     seen_.erase(0, seen_.size() - kept);
     return std::nullopt;
   }
@@ -74,14 +75,11 @@ SentWatch::SentWatch(std::vector<std::string> texts, std::vector<Authority> mode
   for (size_t i = 0; i < texts_.size(); ++i) {
     std::vector<std::string> forms = EncodedForms(texts_[i]);
     forms.push_back(texts_[i]);
-    forms.push_back(codec::EncodeHex(texts_[i]));
-    forms.push_back(ascii::UpperCase(forms.back()));
-    for (std::string& form : forms) {
-      if (form.empty()) continue;
-      longest_ = std::max(longest_, form.size());
-      forms_.push_back({i, std::move(form)});
-    }
+    for (std::string& form : forms) forms_.push_back({i, std::move(form), false});
+    forms_.push_back({i, codec::EncodeHex(texts_[i]), true});
   }
+  std::erase_if(forms_, [](const Form& form) { return form.bytes.empty(); });
+  for (const Form& form : forms_) longest_ = std::max(longest_, form.bytes.size());
 }
 
 SentWatch::To SentWatch::Addressed(const Authority& server, std::string_view method,
@@ -96,8 +94,10 @@ SentWatch::To SentWatch::Addressed(const Authority& server, std::string_view met
 }
 
 void SentWatch::Look(const To& to, std::string_view bytes) {
+  const std::string lower = ascii::LowerCase(bytes);
   for (const Form& form : forms_) {
-    if (bytes.find(form.bytes) == std::string_view::npos) continue;
+    const std::string_view searched = form.any_case ? std::string_view(lower) : bytes;
+    if (searched.find(form.bytes) == std::string_view::npos) continue;
     if (sent_.size() >= kServersMax * texts_.size()) {
       NoteUnread(to.server, "more servers than are remembered");
       return;
@@ -110,6 +110,14 @@ void SentWatch::Look(const To& to, std::string_view bytes) {
   }
 }
 
+void SentWatch::LookInto(const To& to, std::string_view bytes) {
+  Look(to, bytes);
+  const bool percent = bytes.find('%') != std::string_view::npos;
+  if (percent) Look(to, codec::PercentDecode(bytes));
+  if (percent || bytes.find('+') != std::string_view::npos) Look(to, codec::FormDecode(bytes));
+  if (bytes.find('\\') != std::string_view::npos) Look(to, codec::JsonUnescape(bytes));
+}
+
 void SentWatch::LookAtName(const std::string& host) {
   if (!watches()) return;
   for (size_t i = 0; i < texts_.size(); ++i) {
@@ -120,10 +128,10 @@ void SentWatch::LookAtName(const std::string& host) {
 
 void SentWatch::LookAtRequest(const To& to, const OutgoingRequest& request) {
   if (!watches()) return;
-  Look(to, request.target);
-  Look(to, codec::FormDecode(request.target));
+  LookInto(to, request.method);
+  LookInto(to, request.target);
   LookAtFields(to, request.fields);
-  Look(to, request.body);
+  LookInto(to, request.body);
   if (!codec::CodingsOf(request.fields).empty() ||
       !codec::CodingsOf(request.fields, "grpc-encoding").empty()) {
     NoteUnread(to.server, "a compressed body");
@@ -134,8 +142,7 @@ void SentWatch::LookAtFields(const To& to, const codec::HttpFields& fields) {
   if (!watches()) return;
   for (const codec::HttpField& field : fields) {
     Look(to, field.name);
-    Look(to, field.value);
-    Look(to, codec::PercentDecode(field.value));
+    LookInto(to, field.value);
   }
 }
 

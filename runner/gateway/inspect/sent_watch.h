@@ -18,7 +18,8 @@
 namespace gateway {
 
 // Each text is found as it is, in Base64 (of either alphabet, wherever it begins in what was
-// encoded), in hexadecimal and, outside of bodies, percent-encoded. The first time that a server is
+// encoded) and in hexadecimal; each of these also percent-encoded, as a form encodes it, or with
+// the escapes of JSON, but not in two of these at once. The first time that a server is
 // sent a text is recorded as a finding of type "watch.sent"; what could not be looked into as one
 // of type "watch.sent-unread", once for each server.
 class SentWatch {
@@ -52,8 +53,11 @@ class SentWatch {
   struct Form {
     size_t text = 0;  // Its number.
     std::string bytes;
+    bool any_case = false;  // `bytes` are lower case.
   };
 
+  // Looks into bytes as they are, and with the encodings undone that may lie around a text.
+  void LookInto(const To& to, std::string_view bytes);
   void Look(const To& to, std::string_view bytes);
   void NoteUnread(const Authority& server, const char* why);
 

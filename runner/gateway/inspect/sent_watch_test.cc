@@ -57,6 +57,43 @@ TEST_CASE("A text is found wherever it is in a request, in each of its forms") {
   CHECK(FoundIn(Request("/", "eHhjYW5hcnkrMGYzYS83N3l5eQ==")) == 1);
 }
 
+const std::string kQuoted = "canary/value+1 of \"us\"";
+
+// Bodies that contain kQuoted.
+const std::vector<std::string> kEncodedBodies = {
+    "a=canary%2Fvalue%2B1+of+%22us%22",
+    "a=canary%2fvalue%2b1%20of%20%22us%22",
+    "a=canary/value+1%20of%20%22us%22",
+    R"({"a":"canary/value+1 of \"us\""})",
+    R"({"a":"canary\/value+1 of \u0022us\u0022"})",
+    R"({"a":"\u0063anary\u002Fvalue\u002b1 of \"us\""})",
+    "63616E6172792f76616C75652b31206F6620227573"
+    "22",
+};
+
+TEST_CASE("A text is found behind the encodings of forms and of JSON") {
+  for (const std::string& body : kEncodedBodies) {
+    CAPTURE(body);
+    Desk whole({kQuoted});
+    whole.watch.LookAtRequest(kEvil, Request("/", body));
+    CHECK(whole.found.size() == 1);
+    for (size_t piece : {size_t{1}, size_t{7}, size_t{1000}}) {
+      Desk desk({kQuoted});
+      std::unique_ptr<StreamFilter> filter = desk.watch.NewFilter(kEvil);
+      const std::string stream = std::string(700, 'a') + body + std::string(700, 'b');
+      std::string out;
+      for (size_t at = 0; at < stream.size(); at += piece) {
+        CHECK_FALSE(filter->Filter(std::string_view(stream).substr(at, piece), false, out));
+      }
+      CHECK(out == stream);
+      CHECK(desk.found.size() == 1);
+    }
+  }
+  OutgoingRequest request = Request("/");
+  request.method = kText;
+  CHECK(FoundIn(request) == 1);
+}
+
 TEST_CASE("What only resembles a text is not found") {
   CHECK(FoundIn(Request("/", "canary+0f3a/7")) == 0);
   CHECK(FoundIn(Request("/", "Canary+0f3a/77")) == 0);
