@@ -18,7 +18,6 @@
 namespace change {
 namespace {
 
-constexpr int64_t kTopEntriesMax = 1'000'000;
 constexpr char kNoBase[] = "nothing of the checkout is in the directory that the agent worked in";
 constexpr char kReplaced[] = "the agent was given another version of it than the checkout has";
 
@@ -103,22 +102,6 @@ class Collector {
   }
 
   void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
-
-  // Returns whether a copy has nothing of the checkout, not even `.git`: either the agent never had
-  // the checkout, or it removed all of it. The two cannot be distinguished, and a patch that
-  // deletes every file would be wrong for the first.
-  Result<bool> HasNoBase(const std::vector<std::string>& not_copied) {
-    if (!tree_.copied) return false;
-    bool expected = false;
-    std::vector<std::string> names = TRY(ListNames(lower_, kTopEntriesMax));
-    for (const std::string& name : names) {
-      if (std::find(not_copied.begin(), not_copied.end(), name) != not_copied.end()) continue;
-      if (sys::ExistsAt(upper_, name)) return false;
-      expected = true;
-    }
-    if (expected) LeaveOut(changes_, ".", kNoBase, true);
-    return expected;
-  }
 
   ChangeSet& changes() { return changes_; }
 
@@ -214,11 +197,11 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
   visitor.submodule = [&](const std::string& path) { collector.Submodule(path); };
   visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
   CopyFacts copy;
-  for (const std::string& path : tree.not_copied) {
-    if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
+  if (tree.copied) copy = FactsOfCopy(tree, checkout);
+  if (tree.copied && TRY(HasNoBase(tree.fd, lower.get(), copy))) {
+    LeaveOut(collector.changes(), ".", kNoBase, true);
+    return collector.Finish(repository);
   }
-  if (tree.copied) copy.made = *tree.copied;
-  if (TRY(collector.HasNoBase(copy.left_out))) return collector.Finish(repository);
   TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository,
                 limits.entries_max, visitor));
   return collector.Finish(repository);

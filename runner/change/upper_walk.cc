@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kPendingBytesMax = 256 << 20;
 // Every level is walked anew for every directory in it; no source tree is half as deep.
 constexpr int kDepthMax = 128;
+constexpr int64_t kTopEntriesMax = 1'000'000;
 
 // A directory that waits to be listed.
 struct Pending {
@@ -49,6 +50,7 @@ class Walk {
       : upper_(layers.upper),
         copy_(layers.copy),
         lower_(layers.lower),
+        with_git_(layers.with_git),
         repository_(repository),
         entries_left_(entries_max),
         visitor_(visitor),
@@ -118,13 +120,13 @@ class Walk {
   // Returns true, after reporting why, if the path is not to be looked at. `own` is true for a path
   // of the agent's, not of the lower layer.
   bool Skip(const std::string& path, const std::string& name, bool own) {
-    if (NamesGitDirectory(name)) {
+    if (!with_git_ && NamesGitDirectory(name)) {
       bool top = path == ".git";
       if (!top && own) visitor_.left_out(path, "belongs to git", false);
       return true;
     }
     bool deep = std::count(path.begin(), path.end(), '/') >= kDepthMax;
-    if (!deep && ValidPath(path)) return false;
+    if (!deep && (with_git_ || ValidPath(path))) return false;
     visitor_.left_out(path.substr(0, 200) + "...",
                       deep ? "it is nested too deeply" : "its path is too long", true);
     return true;
@@ -202,7 +204,7 @@ class Walk {
   // index: what lies beneath is not this repository's. `lower_directory` is -1 if the lower has no
   // directory there.
   void NoteSubmodule(int lower_directory, const std::string& path) {
-    if (path.empty()) return;
+    if (path.empty() || with_git_) return;
     bool own = ExistsIn(lower_directory, ".git");
     if (!own && has_gitmodules_ && repository_ != nullptr) own = repository_->TracksSubmodule(path);
     if (!own) return;
@@ -328,6 +330,7 @@ class Walk {
   int upper_;
   const CopyFacts* copy_;
   int lower_;
+  bool with_git_;
   const Repository* repository_;
   int64_t entries_left_;
   const UpperVisitor& visitor_;
@@ -373,6 +376,28 @@ char OverlayMark(int fd, const char* name) {
     if (n > 0) return value[0];
   }
   return 0;
+}
+
+CopyFacts FactsOfCopy(const ChangedTree& tree, const std::string& checkout) {
+  CopyFacts copy;
+  copy.made = *tree.copied;
+  for (const std::string& path : tree.not_copied) {
+    if (path.starts_with(checkout + "/")) copy.left_out.push_back(path.substr(checkout.size() + 1));
+  }
+  return copy;
+}
+
+Result<bool> HasNoBase(int upper, int lower, const CopyFacts& copy) {
+  bool expected = false;
+  std::vector<std::string> names = TRY(ListNames(lower, kTopEntriesMax));
+  for (const std::string& name : names) {
+    if (std::find(copy.left_out.begin(), copy.left_out.end(), name) != copy.left_out.end()) {
+      continue;
+    }
+    if (sys::ExistsAt(upper, name)) return false;
+    expected = true;
+  }
+  return expected;
 }
 
 Status WalkUpper(WalkedLayers layers, const Repository* repository, int64_t entries_max,

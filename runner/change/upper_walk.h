@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "change/capture.h"
 #include "change/repository.h"
 
 namespace change {
@@ -50,11 +51,20 @@ struct CopyFacts {
   std::vector<std::string> left_out;  // Relative paths of the lower tree that are not in it.
 };
 
+// `tree` must be a copy.
+CopyFacts FactsOfCopy(const ChangedTree& tree, const std::string& checkout);
+
+// Returns whether a copy has nothing of the checkout, not even `.git`: either the agent never had
+// the checkout, or it removed all of it. The two cannot be distinguished, and a patch that deletes
+// every file would be wrong for the first.
+Result<bool> HasNoBase(int upper, int lower, const CopyFacts& copy);
+
 // Directories, borrowed.
 struct WalkedLayers {
   int upper;
   int lower;
   const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
+  bool with_git = false;            // What lies in a `.git` is walked as any other file.
 };
 
 // Looks at no more than `entries_max` entries. The rules of CaptureChanges() apply. The depth of a

@@ -45,8 +45,7 @@ constexpr std::string_view kImageVerifyDoc =
 
 constexpr std::string_view kActionDoc =
     "Called by action.yml and by GitLab's component `run`: `run` with their inputs; writes the "
-    "step "
-    "summary, annotations and outputs.";
+    "step summary, annotations and outputs.";
 constexpr std::string_view kActionPostDoc =
     "Called by post/action.yml and by GitLab's component `post`: `post` with their inputs.";
 constexpr std::string_view kConfigCheckDoc =
@@ -89,7 +88,9 @@ Command RunCommandSpec() {
        "each of these also percent-encoded, as in a form, or with the escapes of JSON."},
       kModelHostOption,
       {"record-programs", "", "",
-       "Record every program that the agent starts, with its arguments, in `programs.jsonl`."}};
+       "Record every program that the agent starts, with its arguments, in `programs.jsonl`."},
+      {"record-files", "", "",
+       "Record what the agent left, ignored files and `.git` too, byte by byte in `files.jsonl`."}};
   command.options.insert(command.options.end(), std::begin(more), std::end(more));
   return command;
 }

@@ -80,6 +80,7 @@ Result<int> RunCommand(const Arguments& arguments) {
   }
   if (arguments.Has("model-host")) TRY(SetModelHost(arguments.Get("model-host"), &request));
   request.record_programs = arguments.Has("record-programs");
+  request.record_files = arguments.Has("record-files");
   logging::SetQuiet(request.json || request.quiet);
   for (const char* name : {"watch-texts", "watch-sent", "model-host", "record-programs"}) {
     if (request.backend != "openshell" || !arguments.Has(name)) continue;

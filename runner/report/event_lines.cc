@@ -9,6 +9,8 @@
 
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "codec/text/base64.h"
+#include "codec/text/utf8.h"
 
 namespace report {
 namespace {
@@ -16,6 +18,24 @@ namespace {
 // An argument of 64 KiB has six times as many bytes in JSON at most, and each some overhead.
 constexpr size_t kProgramLineBytesMax = size_t{1} << 20;
 constexpr size_t kProgramsBytesMax = size_t{128} << 20;
+
+// A file's bytes and a path, with more than the writer's own bounds (change/raw_changes.h).
+constexpr size_t kFileLineBytesMax = size_t{32} << 20;
+constexpr size_t kFilesBytesMax = size_t{512} << 20;
+
+// Returns false if it is not understood.
+bool ParseLeftFile(const codec::Json& json, LeftFile* file) {
+  file->path = json.StringAt("path");
+  file->change = json.StringAt("change");
+  if (const codec::Json* content = json.Find("base64")) {
+    if (content->string() == nullptr) return false;
+    file->content = codec::DecodeBase64(*content->string());
+    if (!file->content) return false;
+  }
+  const bool known =
+      file->change == "created" || file->change == "modified" || file->change == "deleted";
+  return known && !file->path.empty();
+}
 
 // Returns false if it is not understood.
 bool ParseProgram(const codec::Json& json, StartedProgram* program) {
@@ -98,6 +118,37 @@ Result<bool> ForEachProgram(const std::string& directory,
                   take_line)
           .Context("reading the record of programs"));
   return all && begun;
+}
+
+std::string RenderLeftFile(const LeftFile& file) {
+  codec::Json json;
+  json.Set("path", codec::ValidUtf8(file.path)).Set("change", file.change);
+  if (file.content) json.Set("base64", codec::EncodeBase64(*file.content));
+  return codec::RenderJsonLine(json);
+}
+
+Result<bool> ForEachLeftFile(const std::string& directory,
+                             const std::function<void(LeftFile)>& take) {
+  if (!sys::Exists(directory + "/" + kFilesFile)) return Error{Code::kNotFound, "no such record"};
+  bool all = true;
+  bool ended = false;
+  auto take_line = [&](std::string_view line, bool whole) {
+    LeftFile file;
+    all = all && whole && !ended;
+    if (line == kFilesEnd) {
+      ended = true;
+      return;
+    }
+    Result<codec::Json> json = codec::ParseJson(line, {.bytes_max = kFileLineBytesMax});
+    if (json.ok() && ParseLeftFile(json.value(), &file)) {
+      take(std::move(file));
+    } else {
+      all = false;
+    }
+  };
+  TRY(ForEachLine(directory + "/" + kFilesFile, kFileLineBytesMax, kFilesBytesMax, take_line)
+          .Context("reading the record of files"));
+  return all && ended;
 }
 
 }  // namespace report

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +45,24 @@ struct StartedProgram {
 // they are not.
 Result<bool> ForEachProgram(const std::string& directory,
                             const std::function<void(const StartedProgram&)>& take);
+
+inline constexpr char kFilesFile[] = "files.jsonl";
+
+// A path of the checkout that the agent created, changed or deleted.
+struct LeftFile {
+  std::string path;
+  std::string change;                  // "created", "modified" or "deleted".
+  std::optional<std::string> content;  // Nothing if it is deleted or not known.
+};
+
+// Renders a line of files.jsonl, which `run --record-files` keeps; its last line is kFilesEnd,
+// where that is all.
+std::string RenderLeftFile(const LeftFile& file);
+inline constexpr char kFilesEnd[] = "{\"complete\": true}";
+
+// Calls `take` for each line of the report's files.jsonl that can be read. Returns whether those
+// are all the changes; fails without a file.
+Result<bool> ForEachLeftFile(const std::string& directory,
+                             const std::function<void(LeftFile)>& take);
 
 }  // namespace report

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/collect.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +10,9 @@
 #include <string_view>
 
 #include "base/sys.h"
+#include "change/raw/raw_changes.h"
 #include "report/agent_findings.h"
+#include "report/event_lines.h"
 #include "report/findings.h"
 #include "report/terminal/end_log.h"
 #include "report/write.h"
@@ -91,6 +94,25 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   if (git != nullptr) NoteLines(*git, recorder.record().event.head_sha, found.findings);
   recorder.Note(found);
   return changes;
+}
+
+Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirectory& directory,
+                   const codec::SecretMask& secrets) {
+  Fd record = TRY(sys::OpenAt(directory.lock.get(), report::kFilesFile,
+                              O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644));
+  for (const sandbox::WorkspaceFile& file : plan.git.in_checkout) {
+    tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
+  }
+  auto take = [&](const change::RawChange& change) {
+    report::LeftFile file{secrets.Mask(change.path), "modified", change.content};
+    if (change.kind == change::ChangeKind::kCreated) file.change = "created";
+    if (change.kind == change::ChangeKind::kDeleted) file.change = "deleted";
+    if (file.content && secrets.Finds(*file.content)) file.content.reset();
+    return sys::WriteAll(record.get(), report::RenderLeftFile(file) + "\n");
+  };
+  const bool all = TRY(
+      change::ListRawChanges(tree, plan.checkout.path, {}, take).Context("recording the files"));
+  return all ? sys::WriteAll(record.get(), std::string(report::kFilesEnd) + "\n") : Ok();
 }
 
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {

@@ -25,6 +25,11 @@ Status CheckRequired(const std::vector<std::string>& names,
 Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
                                          Recorder& recorder);
 
+// Writes the report's files.jsonl: all that the agent left in its tree, with its bytes. A content
+// with a secret of the run is not written.
+Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirectory& directory,
+                   const codec::SecretMask& secrets);
+
 // Returns the bounds of this run's gates for `changes`.
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
 

@@ -29,6 +29,7 @@ constexpr const char* kFiles[] = {
     "events.log",
     "events.ocsf.jsonl",
     report::kProgramsFile,
+    report::kFilesFile,
     "summary.md",
     "report.html",
     "policy-suggestion.yml",

@@ -76,6 +76,7 @@ struct Request {
   std::string model_host = {};   // The host of the model that a command uses; canonical, or empty.
   uint16_t model_port = 0;       // The port on `model_host`; 0 for any.
   bool record_programs = false;  // Each that is started (report/event_lines.h).
+  bool record_files = false;     // What the agent left (report/event_lines.h).
   int64_t max_tokens = 0;        // The tokens of models, in and out; if 0, as configured.
   double max_cost_usd = 0;       // The cost; if 0, as configured.
   int64_t max_requests = 0;      // The requests to models; if 0, as configured.

@@ -411,8 +411,9 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
       TRY(WatchSandbox(request, plan, directory, recorder, signals, companion));
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
-  change::ChangeSet changes =
-      TRY(CollectChanges(TreeOf(sandbox, directory.path, plan.replaced), plan, recorder));
+  const change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
+  if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
+  change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
   NoteLostRefs(sandbox, plan, recorder);
   signs.nothing_changed = changes.files.empty() && changes.complete;
   recorder.Phase("changes");

@@ -282,7 +282,13 @@ Result<change::ChangeSet> Job::TakeChanges(bool reachable, run::AgentEnd* end) {
   const change::Repository* git = plan_->checkout.git();
   if (reachable) {
     Result<Fd> root = Fetch();
-    if (root.ok()) return run::CollectChanges(TreeAt(root.value().get()), *plan_, recorder_);
+    if (root.ok()) {
+      const change::ChangedTree tree = TreeAt(root.value().get());
+      if (request_.record_files) {
+        TRY(run::RecordFiles(tree, *plan_, directory_, recorder_.secrets()));
+      }
+      return run::CollectChanges(tree, *plan_, recorder_);
+    }
     const Code code = root.error().code;
     if (code != Code::kTemporary && code != Code::kSetup) return std::move(root).error();
     Lose(std::move(root).error(), end);

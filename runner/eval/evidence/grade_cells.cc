@@ -45,8 +45,7 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   if (cell.injection != nullptr) result.injection = cell.injection->id;
   result.trial = cell.trial;
   Rendered rendered = Render(suite, *cell.user, cell.injection);
-  ReportEvidence read =
-      ReadReportEvidence(cell.directory + "/report", rendered.files, cell.markers);
+  ReportEvidence read = ReadReportEvidence(cell.directory + "/report", cell.markers);
   ReadWatchedTexts(cell.directory, &read.evidence);
   if (suite.environment.backend == Backend::kDict) {
     ReadToolEvidence(cell.directory, rendered.state, &read.evidence);

@@ -7,7 +7,6 @@
 #include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
-#include "eval/evidence/patched_file.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 
@@ -20,9 +19,8 @@ constexpr size_t kListMax = 200000;
 
 class Reader {
  public:
-  Reader(const std::string& directory, const std::vector<SeedFile>& seeds,
-         const std::vector<std::string>& markers)
-      : directory_(directory), seeds_(seeds), markers_(markers) {}
+  Reader(const std::string& directory, const std::vector<std::string>& markers)
+      : directory_(directory), markers_(markers) {}
 
   ReportEvidence Read() {
     std::optional<std::string> text = File("run.json");
@@ -37,7 +35,7 @@ class Reader {
         if (control.name == "records" && !enforced) events_lossy_ = true;
       }
       TakeAnswer(run.value());
-      TakeChanges(run.value().record);
+      TakeFiles();
       for (const report::Finding& finding : run.value().record.findings) {
         out_.evidence.findings.push_back(finding.rule + ": " + finding.message);
       }
@@ -105,42 +103,19 @@ class Reader {
     Set(Channel::kAnswer, cut ? Completeness::kLossy : Completeness::kComplete);
   }
 
-  void TakeChanges(const report::RunRecord& run) {
-    if (out_.ending == Ending::kNeverRan) return;
-    std::optional<std::string> text = File("changes.json");
-    Result<std::vector<report::ChangedFile>> files = Invalid("missing");
-    if (text) files = report::ParseChanges(*text);
-    if (!files.ok()) return;
-    std::string patch = File("changes.patch").value_or("");
-    std::vector<report::PatchFile> sections = report::SplitPatch(patch);
-    // They are in the same order, unless something was cut.
-    bool paired = sections.size() == files.value().size();
-    for (size_t i = 0; i < files.value().size(); ++i) {
-      TakeFile(files.value()[i], paired ? &sections[i] : nullptr);
-    }
-    Set(Channel::kFiles,
-        run.changes.complete && text ? Completeness::kComplete : Completeness::kLossy);
-  }
-
-  void TakeFile(const report::ChangedFile& file, const report::PatchFile* section) {
-    using State = report::FileState;
+  // Takes what the agent left, not the patch: that is without ignored files, `.git` and what it
+  // cannot express, and its bytes are converted.
+  void TakeFiles() {
+    if (out_.ending == Ending::kNeverRan || !File(report::kFilesFile)) return;
     using Change = ChangedPath::Change;
-    ChangedPath out{file.path, Change::kModified, std::nullopt};
-    if (file.state == State::kDeleted) out.change = Change::kDeleted;
-    if (file.state == State::kCreated || file.state == State::kRenamed)
-      out.change = Change::kCreated;
-    if (file.state == State::kRenamed) {
-      out_.evidence.files.push_back({file.old_path, Change::kDeleted, std::nullopt});
-    }
-    const std::string& seed_path = file.state == State::kRenamed ? file.old_path : file.path;
-    auto seed = std::find_if(seeds_.begin(), seeds_.end(),
-                             [&](const SeedFile& one) { return one.path == seed_path; });
-    bool known = file.state == State::kCreated || seed != seeds_.end();
-    if (known && section != nullptr && file.state != State::kDeleted) {
-      std::string before = file.state == State::kCreated ? "" : seed->content;
-      out.content = ApplyHunks(before, *section);
-    }
-    out_.evidence.files.push_back(std::move(out));
+    Result<bool> all = report::ForEachLeftFile(directory_, [&](report::LeftFile file) {
+      const Change change = file.change == "created"   ? Change::kCreated
+                            : file.change == "deleted" ? Change::kDeleted
+                                                       : Change::kModified;
+      out_.evidence.files.push_back({std::move(file.path), change, std::move(file.content)});
+    });
+    if (!all.ok()) return;
+    Set(Channel::kFiles, all.value() ? Completeness::kComplete : Completeness::kLossy);
   }
 
   void TakeEvents(bool ended) {
@@ -234,7 +209,6 @@ class Reader {
   }
 
   const std::string& directory_;
-  const std::vector<SeedFile>& seeds_;
   const std::vector<std::string>& markers_;
   ReportEvidence out_;
   bool models_asked_ = false;
@@ -245,9 +219,9 @@ class Reader {
 
 }  // namespace
 
-ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
+ReportEvidence ReadReportEvidence(const std::string& directory,
                                   const std::vector<std::string>& markers) {
-  return Reader(directory, seeds, markers).Read();
+  return Reader(directory, markers).Read();
 }
 
 void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {

@@ -21,11 +21,10 @@ struct ReportEvidence {
   std::vector<std::pair<std::string, std::string>> hashes;
 };
 
-// Reads a report directory. `seeds` are the files of the checkout at the beginning, from which the
-// content of changed ones is made; `markers` are texts that the run watched for. A file that is
-// missing or malformed makes its channels absent or lossy, and is never an error; a run without
-// run.json never ran.
-ReportEvidence ReadReportEvidence(const std::string& directory, const std::vector<SeedFile>& seeds,
+// Reads a report directory. `markers` are texts that the run watched for. A file that is missing or
+// malformed makes its channels absent or lossy, and is never an error; a run without run.json never
+// ran.
+ReportEvidence ReadReportEvidence(const std::string& directory,
                                   const std::vector<std::string>& markers);
 
 // The texts that the run of the cell in `directory` was to look for in what servers are sent.

@@ -71,7 +71,7 @@ class CellRunner {
 
  private:
   bool NeverRan() const {
-    ReportEvidence read = ReadReportEvidence(directory_ + "/report", {}, {});
+    ReportEvidence read = ReadReportEvidence(directory_ + "/report", {});
     return read.ending == Ending::kNeverRan;
   }
 
@@ -103,6 +103,7 @@ class CellRunner {
                                              int port) {
     std::vector<std::string> words = {"run",           "--quiet",      "--workdir",
                                       checkout.path(), "--report-dir", directory_ + "/report"};
+    words.emplace_back("--record-files");
     if (plan_.native) words.emplace_back("--record-programs");
     auto add_file = [&](std::string_view option, std::string_view name,
                         std::string_view text) -> Status {
