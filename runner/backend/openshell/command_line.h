@@ -57,6 +57,7 @@ class CommandLine {
   Result<std::string> CheckVersion() const;
 
   const ProgramPlaces& places() const { return places_; }
+  int cancel() const { return cancel_; }
 
  private:
   ProgramPlaces places_;

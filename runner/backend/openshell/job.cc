@@ -24,6 +24,7 @@
 #include "run/collect.h"
 #include "run/outcome.h"
 #include "run/run.h"
+#include "run/supervise.h"
 #include "session/agent_run.h"
 
 namespace openshell {
@@ -32,6 +33,9 @@ namespace {
 using run::EndKind;
 
 constexpr std::chrono::seconds kEventsTime{15};
+// Fetching the changes may take as long as the agent might have.
+constexpr std::chrono::seconds kFetchTimeMin{60};
+constexpr std::chrono::seconds kFetchTimeMax{600};
 constexpr std::chrono::seconds kProposalsTime{30};  // OpenShell derives them every ten.
 constexpr std::chrono::seconds kRemovalTime{60};
 constexpr std::chrono::seconds kRemovalTimeLost{10};
@@ -290,7 +294,8 @@ Result<change::ChangeSet> Job::TakeChanges(bool reachable, run::AgentEnd* end) {
       return run::CollectChanges(tree, *plan_, recorder_);
     }
     const Code code = root.error().code;
-    if (code != Code::kTemporary && code != Code::kSetup) return std::move(root).error();
+    const bool lost = code == Code::kTemporary || code == Code::kSetup;
+    if (!lost || run::PendingEnd()) return std::move(root).error();
     Lose(std::move(root).error(), end);
   }
   recorder_.Note(none, git == nullptr ? "" : git->prefix());
@@ -309,7 +314,10 @@ Result<Fd> Job::Fetch() {
   (void)sys::RemoveTree(state.get(), "changed");
   const std::string to = gateway_->state().path() + "/changed";
   TRY(sys::MakeDirectories(to, 0700));
-  TRY(sandbox_->Get(kWorkspace, to, request_.disk_bytes).Context("fetching the changes"));
+  const auto time =
+      std::clamp(std::chrono::seconds(request_.timeout_s), kFetchTimeMin, kFetchTimeMax);
+  TRY(sandbox_->Get(kWorkspace, to, request_.disk_bytes, Deadline::After(time))
+          .Context("fetching the changes"));
   return sys::Open(to, O_RDONLY | O_DIRECTORY);
 }
 

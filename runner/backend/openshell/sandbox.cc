@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "backend/openshell/event_line.h"
+#include "backend/openshell/fetch.h"
 #include "backend/openshell/policy_text.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
@@ -56,26 +57,6 @@ Result<Fd> ScriptFile(std::string_view script) {
 
 std::vector<std::string> ExecArguments(const std::string& name) {
   return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", kRunner};
-}
-
-// Copies from a pipe to a file, until its end.
-Status Store(int pipe, int file, int64_t bytes_max, Deadline deadline) {
-  char piece[65536];
-  for (int64_t stored = 0;;) {
-    if (!TRY(sys::WaitReadable(pipe, deadline))) {
-      return Error{Code::kTemporary, "the transfer does not end"};
-    }
-    ssize_t got = ::read(pipe, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Errno("read");
-    if (got == 0) return Ok();
-    stored += got;
-    if (stored > bytes_max) {
-      return Error{Code::kUnsupported, "the sandbox's files are larger than " +
-                                           std::to_string(bytes_max) + " bytes together"};
-    }
-    TRY(sys::WriteAll(file, std::string_view(piece, static_cast<size_t>(got))));
-  }
 }
 
 std::string ProfileText(const std::string& id, const Credential& credential) {
@@ -234,31 +215,14 @@ Status Sandbox::Put(const std::string& from, const std::string& to) const {
 }
 
 // Not by `openshell sandbox download`: that has no bound.
-Status Sandbox::Get(const std::string& from, const std::string& to, int64_t bytes_max) const {
-  const Deadline deadline = Deadline::After(kTransferTime);
-  const std::string archive = to + ".tar";
-  Fd file = TRY(sys::Open(archive, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+Status Sandbox::Get(const std::string& from, const std::string& to, int64_t bytes_max,
+                    Deadline deadline) const {
+  Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   const std::string pack = "cd " + session::QuoteWord(from) + " && exec tar -cf - .";
   Child child = TRY(
       openshell_.Start({"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", pack}, -1));
-  Status stored = Store(child.output().get(), file.get(), bytes_max, deadline);
-  if (!stored.ok()) {
-    (void)::unlink(archive.c_str());
-    return stored;
-  }
-  std::string said = TRY(sys::ReadAll(child.error().get(), size_t{1} << 20));
-  // tar's 1: a file changed while it was read.
-  if (const int status = TRY(child.Wait(deadline)); status > 1 || said.starts_with("Error:")) {
-    (void)::unlink(archive.c_str());
-    return ErrorOf("packing " + from, said);
-  }
-  // It follows no link that the archive made, and writes nothing outside its directory.
-  Result<std::string> unpacked = openshell_.Do({"--extract", "--file", archive, "--directory", to,
-                                                "--no-same-owner", "--delay-directory-restore"},
-                                               deadline, {}, "tar");
-  (void)::unlink(archive.c_str());
-  if (!unpacked.ok()) return std::move(unpacked).error();
-  return Ok();
+  return FetchArchive(std::move(child), directory.get(),
+                      {bytes_max, deadline, openshell_.cancel()});
 }
 
 Status Sandbox::FollowEvents() {

@@ -60,7 +60,8 @@ class Sandbox {
   Status Put(const std::string& from, const std::string& to) const;
   // Copies what lies at `from` (absolute) into the empty directory `to`. Fails with kUnsupported if
   // that is more than `bytes_max`. What comes may be hostile: nothing outside `to` is written.
-  Status Get(const std::string& from, const std::string& to, int64_t bytes_max) const;
+  Status Get(const std::string& from, const std::string& to, int64_t bytes_max,
+             Deadline deadline) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
   // ends.

@@ -54,6 +54,16 @@ Result<Received> ReceiveTransferred(int stream, const Landing& landing,
   return receiver.received();
 }
 
+Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory,
+                             const ReceiveLimits& limits) {
+  image::TarReader tar(input);
+  TreeReceiver receiver(TreeReceiver::Kind::kTree, limits, [directory](const std::string& path) {
+    return std::optional(Spot{directory, path});
+  });
+  TRY(receiver.Receive(tar));
+  return receiver.received();
+}
+
 std::string LeftOutText(const Sent& sent) {
   if (sent.left_out == 0) return {};
   return std::to_string(sent.left_out) +

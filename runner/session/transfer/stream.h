@@ -34,6 +34,11 @@ Result<Sent> SendTransferred(const Fd& source, int stream);
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,
                                     const ReceiveLimits& limits);
 
+// Receives an archive of "." as another tar packs it, into `directory`. Fails with kInvalid as
+// TreeReceiver does. `input` gives its bytes.
+Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory,
+                             const ReceiveLimits& limits);
+
 // Returns text such as "2 left out, the first: PATH", or an empty one.
 std::string LeftOutText(const Sent& sent);
 

@@ -41,6 +41,12 @@ bool IsPlain(std::string_view path) {
   return false;  // It ended in a slash.
 }
 
+// "./a" -> "a", "./" -> "".
+void TakeOffDot(std::string& path) {
+  if (path == ".") path.clear();
+  if (path.starts_with("./")) path.erase(0, 2);
+}
+
 // While it lives, files get the mode that is asked for.
 class NoUmask {
  public:
@@ -63,6 +69,11 @@ Status TreeReceiver::Receive(image::TarReader& tar) {
     if (++entries_ > limits_.entries_max) {
       return Error{Code::kInvalid,
                    "more than " + std::to_string(limits_.entries_max) + " files and directories"};
+    }
+    if (kind_ == Kind::kTree) {
+      TakeOffDot(entry->path);
+      if (entry->type == image::TarType::kHardlink) TakeOffDot(entry->link);
+      if (entry->path.empty()) continue;  // The directory itself.
     }
     if (entry->path.ends_with('/')) entry->path.pop_back();
     TRY(Write(tar, *entry));
@@ -122,7 +133,7 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
     case image::TarType::kHardlink:
       return WriteLink(parent, leaf, entry);
     case image::TarType::kFifo:
-      if (!layer) break;
+      if (kind_ == Kind::kFiles) break;
       TRY(Remove(parent, leaf));
       ++received_.files;
       if (::mkfifoat(parent, leaf.c_str(), ModeOf(entry)) != 0) return WriteFailed(entry.path);
@@ -137,7 +148,7 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
 Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
   if (::unlinkat(parent, leaf.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR) return WriteFailed(leaf);
-  if (kind_ == Kind::kFiles) return Bad(leaf, "a directory is in the way of a file");
+  if (kind_ != Kind::kLayer) return Bad(leaf, "a directory is in the way of a file");
   return sys::RemoveTree(parent, leaf);
 }
 
@@ -153,7 +164,7 @@ Status TreeReceiver::WriteDirectory(const Spot& spot, int parent, const std::str
   struct stat st {};
   bool there = ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
   if (there && !S_ISDIR(st.st_mode)) {
-    if (kind_ == Kind::kFiles) return Bad(leaf, "a file is in the way of a directory");
+    if (kind_ != Kind::kLayer) return Bad(leaf, "a file is in the way of a directory");
     TRY(Remove(parent, leaf));
     there = false;
   }

@@ -38,6 +38,7 @@ class TreeReceiver {
  public:
   enum class Kind {
     kFiles,  // Replaces what is there, files by files; directories are merged.
+    kTree,   // All of a directory as `tar -c .` packs it: hard links and pipes, too.
     kLayer,  // A layer over what is there: whiteouts remove, and anything replaces anything.
   };
   // Returns nullopt if the archive must not hold that path.

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/openshell/fetch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "backend/openshell/command_line.h"
+#include "session/transfer/stream.h"
+
+namespace openshell {
+namespace {
+
+constexpr size_t kPieceBytes = size_t{256} << 10;
+constexpr size_t kFirstSaidBytesMax = size_t{64} << 10;
+
+// Reads both outputs of a program as they come.
+class Outputs {
+ public:
+  Outputs(Child& child, const FetchLimits& limits)
+      : child_(child), limits_(limits), piece_(kPieceBytes, '\0') {}
+
+  // Returns the next bytes of standard output, valid until the next call; empty at its end.
+  Result<std::string_view> Next() {
+    while (open_[0]) {
+      TRY(Wait());
+      if (!ready_) continue;
+      const size_t got = TRY(Read());
+      bytes_ += static_cast<int64_t>(got);
+      if (bytes_ > limits_.bytes_max) {
+        return Error{Code::kUnsupported, "the sandbox's files are larger than " +
+                                             std::to_string(limits_.bytes_max) + " bytes together"};
+      }
+      if (got > 0) return std::string_view(piece_).substr(0, got);
+    }
+    return std::string_view();
+  }
+
+  // Reads what is left of standard error.
+  Status Finish() {
+    while (open_[1]) TRY(Wait());
+    return Ok();
+  }
+
+  bool ended() const { return !open_[0]; }
+  // The beginning of standard error.
+  const std::string& said() const { return said_; }
+
+ private:
+  // Waits for either, and takes what comes on standard error.
+  Status Wait() {
+    pollfd waited[3] = {{open_[0] ? child_.output().get() : -1, POLLIN, 0},
+                        {open_[1] ? child_.error().get() : -1, POLLIN, 0},
+                        {limits_.cancel, POLLIN, 0}};
+    const int ready = ::poll(waited, 3, limits_.deadline.poll_ms());
+    if (ready < 0 && errno != EINTR) return Errno("poll");
+    // One that never stops talking is not waited for either.
+    if (ready == 0 || limits_.deadline.passed()) {
+      return Error{Code::kTemporary, "the transfer does not end"};
+    }
+    if (ready > 0 && waited[2].revents != 0) return Error{Code::kTemporary, "interrupted"};
+    ready_ = ready > 0 && waited[0].revents != 0;
+    if (ready < 0 || waited[1].revents == 0) return Ok();
+    char text[4096];
+    const ssize_t got = ::read(child_.error().get(), text, sizeof text);
+    if (got < 0 && errno == EINTR) return Ok();
+    if (got < 0) return Errno("read");
+    open_[1] = got > 0;
+    const size_t kept = std::min(static_cast<size_t>(got), kFirstSaidBytesMax - said_.size());
+    said_.append(text, kept);
+    return Ok();
+  }
+
+  Result<size_t> Read() {
+    const ssize_t got = ::read(child_.output().get(), piece_.data(), piece_.size());
+    if (got < 0 && errno == EINTR) return 0;
+    if (got < 0) return Errno("read");
+    open_[0] = got > 0;
+    return static_cast<size_t>(got);
+  }
+
+  Child& child_;
+  const FetchLimits& limits_;
+  bool open_[2] = {true, true};
+  bool ready_ = false;  // Something is on standard output.
+  std::string piece_;
+  std::string said_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+Status FetchArchive(Child packer, int to, const FetchLimits& limits) {
+  Outputs outputs(packer, limits);
+  // The archive's own bytes are bounded, and no file has more than it has there.
+  constexpr session::ReceiveLimits kNoFurther{.bytes_max = std::numeric_limits<int64_t>::max()};
+  Result<session::Received> received =
+      session::ReceiveTree([&] { return outputs.Next(); }, to, kNoFurther);
+  if (!received.ok() && !outputs.ended()) return std::move(received).error();
+  TRY(outputs.Finish());
+  // tar's 1: a file changed while it was read.
+  const int status = TRY(packer.Wait(limits.deadline));
+  if (status > 1 || outputs.said().starts_with("Error:")) return ErrorOf("packing", outputs.said());
+  if (!received.ok()) return std::move(received).error();
+  return Ok();
+}
+
+}  // namespace openshell
