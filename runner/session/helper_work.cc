@@ -122,6 +122,7 @@ Helper::Work SendLayer(const sandbox::SandboxPlan& plan) {
   return [&plan](const std::vector<Fd>& given) -> Result<std::string> {
     TarWriter tar = WriterTo(given[0].get(), static_cast<int>(plan.inner_uid));
     TreeSender sender(tar, TreeSender::Kind::kLayer);
+    sender.Limit(LimitsOf(plan).bytes_max);  // What is more could not be restored.
     std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
     // The run itself puts its own files there again; and places are in one another.
     for (const sandbox::WorkspaceFile& file : plan.workspace_files) {

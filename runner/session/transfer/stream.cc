@@ -67,7 +67,7 @@ Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory
 std::string LeftOutText(const Sent& sent) {
   if (sent.left_out == 0) return {};
   return std::to_string(sent.left_out) +
-         " left out that are neither files, directories nor links; the first: " +
+         " left out that are neither files of a known size, directories nor links; the first: " +
          sent.first_left_out.substr(sizeof kName);
 }
 

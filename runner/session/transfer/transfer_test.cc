@@ -16,6 +16,7 @@
 #include "session/transfer/landing.h"
 #include "session/transfer/tar_writer.h"
 #include "session/transfer/tree_receiver.h"
+#include "session/transfer/tree_sender.h"
 
 namespace session {
 namespace {
@@ -171,6 +172,38 @@ TEST_CASE("Nothing is reached through links, dots or empty names") {
   REQUIRE(Receive(bytes, place.fd(), TreeReceiver::Kind::kFiles).ok());
   CHECK(sys::DirectoryNames(outside.fd()).value().empty());
   CHECK(sys::ReadFile(place.path() + "/link", 9).value() == "x");
+}
+
+TEST_CASE("What is sent has the size of what was read") {
+  // The kernel says that its files have 0 bytes, or 4096.
+  for (const char* path : {"/proc/version", "/sys/kernel/mm/transparent_hugepage/enabled"}) {
+    if (!sys::Exists(path)) continue;
+    std::string bytes;
+    TarWriter tar([&](std::string_view more) { return bytes += more, Ok(); }, 1000);
+    TreeSender sender(tar, TreeSender::Kind::kFiles);
+    REQUIRE(sender.Send(sys::Open(path, O_RDONLY).value(), "copy").ok());
+    REQUIRE(tar.Finish().ok());
+    std::string_view left = bytes;
+    image::TarReader reader = ReaderOf(left);
+    const std::string text = sys::ReadFile(path, 4096).value();
+    CHECK(reader.Next().value()->size == static_cast<int64_t>(text.size()));
+    CHECK(reader.Read().value().bytes == text);
+  }
+}
+
+TEST_CASE("A file that is only said to be large is not read") {
+  Temporary place;
+  TarWriter tar([](std::string_view) { return Ok(); }, 1000);
+  TreeSender sender(tar, TreeSender::Kind::kLayer);
+  sender.Limit(5 << 20);
+  Fd sparse = sys::OpenAt(place.fd(), "sparse", O_RDWR | O_CREAT, 0600).value();
+  REQUIRE(::ftruncate(sparse.get(), 3 << 20) == 0);
+  CHECK(sender.Send(sparse, "a").ok());
+  REQUIRE(::ftruncate(sparse.get(), int64_t{1} << 40) == 0);
+  Status sent = sender.Send(sparse, "b");
+  REQUIRE_FALSE(sent.ok());
+  CHECK(sent.error().code == Code::kUnsupported);
+  CHECK(sender.sent().bytes == 3 << 20);
 }
 
 TEST_CASE("The limits of a copy hold") {

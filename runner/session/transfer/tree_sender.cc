@@ -47,6 +47,15 @@ std::vector<std::pair<std::string, std::string>> ReadXattrs(int fd) {
   return found;
 }
 
+Error Shorter(const std::string& path) {
+  return {Code::kIo, path + ": it became shorter while it was read"};
+}
+
+Error TooLarge(const std::string& path, int64_t bytes_max) {
+  return {Code::kUnsupported, "with " + path + ", the files have more than " +
+                                  std::to_string(bytes_max) + " bytes, holes in them included"};
+}
+
 bool IsOpaque(int directory) {
   char value = 0;
   return ::fgetxattr(directory, image::kOpaqueXattr, &value, 1) == 1 && value == 'y';
@@ -144,37 +153,59 @@ Status TreeSender::SendEntry(int directory, const std::string& name, const std::
   return Ok();
 }
 
+// Fills the buffer from the file's beginning; less is all of it, whatever size it is said to have:
+// the kernel does not know that of its own files.
+Result<size_t> TreeSender::ReadFirst(int file) {
+  buffer_.resize(kReadBytes);
+  size_t got = 0;
+  while (got < kReadBytes) {
+    ssize_t n = ::read(file, buffer_.data() + got, kReadBytes - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Errno("read");
+    if (n == 0) break;
+    got += static_cast<size_t>(n);
+  }
+  return got;
+}
+
 Status TreeSender::SendFile(int file, const struct stat& st, image::TarEntry entry) {
   if (!S_ISREG(st.st_mode)) {
     LeaveOut(entry.path);
     return Ok();
   }
-  ++sent_.files;
   if (kind_ == Kind::kLayer && st.st_nlink > 1) {
     auto [first, fresh] = linked_.emplace(std::pair(st.st_dev, st.st_ino), entry.path);
     if (!fresh) {
       entry.type = image::TarType::kHardlink;
       entry.link = first->second;
       entry.xattrs.clear();
+      ++sent_.files;
       return tar_.Begin(entry);
     }
   }
-  entry.size = st.st_size;
+  if (st.st_size > bytes_max_ - sent_.bytes) return TooLarge(entry.path, bytes_max_);
+  Result<size_t> first = ReadFirst(file);
+  // The kernel's own, such as /proc/self/mem: as large as an address space, or unreadable.
+  if (st.st_size == 0 && (!first.ok() || first.value() == kReadBytes)) {
+    LeaveOut(entry.path);
+    return Ok();
+  }
+  size_t got = TRY(std::move(first).Context("reading " + entry.path));
+  if (got == kReadBytes) got = static_cast<size_t>(std::min<int64_t>(st.st_size, kReadBytes));
+  entry.size = got < kReadBytes ? static_cast<int64_t>(got) : st.st_size;
+  if (entry.size > bytes_max_ - sent_.bytes) return TooLarge(entry.path, bytes_max_);
+  ++sent_.files;
   TRY(tar_.Begin(entry));
-  buffer_.resize(kReadBytes);
-  for (int64_t left = st.st_size; left > 0;) {
-    auto want = static_cast<size_t>(std::min<int64_t>(left, kReadBytes));
-    ssize_t n = ::read(file, buffer_.data(), want);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Errno("reading " + entry.path);
-    auto got = static_cast<size_t>(n);
-    if (n == 0) {
-      std::fill_n(buffer_.begin(), want, '\0');
-      got = want;
-    }
+  for (int64_t left = entry.size; left > 0;) {
     TRY(tar_.Content(std::string_view(buffer_).substr(0, got)));
     left -= static_cast<int64_t>(got);
     sent_.bytes += static_cast<int64_t>(got);
+    if (left == 0) break;
+    auto want = static_cast<size_t>(std::min<int64_t>(left, kReadBytes));
+    ssize_t n = ::read(file, buffer_.data(), want);
+    if (n < 0 && errno != EINTR) return Errno("reading " + entry.path);
+    if (n == 0) return Shorter(entry.path);
+    got = n < 0 ? 0 : static_cast<size_t>(n);
   }
   return Ok();
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -24,7 +25,7 @@ struct Sent {
 };
 
 // Sends files and directories as they are found, following no link. Files that change meanwhile are
-// sent as they were read: a file that becomes shorter is filled up with zeros.
+// sent as they were read; one that becomes shorter is an error.
 class TreeSender {
  public:
   enum class Kind {
@@ -37,6 +38,9 @@ class TreeSender {
 
   // Sends `opened`, a file or directory open for reading, as `path`.
   Status Send(const Fd& opened, const std::string& path);
+  // Bounds the files' sizes together, holes included: who receives them counts so too. Send() fails
+  // with kUnsupported at the file that exceeds it, before that is read.
+  void Limit(int64_t bytes_max) { bytes_max_ = bytes_max; }
   // Adds a path of the archive that is not sent.
   void Skip(std::string path) { skipped_.insert(std::move(path)); }
 
@@ -45,12 +49,14 @@ class TreeSender {
  private:
   Status SendDirectory(int directory, const std::string& path, int depth);
   Status SendEntry(int directory, const std::string& name, const std::string& path, int depth);
+  Result<size_t> ReadFirst(int file);
   Status SendFile(int file, const struct stat& st, image::TarEntry entry);
   void LeaveOut(const std::string& path);
   image::TarEntry EntryOf(const struct stat& st, const std::string& path, int fd) const;
 
   TarWriter& tar_;
   Kind kind_;
+  int64_t bytes_max_ = std::numeric_limits<int64_t>::max();
   std::set<std::string> skipped_;
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // Files with more than one name.
   std::string buffer_;
