@@ -397,6 +397,28 @@ class Running(Case):
         self.assertEqual({name: after[name] for name in whole}, whole)
         self.assertEqual(list(cells.glob('.*')), [])
 
+    def test_checkouts_of_a_killed_process_are_removed_by_the_next(self):
+        place = self.top / 'tmp'
+        foreign = place / 'workspace-foreign'  # The control: another program's directory.
+        foreign.mkdir(parents=True)
+        suite = self.top / 'suite.yaml'
+        suite.write_text('environment: {backend: sandbox, files: [{path: a, content: b}]}\nuser_tasks:\n'
+                         '  - {id: t, prompt: hello, utility: {output_contains: done}}\n')
+        words = [str(word) for word in (BINARY, 'eval', 'run', suite, '--results', self.results, '--', 'sh', '-c')]
+        environment = {**os.environ, 'TMPDIR': str(place)}
+        killed = subprocess.Popen([*words, 'sleep 100'], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while not list(place.glob('workspace-*/checkout/a')):
+            self.assertIsNone(killed.poll())
+            time.sleep(0.05)
+        # One that is in use is left alone.
+        other = [word if word != str(self.results) else str(self.top / 'other') for word in words]
+        subprocess.run([*other, 'echo done'], env=environment, capture_output=True, check=True)
+        self.assertEqual(len(list(place.glob('workspace-*/checkout/a'))), 1)
+        killed.kill()
+        killed.wait()
+        subprocess.run([*words, 'echo done'], env=environment, capture_output=True, check=True)
+        self.assertEqual(list(place.glob('workspace-*')), [foreign])
+
     def test_results_that_another_process_fills_are_waited_for_and_left_alone(self):
         cells = self.results / 'cells'
         cells.mkdir(parents=True)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "eval/suite/suite.h"
 
@@ -13,17 +14,22 @@ namespace eval {
 // agent sees, says nothing of suites or tasks. Removed when this goes out of scope.
 class Checkout {
  public:
+  // Makes one in TMPDIR.
   static Result<Checkout> Create(const std::vector<SeedFile>& files,
                                  const std::vector<SeedCommit>& commits);
-  Checkout(Checkout&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  Checkout(Checkout&&) noexcept = default;
   Checkout& operator=(Checkout&&) = delete;
   ~Checkout();
 
-  const std::string& path() const { return path_; }
+  std::string path() const { return holder_ + "/checkout"; }
 
  private:
-  explicit Checkout(std::string path) : path_(std::move(path)) {}
-  std::string path_;
+  Checkout(std::string holder, Fd lock) : holder_(std::move(holder)), lock_(std::move(lock)) {}
+  std::string holder_;
+  Fd lock_;  // The holder, locked while it is in use; invalid if moved from.
 };
+
+// Removes the checkouts that killed processes of this user left in TMPDIR.
+void RemoveLeftCheckouts();
 
 }  // namespace eval

@@ -178,6 +178,7 @@ Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPla
   const std::string own_path = TRY(OwnPath());
   const Fd locked = TRY(LockResults(plan.results));
   RemoveBegun(locked.get());
+  RemoveLeftCheckouts();
   std::vector<const Cell*> left;
   for (const Cell& cell : cells) {
     if (!IsDone(plan.results, cell)) left.push_back(&cell);
