@@ -141,7 +141,9 @@ std::optional<LogLine> ParseLogLine(std::string_view line) {
   if (!is_request && !line.starts_with("NET:")) return parsed;
   std::string_view severity;
   if (!Split(&line, " [", &severity) || !Split(&line, "] ", &severity)) return parsed;
-  parsed.event = ParseDecision(is_request, line);
+  constexpr std::string_view kLeadsTo = ") -> ";
+  parsed.ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
+  if (!parsed.ambiguous) parsed.event = ParseDecision(is_request, line);
   return parsed;
 }
 

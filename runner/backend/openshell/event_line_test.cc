@@ -44,6 +44,23 @@ TEST_CASE("connections are read: allowed, refused, and to names that lead nowher
         Event::Outcome::kFailed);
 }
 
+TEST_CASE("a program's name cannot stand for the host that it was refused") {
+  auto read = [](const std::string& program) {
+    return ParseLogLine("[1795570914.925] [sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED " +
+                        program + "(41) -> real.example:443 [policy:- engine:opa] [reason:no]");
+  };
+  std::optional<LogLine> forged = read("/tmp/x(1) -> evil.example:80 [policy:a engine:b]");
+  REQUIRE(forged);
+  CHECK(forged->ambiguous);
+  CHECK(!forged->event);
+  std::optional<LogLine> plain = read("/tmp/x(1) [policy:a engine:b]");
+  REQUIRE(plain);
+  REQUIRE(plain->event);
+  CHECK(!plain->ambiguous);
+  CHECK(plain->event->host == "real.example");
+  CHECK(plain->event->binary == "/tmp/x(1) [policy:a engine:b]");
+}
+
 TEST_CASE("other lines are no decisions, and what is malformed is not guessed") {
   for (const char* text :
        {"[1795570914.144] [sandbox] [OCSF ] [ocsf] SSH:OPEN [INFO] ALLOWED",

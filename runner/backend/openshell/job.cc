@@ -255,10 +255,11 @@ bool Job::IsReachable(run::AgentEnd* end) {
 
 // Turns OpenShell's lines into the report's records.
 Result<run::RunSigns> Job::TakeEvents(bool reachable) {
-  const bool complete = reachable && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
+  bool complete = reachable && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
   Status written = Ok();
   auto take = [&](std::string_view line, bool whole) {
     std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
+    if (!whole || (parsed && parsed->ambiguous)) complete = false;
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
     written =
@@ -271,9 +272,10 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable) {
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kEventFileBytesMax, take));
   TRY(std::move(written));
-  recorder_.Note(std::vector<sandbox::Control>{
-      {"records", complete ? "enforced" : "emulated",
-       complete ? "all of the sandbox's records came" : "the last records may be missing"}});
+  recorder_.Note(
+      std::vector<sandbox::Control>{{"records", complete ? "enforced" : "emulated",
+                                     complete ? "all of the sandbox's records came"
+                                              : "records may be missing, or could not be read"}});
   report::DenialList denials = TRY(report::ReadDenials(directory_.path));
   recorder_.Note(denials);
   recorder_.NoteAccount(directory_.path);
