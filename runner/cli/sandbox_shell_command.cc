@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -45,13 +46,14 @@ Result<int64_t> ReadTimeout(const Arguments& arguments) {
 
 codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
 
-codec::Json JsonOf(const session::CommandResult& result, std::string output, std::string error) {
+// What the command wrote is put in by PrintResult().
+codec::Json JsonOf(const session::CommandResult& result) {
   codec::Json json;
   json.Set("reason", result.reason);
   json.Set("status", static_cast<int64_t>(result.status));
   if (result.reason == "signal") json.Set("signal", static_cast<int64_t>(result.status - 128));
-  json.Set("stdout", std::move(output));
-  json.Set("stderr", std::move(error));
+  json.Set("stdout", "");
+  json.Set("stderr", "");
   json.Set("truncated_stdout", result.truncated_stdout);
   json.Set("truncated_stderr", result.truncated_stderr);
   json.Set("cwd", result.cwd);
@@ -64,6 +66,56 @@ codec::Json JsonOf(const session::CommandResult& result, std::string output, std
   json.Set("changes", cli::JsonOf(result.changes));
   json.Set("changes_complete", result.changes_complete);
   return json;
+}
+
+// Returns how much of `text` is printed next: no character is cut, and what a CI system takes for a
+// command ("##word[") only before its second sign.
+size_t NextPiece(std::string_view text) {
+  constexpr size_t kPieceBytes = size_t{64} << 10;
+  constexpr size_t kCharacterBytesMax = 4;
+  constexpr size_t kWordBytesMax = 64;
+  if (text.size() <= kPieceBytes) return text.size();
+  size_t end = kPieceBytes;
+  for (size_t back = 1; back < kCharacterBytesMax; ++back) {
+    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80) break;
+    --end;
+  }
+  size_t word = end;
+  while (end - word < kWordBytesMax && ascii::IsAlpha(text[word - 1])) --word;
+  return text[word - 1] == '#' ? word - 1 : end;
+}
+
+// Prints the inside of a JSON string piece by piece: escaped, it may be six times as large.
+Status PrintEscaped(std::string_view text) {
+  constexpr std::string_view kEnd = "\"\n";
+  while (!text.empty()) {
+    const size_t size = NextPiece(text);
+    const std::string quoted = codec::RenderJson(codec::Json(text.substr(0, size)));
+    std::string_view inside(quoted);
+    inside.remove_prefix(1);
+    inside.remove_suffix(kEnd.size());
+    if (inside.starts_with('#')) {
+      TRY(Print("\\u0023"));
+      inside.remove_prefix(1);
+    }
+    TRY(Print(inside));
+    text.remove_prefix(size);
+  }
+  return Ok();
+}
+
+Status PrintResult(const session::CommandResult& result, std::string_view output,
+                   std::string_view error) {
+  const std::string whole = codec::RenderJson(JsonOf(result));
+  std::string_view rest = whole;
+  using Written = std::pair<std::string_view, std::string_view>;
+  for (auto [key, text] : {Written("\"stdout\": \"", output), Written("\"stderr\": \"", error)}) {
+    const size_t end = rest.find(key) + key.size();  // In a value, quotes are escaped.
+    TRY(Print(rest.substr(0, end)));
+    TRY(PrintEscaped(text));
+    rest.remove_prefix(end);
+  }
+  return Print(rest);
 }
 
 std::string WhyEnded(const std::string& reason) {
@@ -252,7 +304,7 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
   session::CommandResult result = TRY(std::move(ended));
   int status = StatusOf(result);
   if (json) {
-    TRY(Print(codec::RenderJson(JsonOf(result, std::move(output), std::move(error)))));
+    TRY(PrintResult(result, output, error));
     return status;
   }
   TRY(std::move(finished));
