@@ -161,6 +161,31 @@ class Files(Case):
         self.ok('sandbox', 'put', 'one', 'mine/key', 'taken')
         self.says('cat taken', 'key\n')
 
+    def test_a_file_of_the_kernel_is_copied_as_it_reads(self):
+        self.create()
+        for path in ('/proc/version', '/proc/meminfo'):
+            self.ok('sandbox', 'get', 'one', path, self.base + '/got')
+            first = read(self.base + '/got').split()[0]
+            self.assertEqual(first, read(path).split()[0])
+            self.assertNotIn('\0', read(self.base + '/got'))
+
+    def test_the_json_of_control_characters_is_not_held_in_memory(self):
+        self.create()
+        size = 24 << 20
+        script = (f"head -c {size} /dev/zero | tr '\\0' '\\001'; yes '##vso[abé' | tr -d '\\n' | head -c 700000 >&2; "
+                  "printf '\\377' >&2")
+        line = f'ulimit -d {6 * size >> 10}; exec "$@"'
+        with open(self.base + '/json', 'w', encoding='utf-8') as out:
+            client = subprocess.run(['sh', '-c', line, 'sh', BIN, 'sandbox', 'exec', 'one', '--json', '--', 'sh', '-c', script],
+                                    cwd=self.base, env=self.env, stdout=out, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(client.returncode, 0, client.stderr)
+        text = read(self.base + '/json')
+        result = json.loads(text)
+        self.assertTrue(result['stdout'] == '\1' * size)
+        expected = ('##vso[abé' * 70000).encode()[:700000].decode(errors='replace') + '\ufffd'
+        self.assertTrue(result['stderr'] == expected)
+        self.assertNotIn('##vso[', text)
+
     def test_bounds_and_what_cannot_be_copied(self):
         self.create('--disk', '16MiB')
         self.script('head -c 2000000 /dev/zero >big; mkdir odd; mkfifo odd/fifo; echo 1 >odd/f')
@@ -310,6 +335,45 @@ class Snapshots(Case):
         other = self.base + '/other'
         subprocess.run(['cp', '-a', self.work, other], check=True)
         return other
+
+    def test_links_and_pipes_in_the_place_of_a_snapshot_are_not_followed(self):
+        self.create()
+        layout, elsewhere = pathlib.Path(self.base, 'layout'), pathlib.Path(self.base, 'elsewhere')
+        for path in (layout, elsewhere):
+            path.mkdir()
+        (layout / 'blobs').symlink_to(elsewhere)
+        words = ['sandbox', 'snapshot', 'one', '--output', str(layout)]
+        self.assertNotEqual(self.call(*words).returncode, 0)
+        self.assertEqual(os.listdir(elsewhere), [])
+        (layout / 'blobs').unlink()
+        os.mkfifo(layout / 'index.json')
+        self.assertEqual(self.call(*words).returncode, 65)
+        (layout / 'index.json').unlink()
+        self.assertEqual(self.call(*words).returncode, 0)
+
+    def test_the_layer_of_an_interrupted_snapshot_goes_with_the_next(self):
+        self.create()
+        layout = self.base + '/layout'
+        blobs = pathlib.Path(layout, 'blobs/sha256')
+        blobs.mkdir(parents=True)
+        for left in (blobs / '.snapshot-left', pathlib.Path(layout, '.snapshot-left')):
+            left.write_text('x')
+        (blobs / 'kept').write_text('x')  # The control.
+        self.snapshot('--output', layout)
+        self.assertEqual(sorted(os.listdir(layout)), ['blobs', 'index.json', 'oci-layout'])
+        self.assertEqual([name for name in os.listdir(blobs) if len(name) != 64], ['kept'])
+
+    def test_a_file_that_is_mostly_a_hole_is_refused_at_once(self):
+        self.create('--disk', '64MiB')
+        layout = 'oci:' + self.base + '/layout'
+        words = ['sandbox', 'snapshot', 'one', '--output', self.base + '/layout']
+        self.script('truncate -s 1T /tmp/f')
+        refused = self.call(*words)
+        self.assertEqual(refused.returncode, 69, refused.stderr)
+        self.assertIn('tmp/f', refused.stderr)
+        self.script('truncate -s 32M /tmp/f')  # The control.
+        self.assertEqual(self.call(*words).returncode, 0)
+        self.restore(layout)
 
     def test_a_snapshot_holds_what_a_sandbox_wrote_and_its_shell(self):
         self.create()

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/snapshot/layer_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
+#include <sys/stat.h>
 #include <zstd.h>
 
 #include <utility>
 
 #include "base/sys.h"
-#include "session/shell.h"
 
 namespace session {
 namespace {
@@ -30,31 +26,14 @@ struct LayerFile::Packer {
   std::string out;
 };
 
-LayerFile::LayerFile(int directory, Fd file, std::string name)
-    : directory_(directory),
-      file_(std::move(file)),
-      name_(std::move(name)),
-      packer_(std::make_unique<Packer>()) {}
+LayerFile::LayerFile(PartFile file) : file_(std::move(file)), packer_(std::make_unique<Packer>()) {}
 
-LayerFile::LayerFile(LayerFile&& other) noexcept
-    : directory_(other.directory_),
-      file_(std::move(other.file_)),
-      name_(std::exchange(other.name_, {})),
-      packer_(std::move(other.packer_)),
-      packed_(std::move(other.packed_)),
-      unpacked_(std::move(other.unpacked_)),
-      digest_(std::move(other.digest_)),
-      diff_id_(std::move(other.diff_id_)),
-      bytes_(other.bytes_) {}
+LayerFile::LayerFile(LayerFile&&) noexcept = default;
 
-LayerFile::~LayerFile() {
-  if (!name_.empty()) (void)::unlinkat(directory_, name_.c_str(), 0);
-}
+LayerFile::~LayerFile() = default;
 
 Result<LayerFile> LayerFile::Open(int directory) {
-  std::string name = ".snapshot-" + MakeNonce();
-  Fd file = TRY(sys::OpenAt(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-  LayerFile layer(directory, std::move(file), std::move(name));
+  LayerFile layer(TRY(PartFile::Create(directory, 0600)));
   ENSURE(layer.packer_->context != nullptr);
   ZSTD_CCtx_setParameter(layer.packer_->context, ZSTD_c_compressionLevel, kLevel);
   ZSTD_CCtx_setParameter(layer.packer_->context, ZSTD_c_checksumFlag, 1);
@@ -73,7 +52,7 @@ Status LayerFile::Pack(std::string_view bytes, bool last) {
     std::string_view made = std::string_view(packer_->out).substr(0, out.pos);
     packed_.Update(made);
     bytes_ += static_cast<int64_t>(made.size());
-    TRY(sys::WriteAll(file_.get(), made).Context("writing the snapshot"));
+    TRY(sys::WriteAll(file_.fd().get(), made).Context("writing the snapshot"));
     if (last ? left == 0 : in.pos == in.size) return Ok();
   }
 }
@@ -91,13 +70,8 @@ Status LayerFile::Finish() {
 }
 
 Status LayerFile::Publish() {
-  std::string name = digest_.substr(sizeof "sha256:" - 1);
-  if (::fchmod(file_.get(), 0644) != 0) return Errno("fchmod");
-  if (::renameat(directory_, name_.c_str(), directory_, name.c_str()) != 0) {
-    return Errno("naming the snapshot's layer");
-  }
-  name_.clear();
-  return Ok();
+  if (::fchmod(file_.fd().get(), 0644) != 0) return Errno("fchmod");
+  return file_.Publish(digest_.substr(sizeof "sha256:" - 1));
 }
 
 }  // namespace session

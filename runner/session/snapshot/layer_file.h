@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 
-#include "base/fd.h"
 #include "base/result.h"
 #include "codec/data/digest.h"
+#include "session/snapshot/part_file.h"
 
 namespace session {
 
-// A layer that is being packed into a file without a name.
+// A layer that is being packed into a file that has no name yet.
 class LayerFile {
  public:
   // Opens a file in `directory`, borrowed. It has no name before Publish().
@@ -32,12 +32,10 @@ class LayerFile {
 
  private:
   struct Packer;
-  LayerFile(int directory, Fd file, std::string name);
+  explicit LayerFile(PartFile file);
   Status Pack(std::string_view bytes, bool last);
 
-  int directory_;
-  Fd file_;
-  std::string name_;  // While it is written; begins with a dot.
+  PartFile file_;
   std::unique_ptr<Packer> packer_;
   codec::Sha256 packed_;
   codec::Sha256 unpacked_;

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,8 +17,8 @@
 #include "image/store.h"
 #include "image/trust.h"
 #include "image/verify.h"
-#include "session/shell.h"
 #include "session/snapshot/layer_file.h"
+#include "session/snapshot/part_file.h"
 #include "session/snapshot/snapshot_document.h"
 
 namespace session {
@@ -28,16 +28,34 @@ constexpr char kLayoutText[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
 constexpr size_t kIndexBytesMax = size_t{4} << 20;
 constexpr std::chrono::minutes kReadTime{10};
 
-// A file appears whole, or not.
 Status WriteWhole(int directory, const std::string& name, std::string_view text) {
-  std::string made = ".snapshot-" + MakeNonce();
-  Fd file = TRY(sys::OpenAt(directory, made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
-  Status written = sys::WriteAll(file.get(), text).Context("writing " + name);
-  if (written.ok() && ::renameat(directory, made.c_str(), directory, name.c_str()) != 0) {
-    written = Errno("naming " + name);
+  PartFile file = TRY(PartFile::Create(directory, 0644));
+  TRY(sys::WriteAll(file.fd().get(), text).Context("writing " + name));
+  return file.Publish(name);
+}
+
+// Opens the directory of the blobs. The layout may lie in a checkout: no link in it is followed.
+Result<Fd> OpenBlobs(const std::string& layout) {
+  TRY(sys::MakeDirectories(layout, 0700).Context(layout));
+  Fd at = TRY(sys::Open(layout, O_RDONLY | O_DIRECTORY));
+  for (const char* name : {"blobs", "sha256"}) {
+    if (::mkdirat(at.get(), name, 0700) != 0 && errno != EEXIST) return Errno(layout);
+    at = TRY(sys::OpenAt(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+                 .Context(layout + ": " + name));
   }
-  if (!written.ok()) (void)::unlinkat(directory, made.c_str(), 0);
-  return written;
+  return at;
+}
+
+// Returns the index of images; empty if there is none.
+Result<std::string> ReadIndex(int layout) {
+  Result<Fd> file =
+      sys::OpenAt(layout, "index.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (!file.ok() && sys::IsAbsent(file.error())) return std::string();
+  Fd index = TRY(std::move(file).Context("index.json"));
+  struct stat st {};
+  if (::fstat(index.get(), &st) != 0) return Errno("fstat");
+  if (!S_ISREG(st.st_mode)) return Error{Code::kInvalid, "index.json is not a file"};
+  return sys::ReadAll(index.get(), kIndexBytesMax);
 }
 
 Result<DocumentOf> WriteBlob(int blobs, const std::string& text) {
@@ -58,13 +76,8 @@ Result<Fd> LockLayout(const std::string& directory) {
 Status AddManifest(const std::string& directory, const DocumentOf& manifest,
                    const std::string& tag) {
   Fd layout = TRY(LockLayout(directory));
-  Result<Fd> file = sys::OpenAt(layout.get(), "index.json", O_RDONLY);
-  std::string index;
-  if (file.ok()) {
-    index = TRY(sys::ReadAll(file.value().get(), kIndexBytesMax));
-  } else if (!sys::IsAbsent(file.error())) {
-    return std::move(file).error();
-  }
+  RemoveLeftParts(layout.get());
+  std::string index = TRY(ReadIndex(layout.get()).Context(directory));
   std::string added = TRY(AddToIndex(index, manifest, tag).Context(directory));
   TRY(WriteWhole(layout.get(), "oci-layout", kLayoutText));
   return WriteWhole(layout.get(), "index.json", added);
@@ -128,8 +141,8 @@ Result<WrittenSnapshot> WriteSnapshot(const Place& place, const std::string& san
   if (!tag.empty() && !image::IsTag(tag)) {
     return Error{Code::kUsage, "'" + tag + "' cannot be the tag of a snapshot", "--tag ready"};
   }
-  TRY(sys::MakeDirectories(directory + "/blobs/sha256", 0700).Context(directory));
-  Fd blobs = TRY(sys::Open(directory + "/blobs/sha256", O_RDONLY | O_DIRECTORY));
+  Fd blobs = TRY(OpenBlobs(directory));
+  RemoveLeftParts(blobs.get());
   LayerFile layer = TRY(LayerFile::Open(blobs.get()));
   TakenSnapshot taken = TRY(
       TakeSnapshot(place, sandbox, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
