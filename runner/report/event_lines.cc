@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
+#include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
 
 namespace report {
