@@ -10,7 +10,7 @@
 
 namespace agent {
 
-// Reads one agent's output line by line. Total: any line whatever gives entries or none.
+// Reads one agent's output line by line. Never fails: any line gives entries or none.
 class Dialect {
  public:
   virtual ~Dialect() = default;

@@ -6,7 +6,7 @@
 namespace agent {
 namespace {
 
-// Of 64 bytes.
+// A digest of 64 bytes in Base64.
 #define SHA512 \
   "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=="
 

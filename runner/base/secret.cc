@@ -31,7 +31,7 @@ namespace {
 // A string that was longer, or short and moved from, has bytes beyond its size.
 void WipeAll(std::string& text) {
   text.assign(text.capacity(), '\0');
-  // As in explicit_bzero, the bytes are read.
+  // Makes the compiler take the bytes for read, as explicit_bzero does, and keep the writes.
   __asm__ volatile("" : : "r"(text.data()) : "memory");
   text.clear();
 }

@@ -58,7 +58,7 @@ class Companion {
 
   // Takes all that the agent's processes wrote, before it is masked.
   virtual void Take(AgentOutput::Pipe pipe, std::string_view bytes) = 0;
-  // Returns true if no more output is to be read for now.
+  // Returns true while the output must not be read, because its receiver is behind.
   virtual bool full() const = 0;
   // Returns whether what is in the pipes by now is to be read to its end; then comes Drained().
   virtual bool drains() const = 0;

@@ -87,8 +87,8 @@ Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
   std::filesystem::path absolute = std::filesystem::absolute(path, failed);
   if (failed) return Error{Code::kIo, path + ": " + failed.message()};
   std::string normal = absolute.lexically_normal().string();
-  struct stat top {
-  }, st{};
+  struct stat top {};
+  struct stat st {};
   bool known = ::stat(checkout.c_str(), &top) == 0;
   for (size_t end = normal.find('/', 1); known && end != std::string::npos;
        end = normal.find('/', end + 1)) {

@@ -43,10 +43,10 @@ bool MayUseModel(std::string_view method, std::string_view path);
 // request to count a prompt's tokens.
 bool CarriesPrompt(std::string_view method, std::string_view path);
 
-// What a request's body asks for.
+// The answer that the body of a request asks for.
 struct PromptBody {
-  bool plain =
-      false;  // A JSON object in which every reader finds the same ("Model" beside "model").
+  // True for a JSON object in which every reader finds the same (not with "Model" beside "model").
+  bool plain = false;
   std::string model;        // The top-level "model"; empty if there is none.
   bool background = false;  // The answer comes later, by another request.
 };

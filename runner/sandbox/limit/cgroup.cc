@@ -22,7 +22,7 @@
 
 // Exported by libcgroup 2.0.2 and missing from its public headers.
 extern "C" {
-constexpr size_t kMountTableBytes = 100 * 8208;
+constexpr size_t kMountTableBytes = 100 * 8208;  // A hundred entries.
 extern char cg_mount_table[kMountTableBytes];
 enum cg_version_t { CGROUP_UNK = 0, CGROUP_V1, CGROUP_V2, CGROUP_DISK = 0xFF };
 int cgroup_get_controller_version(const char* controller, enum cg_version_t* version);
