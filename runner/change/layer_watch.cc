@@ -32,18 +32,6 @@ bool IsLater(const timespec& a, const timespec& b) {
   return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-// The clock of the times of change ticks every few milliseconds: what changes within the tick of
-// `newest` looks as old as that.
-void AwaitTick(const timespec& newest) {
-  constexpr int kMillisecondsMax = 20;  // A clock that was set back is not waited for.
-  for (int i = 0; i < kMillisecondsMax; ++i) {
-    timespec now{};
-    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return;
-    if (IsLater(now, newest)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-}
-
 }  // namespace
 
 LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since, size_t path_bytes_max)
@@ -53,10 +41,9 @@ LayerWatch::LayerWatch(int layer, Fd lower, bool copied, Since since, size_t pat
   before_ = Scan(&complete);
 }
 
-LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
+LayerWatch::Entries LayerWatch::Scan(bool* complete) {
   Entries entries;
   size_t path_bytes = 0;
-  timespec newest{};
   std::vector<std::string> pending = {""};
   while (!pending.empty()) {
     std::string path = std::move(pending.back());
@@ -83,12 +70,23 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) const {
       Entry entry{st.st_ino, st.st_mode, st.st_size, st.st_mtim, st.st_ctim, false, false};
       entry.whiteout = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
       if (S_ISDIR(st.st_mode)) pending.push_back(child);
-      if (IsLater(entry.changed, newest)) newest = entry.changed;
+      if (IsLater(entry.changed, newest_)) newest_ = entry.changed;
       entries.emplace(std::move(child), entry);
     }
   }
-  AwaitTick(newest);
   return entries;
+}
+
+// The clock of the times of change ticks every few milliseconds: what changes within the tick of
+// `newest_` looks as old as that.
+void LayerWatch::Settle() const {
+  constexpr int kMillisecondsMax = 20;  // A clock that was set back is not waited for.
+  for (int i = 0; i < kMillisecondsMax; ++i) {
+    timespec now{};
+    if (::clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0) return;
+    if (IsLater(now, newest_)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 // Returns whether the lower layer is seen at `path`, where `entries` have nothing at it.

@@ -56,6 +56,9 @@ class LayerWatch {
 
   // Returns what changed since the previous look.
   TouchedFiles Look();
+  // Waits, for a moment at most, until a change can be told from what the previous look saw. To be
+  // called before that starts whose changes the next look is to tell.
+  void Settle() const;
 
  private:
   struct Entry {
@@ -74,7 +77,7 @@ class LayerWatch {
     size_t hidden_bytes = 0;  // The size of the paths that AddHidden() added.
   };
 
-  Entries Scan(bool* complete) const;
+  Entries Scan(bool* complete);
   bool Shines(const Entries& entries, const std::string& path) const;
   bool Exists(const Entries& entries, const std::string& path, mode_t* mode) const;
   void AddHidden(const std::string& path, const Entries& after, bool* complete,
@@ -87,6 +90,7 @@ class LayerWatch {
   bool copied_;
   size_t path_bytes_max_;
   Entries before_;
+  timespec newest_{};  // The latest time of change that was seen.
 };
 
 }  // namespace change

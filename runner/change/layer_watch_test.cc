@@ -30,6 +30,13 @@ std::string Told(const TouchedFiles& touched) {
   return text;
 }
 
+// Returns what the next look tells; what changes from now on can be told from that.
+std::string Next(LayerWatch& watch) {
+  std::string told = Told(watch.Look());
+  watch.Settle();
+  return told;
+}
+
 // An upper layer over a checkout, as overlayfs would leave it.
 struct Layers {
   Layers() {
@@ -61,23 +68,23 @@ struct Layers {
 TEST_CASE("a layer's files are compared with what was seen before") {
   Layers layers;
   LayerWatch watch = layers.Watch();
-  CHECK(Told(watch.Look()).empty());
+  CHECK(Next(watch).empty());
   layers.Write("upper/n", "new");
-  CHECK(Told(watch.Look()) == "created n");
-  CHECK(Told(watch.Look()).empty());
+  CHECK(Next(watch) == "created n");
+  CHECK(Next(watch).empty());
   // The file is as long as before, and as old.
   layers.Write("upper/n", "NEW");
   timespec old[2] = {{1, 0}, {1, 0}};
   REQUIRE(::utimensat(AT_FDCWD, (layers.path + "/upper/n").c_str(), old, 0) == 0);
-  CHECK(Told(watch.Look()) == "modified n");
+  CHECK(Next(watch) == "modified n");
   REQUIRE(::chmod((layers.path + "/upper/n").c_str(), 0755) == 0);
-  CHECK(Told(watch.Look()) == "mode n");
+  CHECK(Next(watch) == "mode n");
   fs::rename(layers.path + "/upper/n", layers.path + "/upper/m");
-  CHECK(Told(watch.Look()) == "renamed n m");
+  CHECK(Next(watch) == "renamed n m");
   fs::remove(layers.path + "/upper/m");
   fs::create_directory(layers.path + "/upper/x");
   fs::create_symlink("nowhere", layers.path + "/upper/x/l");
-  CHECK(Told(watch.Look()) == "deleted m, created x/, created x/l");
+  CHECK(Next(watch) == "deleted m, created x/, created x/l");
 }
 
 TEST_CASE("what was copied up has changed when its content has") {
@@ -86,7 +93,7 @@ TEST_CASE("what was copied up has changed when its content has") {
   layers.Write("upper/a", "alpha");
   fs::create_directory(layers.path + "/upper/d");
   layers.Write("upper/d/b", "BETA");
-  CHECK(Told(watch.Look()) == "modified d/b");
+  CHECK(Next(watch) == "modified d/b");
 }
 
 TEST_CASE("git's own directory is not looked at") {
@@ -95,7 +102,7 @@ TEST_CASE("git's own directory is not looked at") {
   fs::create_directory(layers.path + "/upper/.git");
   layers.Write("upper/.git/index", "x");
   layers.Write("upper/y", "x");
-  CHECK(Told(watch.Look()) == "created y");
+  CHECK(Next(watch) == "created y");
 }
 
 TEST_CASE("a whiteout deletes what the checkout has, with all that is beneath it") {
@@ -106,12 +113,12 @@ TEST_CASE("a whiteout deletes what the checkout has, with all that is beneath it
   }
   REQUIRE(::mknod((layers.path + "/upper/a").c_str(), S_IFCHR, 0) == 0);
   layers.Write("upper/moved", "alpha");
-  CHECK(Told(watch.Look()) == "deleted d/, deleted d/b, renamed a moved");
+  CHECK(Next(watch) == "deleted d/, deleted d/b, renamed a moved");
   // Made anew: nothing of the checkout's shows through.
   fs::remove(layers.path + "/upper/d");
   fs::create_directory(layers.path + "/upper/d");
   REQUIRE(::setxattr((layers.path + "/upper/d").c_str(), "trusted.overlay.opaque", "y", 1, 0) == 0);
-  CHECK(Told(watch.Look()) == "created d/");
+  CHECK(Next(watch) == "created d/");
 }
 
 TEST_CASE("a look whose paths are too long together is not complete") {
@@ -152,9 +159,9 @@ TEST_CASE("a copy is the whole tree") {
   Layers layers;
   layers.Write("upper/a", "alpha");
   LayerWatch watch = layers.Watch(true);
-  CHECK(Told(watch.Look()).empty());
+  CHECK(Next(watch).empty());
   fs::remove(layers.path + "/upper/a");
-  CHECK(Told(watch.Look()) == "deleted a");
+  CHECK(Next(watch) == "deleted a");
 }
 
 }  // namespace
