@@ -32,6 +32,11 @@ using std::chrono::seconds;
 constexpr seconds kClientTime{2};  // The time to say what it wants.
 constexpr seconds kRetry{10};      // After a sandbox could not be created.
 
+void RemoveReport(const std::string& directory) {
+  std::error_code failed;
+  std::filesystem::remove_all(directory, failed);
+}
+
 // The pool's process.
 class Pool {
  public:
@@ -75,7 +80,7 @@ class Pool {
   }
 
   void End() {
-    for (const Member& member : warm_) (void)Delete(*place_, member.facts.name, {});
+    for (const Member& member : warm_) Discard(member.facts);
     warm_.clear();
     Remove(entry_);
   }
@@ -109,9 +114,11 @@ class Pool {
   Status Make() {
     CreateRequest create = create_;
     do {
-      create.name = create_.name + "-" + std::to_string(++made_);
-    } while (place_->Find(create.name).ok());
-    create.run.report_dir += "/" + std::to_string(made_);
+      std::string number = std::to_string(++made_);
+      create.name = create_.name + "-" + number;
+      create.run.report_dir = create_.run.report_dir + "/" + number;
+      // The report may be of a sandbox that was taken from an earlier pool.
+    } while (place_->Find(create.name).ok() || sys::Exists(create.run.report_dir));
     create.pool = create_.name;
     // The keeper must not inherit the pool's lock: the pool has ended once that lock is free.
     auto leave = [this] {
@@ -122,12 +129,17 @@ class Pool {
       entry_.lock.Close();
       warm_.clear();
     };
-    Created created = TRY(Create(create, leave));
+    Result<Created> made = Create(create, leave);
+    if (!made.ok()) {
+      RemoveReport(create.run.report_dir);
+      return std::move(made).error();
+    }
+    Created created = std::move(made).value();
     auto keeper = static_cast<pid_t>(created.facts.pid);
     Fd process(static_cast<int>(::syscall(SYS_pidfd_open, keeper, 0)));
     if (!process.valid()) {
       Error error = Errno("pidfd_open");
-      (void)Delete(*place_, create.name, {});
+      Discard(created.facts);
       return error;
     }
     constexpr int64_t kHalf = 2;
@@ -154,7 +166,7 @@ class Pool {
 
   void Renew() {
     while (!warm_.empty() && warm_.front().renews.passed()) {
-      (void)Delete(*place_, warm_.front().facts.name, {});
+      Discard(warm_.front().facts);
       warm_.pop_front();
     }
   }
@@ -190,10 +202,15 @@ class Pool {
       (void)sys::SendMessage(client, wire::Write(MessageKind::kFault, member.error()));
       return;
     }
-    const std::string& name = member.value().facts.name;
-    if (!sys::SendMessage(client, wire::Write(MessageKind::kDone, name)).ok()) {
-      (void)Delete(*place_, name, {});
+    const Facts& given = member.value().facts;
+    if (!sys::SendMessage(client, wire::Write(MessageKind::kDone, given.name)).ok()) {
+      Discard(given);
     }
+  }
+
+  // Ends one that was not used, and removes its report, which has nothing to tell.
+  void Discard(const Facts& unused) {
+    if (Delete(*place_, unused.name, {}).ok()) RemoveReport(unused.report_dir);
   }
 
   CreateRequest create_;

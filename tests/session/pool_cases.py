@@ -53,6 +53,11 @@ class Pools(Case):
         self.assertEqual(self.names(), ['warm-2'])
         self.assertEqual(self.script('echo on', name='warm-2')['stdout'], 'on\n')
         self.take(code=66)
+        # What waited has left nothing, and the next pool writes over no report.
+        self.assertEqual(sorted(os.listdir(self.reports)), ['1', '2'])
+        self.pool(1)
+        self.assertEqual(self.take(), 'warm-3')
+        self.assertIn('made', read(self.reports + '/1/changes.patch'))
 
     def test_takers_at_once_get_different_ones_and_wait_where_none_is_ready(self):
         self.pool(1)
@@ -125,6 +130,7 @@ class Pools(Case):
         self.assertEqual(refused.stderr.replace('/reports', '/report'), alone.stderr)
         self.assertTrue(refused.stderr.startswith(f'{policy}:2:1: error: '), refused.stderr)
         self.assertEqual(self.names(), [])
+        self.assertEqual(os.listdir(self.reports), [])
         self.take(code=66)
         self.pool(1)
         self.pool(1, code=64)  # The name is taken.
