@@ -8,12 +8,24 @@ set -euo pipefail
 fetch_base() {
   GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="http.$GITHUB_SERVER_URL/.extraheader" \
     GIT_CONFIG_VALUE_0="AUTHORIZATION: basic $(printf 'x-access-token:%s' "$TOKEN" | base64 -w 0)" \
-    git -C "$checkout" fetch --quiet --no-tags --no-recurse-submodules --depth=1 origin "$BASE_SHA"
+    git --git-dir="$repository" fetch --quiet --no-tags --no-recurse-submodules --depth=1 origin "$BASE_SHA"
+}
+
+# The `.git` nearest above, which no commit can contain. git itself also takes a directory with the files of a bare
+# repository for one, and runs what its configuration says; a pull request can add those.
+find_repository() {
+  local at
+  at=$(CDPATH='' cd -- "$1" 2>/dev/null && pwd -P) || return 1
+  until [[ -e $at/.git ]]; do
+    [[ $at != / ]] || return 1
+    at=$(dirname -- "$at")
+  done
+  repository=$at/.git
 }
 
 checkout=${WORKDIR:-.}
-if [[ ${BASE_SHA:-} =~ ^[0-9a-f]{40,64}$ ]] && git -C "$checkout" rev-parse 2>/dev/null &&
-  ! git -C "$checkout" cat-file -e "$BASE_SHA^{commit}" 2>/dev/null; then
+if [[ ${BASE_SHA:-} =~ ^[0-9a-f]{40,64}$ ]] && find_repository "$checkout" &&
+  ! git --git-dir="$repository" cat-file -e "$BASE_SHA^{commit}" 2>/dev/null; then
   fetch_base || echo "::warning title=agentic-ci::the base commit is not in the checkout and could not be fetched"
 fi
 # The run asks the forge who may start it; the agent gets neither variable. Gitea answers such a question only to those who

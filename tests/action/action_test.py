@@ -245,6 +245,33 @@ class Action(unittest.TestCase):
         basic = 'basic ' + base64.b64encode(b'x-access-token:secret').decode()
         self.assertEqual(heard, [(ports[0], basic), (ports[1], None)])
 
+    def test_what_looks_like_a_bare_repository_is_not_taken_for_the_repository(self):
+        """A pull request can add its files to the directory that the workflow works in."""
+        up, site, ran = self.root / 'up', self.root / 'work/site', self.root / 'ran'
+        program = self.root / 'work/fake'
+        program.write_text('#!/bin/sh\nexit 0\n')
+        program.chmod(0o755)
+        git = ['git', '-c', 'user.email=a@b', '-c', 'user.name=a', '-c', 'init.defaultBranch=main', '-C']
+        subprocess.run([*git, self.root, 'init', '-q', up], check=True)
+        for name in ('base', 'head'):
+            subprocess.run([*git, up, 'commit', '-q', '--allow-empty', '-m', name], check=True)
+        base = subprocess.run([*git, up, 'rev-parse', 'HEAD~'], check=True, capture_output=True, text=True).stdout.strip()
+        subprocess.run([*git, self.root, 'clone', '-q', '--depth=1', f'file://{up}', site], check=True)
+        planted = site / 'api'
+        for folder in ('objects', 'refs'):
+            (planted / folder).mkdir(parents=True)
+        (planted / 'HEAD').write_text('ref: refs/heads/main\n')
+        (planted / 'config').write_text('[core]\nrepositoryformatversion = 0\nbare = true\n[protocol "ext"]\nallow = always\n'
+                                        f'[remote "origin"]\nurl = "ext::sh -c env% >{ran}"\n')
+        fetch = [*git, planted, 'fetch', '-q', 'origin', base]
+        subprocess.run(fetch, capture_output=True)
+        self.assertTrue(ran.exists())  # git's own choice, which this test is about.
+        ran.unlink()
+        run = self.script('run', BINARY=str(program), WORKDIR='site/api', BASE_SHA=base, TOKEN='secret')
+        self.assertEqual((run.returncode, run.stdout), (0, ''), run.stderr)
+        self.assertFalse(ran.exists())
+        subprocess.run([*git, site, 'cat-file', '-e', base], check=True)  # From the checkout's own origin.
+
     def test_post_turns_a_refusal_into_a_warning_and_nothing_else(self):
         program = self.root / 'work/fake'
         program.write_text('#!/bin/sh\necho "$1 [$2] [$GITHUB_STEP_SUMMARY]"\nexit "$FAKE_STATUS"\n')
