@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -56,17 +57,31 @@ class Search {
       if (::fstatat(fd.value().get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
       if (!S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) continue;
       std::string path = directory.empty() ? name : directory + "/" + name;
-      // The name stands for what is beneath it too, as with `.github`.
-      bool is_protected = FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});
+      bool is_protected = IsProtected(path);
       if (S_ISLNK(st.st_mode) && is_protected) Add(path);
       if (!S_ISDIR(st.st_mode)) continue;
       if (depth < (is_protected ? kProtectedDepth : kOrdinaryDepth)) List(path, depth + 1);
     }
   }
 
-  std::vector<ProtectedLink> Take() { return std::move(links_); }
+  void TakeTracked(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+      if (IsProtected(path)) Add(path);
+    }
+  }
+
+  std::vector<ProtectedLink> Take() const {
+    std::vector<ProtectedLink> links;
+    for (const auto& [path, target] : links_) links.push_back({path, target});
+    return links;
+  }
 
  private:
+  // The name stands for what is beneath it too, as with `.github`.
+  static bool IsProtected(const std::string& path) {
+    return FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});
+  }
+
   void Add(const std::string& path) {
     std::string target;
     Result<std::string> real = sys::RealPath(top_ + "/" + path);
@@ -83,18 +98,20 @@ class Search {
       if (!inside || inside->empty()) return;
       target = *inside;
     }
-    links_.push_back({path, target});
+    links_[path] = target;
   }
 
   const std::string& top_;
   int entries_ = 0;
-  std::vector<ProtectedLink> links_;
+  std::map<std::string, std::string> links_;
 };
 
 }  // namespace
 
-std::vector<ProtectedLink> FindProtectedLinks(const std::string& top) {
+std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
+                                              const std::vector<std::string>& tracked) {
   Search search(top);
+  search.TakeTracked(tracked);
   search.List("", 1);
   return search.Take();
 }

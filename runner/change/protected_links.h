@@ -13,10 +13,12 @@ struct ProtectedLink {
   std::string target;  // Its target, relative likewise: a file or directory, which need not exist.
 };
 
-// Returns the links at protected paths of the tree at `top` (absolute, without links): at its top,
-// in the directories there, and in protected directories up to eight levels deep. At most 20 000
-// entries are looked at. A link that leads outside the tree is left out. Nothing else may change
-// the tree.
-std::vector<ProtectedLink> FindProtectedLinks(const std::string& top);
+// Returns the links at protected paths of the tree at `top` (absolute, without links), sorted:
+// those of `tracked`, paths relative to `top` that git knows as links; and untracked ones at its
+// top, in the directories there, and in protected directories up to eight levels deep, where at
+// most 20 000 entries are looked at. A link that leads outside the tree is left out. Nothing else
+// may change the tree.
+std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
+                                              const std::vector<std::string>& tracked);
 
 }  // namespace change

@@ -10,9 +10,9 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-Pairs LinksOf(const std::string& top) {
+Pairs LinksOf(const std::string& top, const std::vector<std::string>& tracked = {}) {
   Pairs pairs;
-  for (const ProtectedLink& link : FindProtectedLinks(top)) {
+  for (const ProtectedLink& link : FindProtectedLinks(top, tracked)) {
     pairs.emplace_back(link.path, link.target);
   }
   return pairs;
@@ -34,6 +34,16 @@ TEST_CASE("Links at protected paths are found with what they lead to in the end"
                                       {".husky", "tools/hooks"},
                                       {"AGENTS.md", "docs/guide.md"},
                                       {"CLAUDE.md", "docs/guide.md"}});
+}
+
+TEST_CASE("Tracked links are found at any depth, and beside any number of files") {
+  TestTree tree;
+  tree.Write("docs/guide.md", "x");
+  tree.Link("a/b/c/d/CLAUDE.md", "../../../../docs/guide.md");
+  tree.Link("a/b/other.md", "../../docs/guide.md");
+  CHECK(LinksOf(tree.root()).empty());
+  CHECK(LinksOf(tree.root(), {"a/b/c/d/CLAUDE.md", "a/b/other.md", "gone/CLAUDE.md"}) ==
+        Pairs{{"a/b/c/d/CLAUDE.md", "docs/guide.md"}});
 }
 
 }  // namespace

@@ -404,6 +404,21 @@ std::optional<std::string> Repository::TrackedBlob(const std::string& path) cons
                      static_cast<size_t>(git_blob_rawsize(raw)));
 }
 
+Result<std::vector<std::string>> Repository::TrackedLinks() const {
+  git_index* index = state_->Index();
+  if (index == nullptr) {
+    Error error = GitError(Code::kInvalid, "reading the index");
+    error.hint = "git sparse-checkout reapply --no-sparse-index";  // The one that libgit2 refuses.
+    return error;
+  }
+  std::vector<std::string> links;
+  for (size_t at = 0; at < git_index_entrycount(index); ++at) {
+    const git_index_entry* entry = git_index_get_byindex(index, at);
+    if (entry->mode == GIT_FILEMODE_LINK) links.emplace_back(entry->path);
+  }
+  return links;
+}
+
 bool Repository::TracksSubmodule(const std::string& path) const {
   const git_index_entry* entry = state_->Entry(path);
   return entry != nullptr && entry->mode == GIT_FILEMODE_COMMIT;

@@ -117,8 +117,16 @@ Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirec
 
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   change::GateLimits gates;
-  if (plan.checkout.git() != nullptr) gates.prefix = plan.checkout.git()->prefix();
-  if (!changes.files.empty()) gates.links = change::FindProtectedLinks(plan.checkout.top());
+  const change::Repository* git = plan.checkout.git();
+  if (git != nullptr) gates.prefix = git->prefix();
+  if (!changes.files.empty()) {
+    std::vector<std::string> tracked;
+    if (git != nullptr) {
+      Result<std::vector<std::string>> links = git->TrackedLinks();
+      if (links.ok()) tracked = std::move(links).value();
+    }
+    gates.links = change::FindProtectedLinks(plan.checkout.top(), tracked);
+  }
   gates.before = change::ListDirectories(
       plan.checkout.top(),
       change::RepositoryCandidates(change::WrittenPaths(changes.files, gates.prefix)));

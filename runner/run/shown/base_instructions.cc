@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -37,6 +38,7 @@ class InstructionSearch {
       std::string inside = path.substr(repository_.prefix().size());
       if (change::IsAgentInstruction(inside)) candidates_.insert(inside);
     }
+    if (!differing.empty()) TRY(AddLinks(differing));
     TRY(List("", 0));
     TRY(List(".github", 0));
     std::vector<sandbox::WorkspaceFile> files;
@@ -73,12 +75,43 @@ class InstructionSearch {
       } else {
         candidates_.insert(path);
       }
-      if (candidates_.size() > kInstructionsMax) {
-        return Error{Code::kInvalid, "more than " + std::to_string(kInstructionsMax) +
-                                         " files of agent instructions"};
-      }
+      if (candidates_.size() > kInstructionsMax) return TooMany();
     }
     return Ok();
+  }
+
+  static Error TooMany() {
+    return {Code::kInvalid,
+            "more than " + std::to_string(kInstructionsMax) + " files of agent instructions"};
+  }
+
+  // Adds links that are instructions. What one leads to may differ where the link itself does not.
+  // A directory is withheld where anything on the way to it, or in it, may.
+  Status AddLinks(const std::vector<std::string>& differing) {
+    for (const std::string& path : TRY(repository_.TrackedLinks())) {
+      if (!path.starts_with(repository_.prefix())) continue;
+      std::string inside = path.substr(repository_.prefix().size());
+      if (!change::IsAgentInstruction(inside)) continue;
+      struct stat st {};
+      bool directory = ::stat(OnDisk(inside).c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+      if (directory && !LeadsToAny(path, differing)) continue;
+      candidates_.insert(inside);
+      if (candidates_.size() > kInstructionsMax) return TooMany();
+    }
+    return Ok();
+  }
+
+  // Returns whether the link leads to, into or through one of the paths, all relative to the top.
+  bool LeadsToAny(const std::string& link, const std::vector<std::string>& paths) const {
+    std::string text = sys::ReadLink(repository_.top() + "/" + link).value_or("");
+    if (change::LinkMayLeave(link, text)) return true;
+    const std::string target = Resolve(ParentOf(link), text);
+    Result<std::string> real = sys::RealPath(repository_.top() + "/" + link);
+    if (!real.ok() || real.value() != repository_.top() + "/" + target) return true;
+    auto meets = [&](const std::string& path) {
+      return path == target || path.starts_with(target + "/") || target.starts_with(path + "/");
+    };
+    return std::any_of(paths.begin(), paths.end(), meets);
   }
 
   // The text of `path` at the trusted commit, a link followed once; nullopt if there is no file.
