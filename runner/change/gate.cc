@@ -146,11 +146,32 @@ class Judge {
       Add(kSecrets, Severity::kError, section.new_path, 0, bytes.error().what);
       return;
     }
+    const size_t begin = verdict_.findings.size();
     JudgeText(section.new_path, 0, bytes.value());
+    // In UTF-16, each letter has a zero beside it.
+    std::string letters = bytes.value();
+    std::erase(letters, '\0');
+    if (letters.size() != bytes.value().size()) {
+      const size_t end = verdict_.findings.size();
+      JudgeText(section.new_path, 0, letters);
+      EraseRepeated(begin, end);
+    }
     if (section.binary->delta) {
       Add(kSecrets, Severity::kNote, section.new_path, 0,
           "a binary file; only its new parts were searched for secrets");
     }
+  }
+
+  // Erases the findings from `end` on that say what one from `begin` says.
+  void EraseRepeated(size_t begin, size_t end) {
+    std::vector<GateFinding>& all = verdict_.findings;
+    auto at = [&](size_t index) { return all.begin() + static_cast<ptrdiff_t>(index); };
+    auto repeats = [&](const GateFinding& finding) {
+      return std::any_of(at(begin), at(end), [&](const GateFinding& other) {
+        return other.message == finding.message;
+      });
+    };
+    all.erase(std::remove_if(at(end), all.end(), repeats), all.end());
   }
 
   void JudgeAdded(const PatchSection& section) {

@@ -156,6 +156,26 @@ TEST_CASE("A byte of zero does not hide a secret") {
   CHECK(Finds(verdict, "secrets", "a GitHub token"));
 }
 
+TEST_CASE("A letter of two bytes does not hide a secret") {
+  // A new file with kToken in UTF-16, as `git diff --binary` writes it.
+  ChangeSet changes;
+  FileChange file;
+  file.kind = ChangeKind::kCreated;
+  file.path = "a";
+  file.new_mode = 0100644;
+  file.binary = true;
+  changes.files = {file};
+  changes.patch = "diff --git a/a b/a\nnew file mode 100644\nindex " + std::string(40, '0') + ".." +
+                  kId +
+                  "\nGIT binary patch\nliteral 84\n"
+                  "zcmWN{K?i^^0EXfB+`ma?b{!>+h#huI#3n^VhkktZouB7>Gli3x1y93Diy_lv*$6le\n"
+                  "ZMrw^odJ&~JN&4tJ{Z3jKq`Rh};s@3c4zmCN\n\nliteral 0\nHcmV?d00001\n\n";
+  Verdict verdict = JudgeChanges(changes, {});
+  CHECK_FALSE(verdict.accepted);
+  CHECK(Finds(verdict, "secrets", "a GitHub token"));
+  CHECK(verdict.findings.size() == 1);
+}
+
 TEST_CASE("Protected paths are refused under either name") {
   CHECK(Finds(JudgeChanges(Created(".github/workflows/x.yml", {"on: push"}), {}), "protected-paths",
               "forge"));

@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kPathsMax = 100000;
 constexpr int64_t kShownBytesMax = int64_t{1} << 20;
+// The content that is looked at for one difference: the limits of a run do not hold yet.
+constexpr size_t kLookedBytesMax = size_t{64} << 20;
 
 Result<GitTree> CommitTree(git_repository* git, const git_oid& commit_id, std::string_view what) {
   git_commit* raw = nullptr;
@@ -137,8 +139,8 @@ std::vector<std::string> PathsOf(git_diff* diff) {
   return paths;
 }
 
-// Why the content of one side is not shown; empty if it is.
-std::string_view ReasonToHide(git_repository* git, const git_diff_file& file) {
+// Returns why the content of one side is not shown; empty if it is. Its size counts into `looked`.
+std::string_view ReasonToHide(git_repository* git, const git_diff_file& file, size_t* looked) {
   bool is_blob = file.mode != 0 && file.mode != GIT_FILEMODE_COMMIT;
   if (!is_blob || git_oid_is_zero(&file.id) != 0) return {};
   git_odb* raw_odb = nullptr;
@@ -148,16 +150,18 @@ std::string_view ReasonToHide(git_repository* git, const git_diff_file& file) {
   git_object_t type = GIT_OBJECT_ANY;
   if (git_odb_read_header(&size, &type, odb.get(), &file.id) != 0) return "cannot be read";
   if (size > kShownBytesMax) return "too large to show";
+  if (size > kLookedBytesMax - *looked) return "not shown, after so much else";
+  *looked += size;
   git_blob* raw = nullptr;
   if (git_blob_lookup(&raw, git, &file.id) != 0) return "cannot be read";
   GitBlob blob(raw);
   return git_blob_is_binary(blob.get()) != 0 ? "binary" : "";
 }
 
-std::string SectionOf(git_repository* git, git_diff* diff, size_t index) {
+std::string SectionOf(git_repository* git, git_diff* diff, size_t index, size_t* looked) {
   const git_diff_delta* delta = git_diff_get_delta(diff, index);
-  std::string_view reason = ReasonToHide(git, delta->old_file);
-  if (reason.empty()) reason = ReasonToHide(git, delta->new_file);
+  std::string_view reason = ReasonToHide(git, delta->old_file, looked);
+  if (reason.empty()) reason = ReasonToHide(git, delta->new_file, looked);
   git_patch* raw = nullptr;
   if (reason.empty() && git_patch_from_diff(&raw, diff, index) == 0 && raw != nullptr) {
     GitPatch patch(raw);
@@ -181,10 +185,11 @@ Result<Proposal> Repository::ReadProposal(const std::string& base, size_t patch_
   Proposal proposal;
   proposal.paths = PathsOf(diff.get());
   if (patch_bytes_max == 0) return proposal;
+  size_t looked = 0;
   for (size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
     // Beyond a bound on what is looked at, only that there is more.
     if (proposal.patch_bytes > 4 * patch_bytes_max) break;
-    std::string section = SectionOf(git, diff.get(), i);
+    std::string section = SectionOf(git, diff.get(), i, &looked);
     proposal.patch_bytes += section.size();
     if (proposal.patch.size() < patch_bytes_max) {
       proposal.patch += section.substr(0, patch_bytes_max - proposal.patch.size());

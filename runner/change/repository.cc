@@ -181,9 +181,10 @@ Result<std::string> FindTop(const std::string& directory) {
     if (errno != ENOENT && errno != ENOTDIR) return Errno("looking for " + path);
     if (IsGitDirectory(top)) {
       bool bare = !top.ends_with("/.git");
-      return Error{Code::kSetup, top + " is a git repository without a working tree",
-                   bare ? "git -C " + top + " worktree add DIR, then --workdir DIR"
-                        : "--workdir " + top.substr(0, top.rfind('/'))};
+      return Error{
+          Code::kSetup, top + " is a git repository without a working tree",
+          bare ? "git -C " + codec::ShellArgument(top) + " worktree add DIR, then --workdir DIR"
+               : "--workdir " + codec::ShellArgument(top.substr(0, top.rfind('/')))};
     }
     if (top.empty()) break;
   }

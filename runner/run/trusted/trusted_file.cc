@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/sys.h"
+#include "codec/text/shell_word.h"
 
 namespace run {
 namespace {
@@ -99,7 +100,7 @@ Status CheckSpelling(const change::Repository* repository, const std::string& ch
   };
   auto misspelt = [&](const std::string& other, const std::string& right) {
     return Error{Code::kInvalid, other + " is not read: its name has to be " + right,
-                 "git mv " + other + " " + right};
+                 "git mv " + codec::ShellArgument(other) + " " + codec::ShellArgument(right)};
   };
   for (const std::string& top : TRY(names_in(""))) {
     const std::string folded = Folded(top);
