@@ -103,8 +103,9 @@ Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rule
                              Request* request) {
   const Task* task = TRY(SelectTask(sources, *request));
   if (task == nullptr) return task;
+  const std::vector<std::string> typed = request->given;
   for (const TaskOption& option : task->options) {
-    if (Gave(*request, option.option)) continue;
+    if (std::find(typed.begin(), typed.end(), option.option) != typed.end()) continue;
     TRY(rules.set(option.option, option.text, request)
             .Context(codec::Locate(kConfigPath, option.at)));
     // An option that cannot be enforced is refused as if typed.
