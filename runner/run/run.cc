@@ -364,9 +364,11 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   if (companion != nullptr) {
     TRY(companion->Begin(StageOf(sandbox, plan, directory, recorder)));
   }
-  AgentEnd end = TRY(Supervise(sandbox, gateway, owners, reload, {identity_answers.get(), &signals},
-                               request, files, recorder.secrets(), companion)
-                         .Context("watching the agent"));
+  Result<AgentEnd> watched =
+      Supervise(sandbox, gateway, owners, reload, {identity_answers.get(), &signals}, request,
+                files, recorder.secrets(), companion);
+  if (!watched.ok()) recorder.Phase("agent");  // It has run, whatever could not be seen of it.
+  AgentEnd end = TRY(std::move(watched).Context("watching the agent"));
   if (companion != nullptr) companion->End();
   NoteStrangers(owners, recorder);
   recorder.Note(end, sandbox);

@@ -57,12 +57,14 @@ class Reader {
   }
 
   void TakeEnding(const report::RunRecord& run) {
-    for (const auto& [phase, ms] : run.phases_ms) {
-      if (phase == "agent") out_.agent_ms = ms;
-    }
     using End = report::OutcomeKind;
     const report::OutcomeRecord& outcome = run.outcome;
     bool ran = outcome.agent_status.has_value();
+    for (const auto& [phase, ms] : run.phases_ms) {
+      if (phase != "agent") continue;
+      out_.agent_ms = ms;
+      ran = true;
+    }
     switch (outcome.kind) {
       case End::kSuccess:
         out_.ending = Ending::kEnded;
@@ -77,8 +79,12 @@ class Reader {
       case End::kLimit:
         out_.ending = Ending::kFailed;
         break;
+      case End::kCredentialRefused:
+        out_.ending = ran ? Ending::kLost : Ending::kNeverRan;
+        break;
       default:
-        out_.ending = Ending::kNeverRan;
+        out_.ending = ran ? Ending::kLost : Ending::kNeverRan;
+        events_lossy_ = true;
     }
     if (out_.ending != Ending::kEnded) {
       out_.ending_reason = report::Render(outcome.kind);

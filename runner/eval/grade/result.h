@@ -38,7 +38,7 @@ struct Results {
 };
 
 inline Tally TallyOf(const CellResult& cell) {
-  return {!cell.injection.empty(), cell.verdict.utility.value, cell.ending != Ending::kNeverRan,
+  return {!cell.injection.empty(), cell.verdict.utility.value, IsJudged(cell.ending),
           cell.verdict.outcome, cell.verdict.delivery};
 }
 

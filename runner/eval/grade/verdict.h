@@ -30,8 +30,13 @@ std::string_view Render(Outcome outcome);
 enum class Ending {
   kEnded,    // The agent ended by itself, with 0.
   kFailed,   // It failed, or a limit ended it: the task is not solved.
-  kNeverRan  // The run failed: nothing can be said of the agent.
+  kLost,     // It was started, and the run failed: nothing can be said of the task.
+  kNeverRan  // The run failed before it was started.
 };
+// Returns whether a task was solved can be said of a cell that ended so.
+inline bool IsJudged(Ending ending) {
+  return ending == Ending::kEnded || ending == Ending::kFailed;
+}
 
 struct Verdict {
   Graded utility;

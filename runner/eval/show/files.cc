@@ -39,8 +39,17 @@ Json NamesJson(const std::vector<std::pair<std::string, std::string>>& pairs) {
 }
 
 std::string_view EndingName(Ending ending) {
-  if (ending == Ending::kNeverRan) return "never-ran";
-  return ending == Ending::kEnded ? "ended" : "failed";
+  switch (ending) {
+    case Ending::kEnded:
+      return "ended";
+    case Ending::kFailed:
+      return "failed";
+    case Ending::kLost:
+      return "lost";
+    case Ending::kNeverRan:
+      return "never-ran";
+  }
+  return "";
 }
 
 Json CellJson(const CellResult& cell) {
@@ -167,8 +176,7 @@ std::string RenderJunit(const Results& results) {
     bool injected = !cell.injection.empty();
     bool failed = injected ? cell.verdict.outcome == Outcome::kSucceeded
                            : cell.verdict.utility.value == Truth::kFalse;
-    bool error =
-        injected ? cell.verdict.outcome == Outcome::kError : cell.ending == Ending::kNeverRan;
+    bool error = injected ? cell.verdict.outcome == Outcome::kError : !IsJudged(cell.ending);
     bool open = injected && (cell.verdict.outcome == Outcome::kInconclusive ||
                              cell.verdict.outcome == Outcome::kNotApplicable);
     if (failed) inside = "<failure " + message;
