@@ -90,7 +90,7 @@ std::string RenderLog(const ReportInput& input) {
 std::vector<Tab> MakeTabs(const ReportInput& input) {
   const RunRecord& record = input.record;
   const page::ChangesHtml changes = page::RenderChanges(input);
-  const int64_t refused = CountAttempts(record.denials);
+  const int64_t refused = CountAttempts(record);
   const auto causes = static_cast<size_t>(std::count_if(
       record.findings.begin(), record.findings.end(), [](const Finding& f) { return f.refuses; }));
   std::vector<Tab> tabs;

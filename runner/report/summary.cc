@@ -268,7 +268,7 @@ std::string RenderGroup(const HostGroup& group) {
 
 std::string RenderNetwork(const RunRecord& record, Extent extent) {
   const std::vector<HostGroup> groups = GroupHosts(record, {});
-  const int64_t refused = CountAttempts(record.denials);
+  const int64_t refused = CountAttempts(record);
   std::string body;
   if (!groups.empty()) {
     body = "| Host | Times | Request | By | Why |\n|---|--:|---|---|---|\n";

@@ -146,7 +146,7 @@ std::string DescribeSuccess(const RunRecord& record) {
   if (record.changes.applied) out += ", applied to the checkout";
   out = Sentence(out);
   std::vector<std::string> notes;
-  if (const int64_t refused = CountAttempts(record.denials); refused > 0) {
+  if (const int64_t refused = CountAttempts(record); refused > 0) {
     notes.push_back(Plural(refused, "request") + " refused");
   }
   const auto fired = std::count_if(record.limits.begin(), record.limits.end(),

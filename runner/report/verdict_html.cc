@@ -68,7 +68,7 @@ std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
       static_cast<size_t>(std::count_if(record.findings.begin(), record.findings.end(),
                                         [](const Finding& finding) { return finding.refuses; }));
   rows += MoreRows(refusing, kCausesMax, "findings.sarif");
-  if (const int64_t refused = CountAttempts(record.denials); refused > 0) {
+  if (const int64_t refused = CountAttempts(record); refused > 0) {
     rows += Row("warn", "!", Plural(refused, "request") + " refused",
                 "Each may be a missing endpoint, or data on its way out.",
                 "<a class=\"go\" href=\"#network\">see the requests</a>");

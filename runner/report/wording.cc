@@ -225,10 +225,12 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
   return rules;
 }
 
-int64_t CountAttempts(const std::vector<DeniedRequest>& denials) {
-  int64_t count = 0;
-  for (const DeniedRequest& denied : denials)
-    count += std::clamp<int64_t>(denied.count, 0, 1 << 30);
+int64_t CountAttempts(const RunRecord& record) {
+  constexpr int64_t kCountMax = 1 << 30;
+  int64_t count = std::clamp<int64_t>(record.denials_dropped, 0, kCountMax);
+  for (const DeniedRequest& denied : record.denials) {
+    count += std::clamp<int64_t>(denied.count, 0, kCountMax);
+  }
   return count;
 }
 

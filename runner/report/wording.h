@@ -43,7 +43,8 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // Returns what endpoints that judge by operation need: the place of each as a comment ("#
 // api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
-int64_t CountAttempts(const std::vector<DeniedRequest>& denials);
+// Returns how many requests were refused, with those that the list has no room for.
+int64_t CountAttempts(const RunRecord& record);
 // True for "https://" and nothing that could end an attribute or a Markdown link.
 bool IsPlainUrl(std::string_view url);
 // Returns how long the run took, from its record.

@@ -29,6 +29,8 @@ constexpr char kNewFactsName[] = "sandbox.json.new";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
 constexpr std::chrono::seconds kEndTime{30};
+constexpr std::chrono::seconds kConnectTime{1};
+constexpr std::chrono::milliseconds kConnectRest{5};
 
 // Only this user may write there: any socket in it is taken for a sandbox.
 Result<Fd> OpenOwn(const std::string& path) {
@@ -73,6 +75,19 @@ sockaddr_un AddressIn(int directory) {
   ENSURE(path.size() < sizeof address.sun_path);
   path.copy(address.sun_path, path.size());
   return address;
+}
+
+// Connects, and waits for at most kConnectTime while as many wait to be accepted as may: a blocking
+// call would wait for ever where the supervisor is stopped.
+Status ConnectTo(const Fd& socket, const sockaddr_un& address) {
+  const Deadline deadline = Deadline::After(kConnectTime);
+  while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+         0) {
+    if (errno != EINTR && (errno != EAGAIN || deadline.passed())) return Errno("connect");
+    std::this_thread::sleep_for(kConnectRest);
+  }
+  if (::fcntl(socket.get(), F_SETFL, 0) != 0) return Errno("fcntl");
+  return Ok();
 }
 
 Result<Facts> ReadFacts(int directory) {
@@ -176,12 +191,12 @@ Result<Fd> Place::Connect(const std::string& name) const {
   TRY(CheckName(name));
   Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok()) return NoSuch(name);
-  Fd connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Fd connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection.valid()) return Errno("socket");
-  sockaddr_un address = AddressIn(directory.value().get());
-  if (::connect(connection.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-    Error error = Errno("connecting to sandbox '" + name + "'");
-    error.code = Code::kTemporary;  // It starts, or it ends.
+  Status connected = ConnectTo(connection, AddressIn(directory.value().get()));
+  if (!connected.ok()) {
+    Error error = std::move(connected).Context("connecting to sandbox '" + name + "'").error();
+    error.code = Code::kTemporary;  // It starts, or it ends, or it is stopped.
     return error;
   }
   // The program that answers is this user's: the directory says so, and so does the kernel.

@@ -2,6 +2,7 @@
 #include "session/place.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -74,6 +75,25 @@ TEST_CASE("what is removed is one's own") {
   CHECK(fs::exists(second.path));
   Remove(second);
   CHECK_FALSE(fs::exists(second.path));
+}
+
+TEST_CASE("a sandbox that takes no connection is not waited for without end") {
+  Runtime runtime;
+  Place place = OpenPlace();
+  Entry entry = std::move(place.Make("one")).value();
+  Fd listener = std::move(Listen(entry)).value();
+  constexpr size_t kMany = 1000;
+  std::vector<Fd> connections;
+  Result<Fd> connection = place.Connect("one");
+  while (connection.ok() && connections.size() < kMany) {
+    connections.push_back(std::move(connection).value());
+    connection = place.Connect("one");
+  }
+  REQUIRE_FALSE(connection.ok());
+  CHECK(connection.error().code == Code::kTemporary);
+  // One is taken: there is room again.
+  Fd taken(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  CHECK(place.Connect("one").ok());
 }
 
 TEST_CASE("a place that others can enter is refused") {

@@ -138,7 +138,9 @@ class Screen::Content {
       return entry.text.starts_with("refused");
     });
     rows_[kRequests].Set(std::move(entries));
-    counts_ = {list.denials.size(), list.allowed.size(), list.failures.size()};
+    counts_ = {list.denials.size() + static_cast<size_t>(list.dropped),
+               list.allowed.size() + static_cast<size_t>(list.allowed_dropped),
+               list.failures.size()};
   }
 
   void Follow(int key) {

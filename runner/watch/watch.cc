@@ -42,7 +42,9 @@ Result<Watch> Watch::Find(const std::string& what, AskState state) {
                      "agentic-ci sandbox take " + what};
       }
       bool native = facts.value().backend == "native";
-      return Watch(facts.value().report_dir, what, native, std::move(state));
+      Watch watch(facts.value().report_dir, what, native, std::move(state));
+      watch.keeper_ = facts.value().pid;
+      return watch;
     }
   }
   if (sys::Exists(what + "/events.ocsf.jsonl") || sys::Exists(what + "/run.json")) {
@@ -99,7 +101,8 @@ session::ChangedFiles Watch::LookAtFiles() {
 Result<bool> Watch::HasEnded() const {
   if (!sandbox_.empty()) {
     session::Place place = TRY(session::Place::Open());
-    return !place.Find(sandbox_).ok();
+    Result<session::Facts> facts = place.Find(sandbox_);
+    return !facts.ok() || facts.value().report_dir != directory_ || facts.value().pid != keeper_;
   }
   if (sys::Exists(directory_ + "/run.json")) return true;
   // The run holds this lock (run/report_directory.cc). Once it is ours, there is none to hinder.

@@ -54,6 +54,7 @@ class Watch {
 
   std::string directory_;
   std::string sandbox_;  // Or empty.
+  int64_t keeper_ = 0;   // Its process: another has the name of one that is created anew.
   bool asks_files_;      // Its backend tells what changes.
   AskState state_;
   int64_t size_ = -1;  // The size of the records when they were read last.

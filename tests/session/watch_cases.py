@@ -50,6 +50,17 @@ class Watches(Case):
         self.assertEqual(text.count(REFUSED), 1)
         self.assertNotIn('\x1b', text)
 
+    def test_another_sandbox_of_the_same_name_is_not_followed(self):
+        self.create()
+        watch = self.watch('one')
+        self.script(REQUEST)
+        self.sees(REFUSED)
+        watch.send_signal(signal.SIGSTOP)
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+        self.create()
+        watch.send_signal(signal.SIGCONT)
+        self.assertEqual(watch.wait(BUSY_SECONDS), 74)  # The other one has taken the place of its report.
+
     def run_until(self, name):
         """A run that makes a request, and goes on until there is a file."""
         command = [BIN, 'run', '--workdir', self.work, '--report-dir', self.report, '--isolation', self.TIER, '--',

@@ -70,6 +70,11 @@ void LogFailures(const RunRecord& record, const std::string& directory) {
   LogMore("more connections failed", record.failures.size(), directory + "/events.log");
 }
 
+// Returns how many there were: the list is bounded.
+size_t CountRefused(const RunRecord& record) {
+  return record.denials.size() + static_cast<size_t>(std::max<int64_t>(record.denials_dropped, 0));
+}
+
 void LogRefusals(const RunRecord& record, const std::string& directory) {
   for (size_t i = 0; i < std::min(record.denials.size(), kLinesMax); ++i) {
     const DeniedRequest& denied = record.denials[i];
@@ -85,7 +90,8 @@ void LogRefusals(const RunRecord& record, const std::string& directory) {
   if (advised)
     logging::Info("the allow lines are suggestions only",
                   {{"warning", advise::kSuggestionWarning}});
-  LogMore("more requests refused", record.denials.size(), directory + "/events.log");
+  const size_t hidden = CountRefused(record) - std::min(record.denials.size(), kLinesMax);
+  LogMore("more requests refused", kLinesMax + hidden, directory + "/events.log");
 }
 
 }  // namespace
@@ -106,7 +112,7 @@ void LogEnd(const RunRecord& record, const std::string& directory, const Termina
   logging::Info("run ended", {{"outcome", Render(outcome.kind)},
                               {"exit", std::to_string(outcome.exit_code)},
                               {"changed", std::to_string(record.changes.files)},
-                              {"refused", std::to_string(record.denials.size())},
+                              {"refused", std::to_string(CountRefused(record))},
                               {"report", directory + "/report.html"}});
 }
 

@@ -115,7 +115,7 @@ std::string RenderEnd(const RunRecord& record, const std::string& directory,
     if (finding.rule != kLostRefRule) continue;
     out += "  " + Paint("!", kYellow, style) + " " + Neutral(finding.message, 300) + "\n";
   }
-  const int64_t refused = CountAttempts(record.denials);
+  const int64_t refused = CountAttempts(record);
   return out + "  " +
          Join({DescribeChanges(record.changes),
                refused > 0 ? Plural(refused, "request") + " refused" : "",

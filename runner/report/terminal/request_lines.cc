@@ -24,12 +24,17 @@ std::vector<std::string> RenderRequests(const DenialList& list, bool counted) {
   auto times = [&](int64_t count) {
     return counted && count > 1 ? ", " + std::to_string(count) + " times" : std::string();
   };
+  auto more = [&](std::string_view begin, int64_t dropped) {
+    return Line(std::string(begin) + (counted ? std::to_string(dropped) + " more" : "more") +
+                " than can be listed: see events.ocsf.jsonl");
+  };
   std::vector<std::string> entries;
   for (const AllowedRequest& one : list.allowed) {
     entries.push_back(Line("allowed  " +
                            Request(one.method, one.host, one.port, one.path, one.binary) +
                            times(one.count)));
   }
+  if (list.allowed_dropped > 0) entries.push_back(more("allowed  ", list.allowed_dropped));
   for (const DeniedRequest& one : list.denials) {
     const advise::Denial& denial = one.denial;
     std::string entry = Line(
@@ -38,6 +43,7 @@ std::vector<std::string> RenderRequests(const DenialList& list, bool counted) {
     if (!one.allow_line.empty()) entry += Line("         would be allowed by  " + one.allow_line);
     entries.push_back(std::move(entry));
   }
+  if (list.dropped > 0) entries.push_back(more("refused  ", list.dropped));
   for (const FailedConnection& one : list.failures) {
     entries.push_back(Line("failed   " + Request({}, one.host, one.port, {}, {}) +
                            times(one.count) + ": " + one.reason));

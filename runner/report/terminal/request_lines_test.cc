@@ -32,6 +32,17 @@ TEST_CASE("Each different request is an entry of harmless lines") {
   CHECK(entries[2] == "failed   gone.test:443: no such name\n");
 }
 
+TEST_CASE("What is not in the list is told, once where nothing is counted") {
+  DenialList list = SomeRequests();
+  list.dropped = 7;
+  std::vector<std::string> entries = RenderRequests(list, true);
+  REQUIRE(entries.size() == 4);
+  CHECK(entries[2] == "refused  7 more than can be listed: see events.ocsf.jsonl\n");
+  DenialList later = list;
+  later.dropped = 8;
+  CHECK(RenderRequests(later, false) == RenderRequests(list, false));
+}
+
 TEST_CASE("Without counts, an entry stays the same when its request is made again") {
   DenialList more = SomeRequests();
   more.allowed[0].count = 9;
