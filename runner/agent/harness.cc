@@ -173,4 +173,10 @@ bool IsModelAlias(const AgentDescription& agent, std::string_view model) {
          model.substr(0, model.find('[')).find_first_of("0123456789") == std::string_view::npos;
 }
 
+bool AgentPlan::may_be_codex() const {
+  return stream == "codex" || std::any_of(argv.begin(), argv.end(), [](const std::string& word) {
+           return word.find("codex") != std::string::npos;
+         });
+}
+
 }  // namespace agent

@@ -32,6 +32,8 @@ struct AgentPlan {
   std::string stream = "plain";  // The form in which standard output is read (StreamReader).
   std::string model;             // The model that is asked for; if empty, the agent's own default.
   bool streams_json() const { return stream != "plain"; }
+  // Returns whether it is Codex, or a command that names it.
+  bool may_be_codex() const;
 };
 
 // Fails with kUsage for a missing task or model, and with kSetup for a missing credential or

@@ -131,6 +131,7 @@ agent::AgentSummary AgentOutput::Finish(int exit_status) {
   Show(Deadline::After(kLastPatience));
   agent::AgentSummary summary = output_.reader.Finish(exit_status);
   if (summary.blocked.empty()) summary.blocked = error_.reader.Finish(exit_status).blocked;
+  if (!files_.may_be_codex) summary.blocked.clear();
   return summary;
 }
 

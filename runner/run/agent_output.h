@@ -29,6 +29,8 @@ struct OutputFiles {
   report::TerminalStyle style = {};
   forge::LogSection section = {};  // Around what is shown, for a log that folds it.
   std::string events = {};         // The gateway's records, for the style that shows them.
+  // The agent is Codex, or a command that names it: lines of its log mean what they say.
+  bool may_be_codex = false;
   std::string stream = "plain";  // The form in which standard output is read (agent::StreamReader).
 };
 

@@ -12,6 +12,8 @@
 namespace run {
 namespace {
 
+constexpr size_t kNameBytesMax = 100;
+constexpr size_t kLineBytesMax = 300;
 constexpr size_t kTitleBytesMax = 1024;
 constexpr size_t kTextBytesMax = size_t{64} << 10;
 constexpr size_t kDiffBytesMax = size_t{256} << 10;
@@ -66,12 +68,17 @@ Error UnknownVariable(const std::string& file, codec::Position at, std::string_v
       file, at, "no prompt variable is called '" + codec::NeutralLine(name, 80) + "'", hint);
 }
 
-// One line, and nothing in it that could be taken for more than a name.
-std::string InlineValue(const std::string& value) {
-  return value.empty() ? "(none)" : codec::NeutralLine(value, 300);
+// Returns whether the value can be no more than a name. A branch's may have any letters and even
+// blanks of Unicode, and so be a sentence.
+bool IsName(std::string_view value) {
+  return value.size() <= kNameBytesMax && std::all_of(value.begin(), value.end(), [](char c) {
+           return ascii::IsAlphanumeric(c) ||
+                  std::string_view("._/@:+#=[]-").find(c) != std::string_view::npos;
+         });
 }
 
-std::string Block(const PromptVariable& variable, std::string_view value, std::string_view word) {
+std::string Block(PromptVariable variable, std::string_view value, std::string_view word) {
+  if (variable.bytes_max == 0) variable.bytes_max = kLineBytesMax;
   std::string name(variable.name);
   std::string mark = name + " " + std::string(word);
   std::string block = "[untrusted text begins: " + mark + "]\n";
@@ -144,8 +151,8 @@ std::string PromptTemplate::Render(const std::map<std::string, std::string, std:
     if (part.variable == nullptr) continue;
     auto found = values.find(part.variable->name);
     std::string value = found == values.end() ? "" : found->second;
-    if (part.variable->bytes_max == 0 || value.empty()) {
-      prompt += InlineValue(value);
+    if (value.empty() || (part.variable->bytes_max == 0 && IsName(value))) {
+      prompt += value.empty() ? "(none)" : value;
       continue;
     }
     fenced = true;
