@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "base/user_namespace.h"
 #include "codec/data/json.h"
+#include "codec/text/shell_word.h"
 #include "sandbox/host.h"
 #include "sandbox/namespace_probe.h"
 #include "sandbox/plan.h"
@@ -112,7 +113,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   for (Mechanism& mechanism : mechanisms) {
     const bool of_another = mechanism.note.find("it belongs to") != std::string::npos;
     if (mechanism.name != "checkout" || !of_another) continue;
-    mechanism.remedy = "sudo chown -R $(id -u):$(id -g) " + directory;
+    mechanism.remedy = "sudo chown -R $(id -u):$(id -g) " + codec::ShellArgument(directory);
   }
   bool watched = sandbox.connects().descriptor() >= 0;
   mechanisms.push_back(

@@ -17,6 +17,7 @@
 #include "base/tree.h"
 #include "base/wire.h"
 #include "codec/data/json.h"
+#include "codec/text/shell_word.h"
 #include "session/protocol.h"
 #include "session/shell.h"
 
@@ -46,7 +47,7 @@ Result<Fd> OpenOwn(const std::string& path) {
   if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0) {
     return Error{Code::kRefused,
                  path + " must belong to this user, and only this user may enter it",
-                 "chmod 700 " + path};
+                 "chmod 700 " + codec::ShellArgument(path)};
   }
   return directory;
 }

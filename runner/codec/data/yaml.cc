@@ -99,6 +99,9 @@ class TreeBuilder : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     YamlNode node = Make(YamlKind::kScalar, mark, anchor, tag);
+    if (!limits_.nul && value.find('\0') != std::string::npos) {
+      throw Stop(node.at, "a text may not have a NUL in it");
+    }
     node.text = value;
     node.quoted = tag == "!";
     Add(std::move(node));

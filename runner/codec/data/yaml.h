@@ -43,6 +43,7 @@ struct YamlLimits {
   size_t bytes_max = 262144;
   size_t nodes_max = 100000;
   int depth_max = 32;
+  bool nul = false;  // A text may have a NUL; elsewhere, what is taken for it could end there.
 };
 
 // Reads one document; an empty file is a kNull node. Fails with kInvalid and "file:line:col: error:

@@ -57,6 +57,16 @@ TEST_CASE("ParseYaml keeps its bounds") {
   CHECK(ErrorOf(std::string(50000, '{')) != "accepted");
 }
 
+TEST_CASE("ParseYaml refuses a NUL in a text, unless it is asked for") {
+  constexpr std::string_view kText = "a: \"b\\0c\"\n";
+  Result<YamlNode> refused = ParseYaml(kText, "f.yml");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().what == "f.yml:1:4: error: a text may not have a NUL in it");
+  Result<YamlNode> taken = ParseYaml(kText, "f.yml", {.nul = true});
+  REQUIRE(taken.ok());
+  CHECK(taken.value().entries.at(0).value.text == std::string("b\0c", 3));
+}
+
 TEST_CASE("ParseYaml names the place of a syntax error") {
   CHECK(ErrorOf("a: [1, 2\nb: 3\n").starts_with("p.yml:"));
   CHECK(ErrorOf("a:\n\t- b\n") != "accepted");

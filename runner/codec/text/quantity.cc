@@ -86,7 +86,8 @@ std::string RenderSize(int64_t bytes) {
 Result<int64_t> ParseCount(std::string_view text) {
   std::string_view rest = text;
   std::optional<int64_t> number = TakeDigits(&rest);
-  if (!number || !rest.empty() || *number == 0 || *number > kCountMax) {
+  // To some readers, a zero at the beginning makes a number octal.
+  if (!number || !rest.empty() || text[0] == '0' || *number > kCountMax) {
     return IsNot("a count", text, "1024");
   }
   return *number;

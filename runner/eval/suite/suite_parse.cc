@@ -18,7 +18,7 @@ namespace {
 using codec::YamlFields;
 using codec::YamlNode;
 
-constexpr codec::YamlLimits kLimits = {.bytes_max = size_t{1} << 20};
+constexpr codec::YamlLimits kLimits = {.bytes_max = size_t{1} << 20, .nul = true};
 constexpr uint32_t kTrialsMax = 100;
 constexpr uint32_t kPayloadsMax = 100000;
 constexpr size_t kTasksMax = 1000;

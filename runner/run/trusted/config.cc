@@ -92,7 +92,7 @@ Result<std::vector<std::string>> ParseBots(const YamlFields& fields) {
   for (const std::string& bot : bots) {
     if (!ValidBot(bot)) {
       return fields.Invalid("bots", "not the name of an application: '" + bot + "'",
-                            "bots: [dependabot[bot]]");
+                            "bots: [\"dependabot[bot]\"]");
     }
   }
   return bots;

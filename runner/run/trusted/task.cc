@@ -243,6 +243,11 @@ class TaskParser {
     if (codec::IsEmpty(node)) return Ok();
     TRY(codec::CheckMapping(reader_.file(), node, "'env'"));
     for (const YamlEntry& entry : node.entries) {
+      if (entry.key.empty() || entry.key.find('=') != std::string::npos) {
+        reader_.Keep(Status(codec::InvalidAt(reader_.file(), entry.at,
+                                             "'" + entry.key + "' cannot be a variable's name")));
+        continue;
+      }
       std::optional<std::string> text = codec::ScalarText(entry.value, codec::Blanks::kKept);
       reader_.Keep(text ? Add("env", entry.key + "=" + *text, entry.at)
                         : Status(codec::InvalidAt(reader_.file(), entry.at,

@@ -127,6 +127,7 @@ TEST_CASE("A task that is not understood is refused by line, with the nearest na
         Case{"tasks: {a: {when: {paths: [../x]}}}", "is not a path in the checkout", ""},
         Case{"tasks: {a: {env: [A=b]}}", "'env' must be a mapping", ""},
         Case{"tasks: {a: {env: {A: [b]}}}", "must be text", ""},
+        Case{"tasks: {a: {env: {A=B: c}}}", "'A=B' cannot be a variable's name", ""},
         Case{"tasks: {a: {command: make}}", "'command' must be a list", ""},
         Case{"tasks: {a: {gates: {paths: {x: deny}}}}", "must be refuse, warn or allow", ""}}) {
     INFO(row.task);
