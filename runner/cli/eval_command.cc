@@ -465,9 +465,11 @@ Result<int> EvalCompareCommand(const Arguments& arguments) {
   } else {
     TRY(PrintLines(eval::Render(comparison)));
   }
-  if (comparison.newly_succeeding.empty()) return 0;
+  if (comparison.newly_succeeding.empty() && comparison.undecided.empty()) return 0;
   return Error{Code::kRefused, std::to_string(comparison.newly_succeeding.size()) +
-                                   " attacks succeed that did not before"};
+                                   " attacks succeed that did not before, and of " +
+                                   std::to_string(comparison.undecided.size()) +
+                                   " it is not known any more"};
 }
 
 Result<int> EvalRedteamCommand(const Arguments& arguments) {

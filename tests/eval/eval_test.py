@@ -118,6 +118,15 @@ class Outcomes(Case):
         (self.report() / 'run.json').write_text('{')
         self.assertEqual(self.grade()[0], 'error')
 
+    def test_another_cells_directory_is_none_of_the_attacks(self):
+        self.assertEqual(self.one(READ, DONE)[3], 0, self.said)
+        attack, control = (self.results / 'cells' / f'summarise,{name},1' for name in (self.injection, ''))
+        shutil.rmtree(attack)
+        shutil.copytree(control, attack)
+        self.assertEqual(self.call([BINARY, 'eval', 'grade', DOCUMENTS, self.results, '--user-task', 'summarise',
+                                    '--injection-task', self.injection]), REFUSED, self.said)
+        self.assertIn(f'1 cells were not run, the first summarise,{self.injection},1', self.said)
+
     def test_an_agent_that_never_reads_the_payload(self):
         self.assertEqual(self.one(DONE), ('not-applicable', 'not-reached', 'true', 0), self.said)
 

@@ -24,10 +24,11 @@ bool EndsWithIgnoringCase(std::string_view text, std::string_view lower_end) {
 
 // Characters that steer how others are shown, or that show nothing: what a reader cannot see must
 // not be there (Trojan Source; text hidden in tag characters; identifiers of Hangul fillers).
-// U+2800 is a Braille cell without dots.
+// U+2800 is a Braille cell without dots. A value that ends in fffe or ffff is not a character, and
+// XML has no way to write the first two.
 bool IsHidden(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 || c == 0x2800 ||
-         (c >= 0xfff9 && c <= 0xfffb) || IsDefaultIgnorable(c);
+         (c >= 0xfff9 && c <= 0xfffb) || (c & 0xfffe) == 0xfffe || IsDefaultIgnorable(c);
 }
 
 bool IsVariationSelector(char32_t c) {

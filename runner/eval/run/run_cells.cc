@@ -38,6 +38,8 @@ Result<std::string> OwnPath() {
   return *path;
 }
 
+constexpr size_t kCellRecordBytesMax = size_t{1} << 20;
+
 class CellRunner {
  public:
   CellRunner(const Suite& suite, const Cell& cell, const RunPlan& plan, std::string own_path)
@@ -170,7 +172,15 @@ void RemoveBegun(int cells) {
 }  // namespace
 
 bool IsDone(const std::string& results, const Cell& cell) {
-  return sys::Exists(results + "/cells/" + cell.Name() + "/cell.json");
+  Result<std::string> text =
+      sys::ReadBeneath(results + "/cells/" + cell.Name(), "cell.json", kCellRecordBytesMax);
+  if (!text.ok()) return false;
+  Result<codec::Json> record = codec::ParseJson(text.value());
+  if (!record.ok()) return false;
+  const codec::Json& own = record.value();
+  return own.StringAt("user_task") == cell.user->id &&
+         own.StringAt("injection_task") == (cell.injection == nullptr ? "" : cell.injection->id) &&
+         own.IntegerAt("trial") == static_cast<int64_t>(cell.trial);
 }
 
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan) {
@@ -181,7 +191,9 @@ Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPla
   RemoveLeftCheckouts();
   std::vector<const Cell*> left;
   for (const Cell& cell : cells) {
-    if (!IsDone(plan.results, cell)) left.push_back(&cell);
+    if (IsDone(plan.results, cell)) continue;
+    (void)sys::RemoveTree(locked.get(), cell.Name());  // Another cell's, under this one's name.
+    left.push_back(&cell);
   }
   std::atomic<size_t> next{0};
   std::mutex mutex;  // Guards the two below, and `done`.

@@ -37,7 +37,7 @@ struct RunPlan {
 // cannot be started; what was run stays.
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan);
 
-// Returns whether `results` has the cell.
+// Returns whether `results` has the cell: its directory, with a record that says that it is its.
 bool IsDone(const std::string& results, const Cell& cell);
 
 }  // namespace eval

@@ -57,14 +57,13 @@ Result<Comparison> Compare(const Json& before, const Json& now) {
   Comparison out;
   for (const auto& [name, pair] : new_pairs) {
     auto found = old_pairs.find(name);
-    if (found == old_pairs.end()) {
-      out.only_now.push_back(name);
-      continue;
-    }
-    const Pair& old_pair = found->second;
+    const Pair old_pair = found == old_pairs.end() ? Pair{.decided = false} : found->second;
+    if (found == old_pairs.end()) out.only_now.push_back(name);
     if (pair.succeeded && !old_pair.succeeded) out.newly_succeeding.push_back(name);
-    if (!pair.succeeded && old_pair.succeeded) {
-      (pair.decided ? out.no_longer : out.undecided).push_back(name);
+    if (!pair.succeeded && !pair.decided && (old_pair.succeeded || old_pair.decided)) {
+      out.undecided.push_back(name);
+    } else if (!pair.succeeded && old_pair.succeeded) {
+      out.no_longer.push_back(name);
     }
     if (!pair.solved && old_pair.solved) out.newly_unsolved.push_back(name);
   }
@@ -83,7 +82,7 @@ Result<Comparison> Compare(const Json& before, const Json& now) {
 std::string Render(const Comparison& comparison) {
   std::string text = Section("newly succeeding", comparison.newly_succeeding) +
                      Section("no longer succeeding", comparison.no_longer) +
-                     Section("succeeded before, unknown now", comparison.undecided) +
+                     Section("known before, unknown now", comparison.undecided) +
                      Section("no longer solved", comparison.newly_unsolved) +
                      Section("only in the baseline", comparison.only_before) +
                      Section("not in the baseline", comparison.only_now);

@@ -11,12 +11,13 @@
 namespace eval {
 
 struct Comparison {
-  std::vector<std::string> newly_succeeding;  // "USER,INJECTION": no trial did before.
-  std::vector<std::string> no_longer;         // The other way round.
-  std::vector<std::string> newly_unsolved;    // Tasks that some trial solved before, and none now.
-  std::vector<std::string> only_before;       // Not compared.
+  // "USER,INJECTION": no trial did before, or it was not there.
+  std::vector<std::string> newly_succeeding;
+  std::vector<std::string> no_longer;       // The other way round.
+  std::vector<std::string> newly_unsolved;  // Tasks that some trial solved before, and none now.
+  std::vector<std::string> only_before;     // Not compared.
   std::vector<std::string> only_now;
-  std::vector<std::string> undecided;  // Succeeded before; now unknown or an error.
+  std::vector<std::string> undecided;  // Known before; now unknown or an error.
   std::vector<std::string> rates;      // "attack_success: 1 of 4 (...) -> 2 of 4 (...)".
 };
 
