@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/openshell/event_line.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -111,6 +112,15 @@ std::optional<Event> ParseDecision(bool is_request, std::string_view text) {
   return event;
 }
 
+// Returns whether a line begins with a word such as DENIED, or leads from a program somewhere. One
+// about a server that listens has a place alone.
+bool LooksLikeDecision(std::string_view text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  const bool action = !word.empty() && std::all_of(word.begin(), word.end(),
+                                                   [](char c) { return c >= 'A' && c <= 'Z'; });
+  return action || text.find(" -> ") != std::string_view::npos;
+}
+
 bool ParseTime(std::string_view text, int64_t* time_ms) {
   int64_t whole = 0;
   int64_t thousandths = 0;
@@ -142,8 +152,9 @@ std::optional<LogLine> ParseLogLine(std::string_view line) {
   std::string_view severity;
   if (!Split(&line, " [", &severity) || !Split(&line, "] ", &severity)) return parsed;
   constexpr std::string_view kLeadsTo = ") -> ";
-  parsed.ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
-  if (!parsed.ambiguous) parsed.event = ParseDecision(is_request, line);
+  const bool ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
+  if (!ambiguous) parsed.event = ParseDecision(is_request, line);
+  parsed.unread = !parsed.event && LooksLikeDecision(line);
   return parsed;
 }
 

@@ -13,9 +13,9 @@ struct LogLine {
   int64_t time_ms = 0;  // Milliseconds by the sandbox's clock.
   // A decision about a connection or a request; nullopt if the line is about something else.
   std::optional<gateway::Event> event;
-  // True for such a line whose parts cannot be told apart, as the agent may have named a program so
-  // that it reads as another decision.
-  bool ambiguous = false;
+  // True for such a line that could not be read, as of another version, or whose parts cannot be
+  // told apart: the agent may have named a program so that it reads as another decision.
+  bool unread = false;
 };
 
 // Parses one line of `openshell logs`, from the sandbox's supervisor (OCSF shorthand). What the

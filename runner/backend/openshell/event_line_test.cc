@@ -51,14 +51,34 @@ TEST_CASE("a program's name cannot stand for the host that it was refused") {
   };
   std::optional<LogLine> forged = read("/tmp/x(1) -> evil.example:80 [policy:a engine:b]");
   REQUIRE(forged);
-  CHECK(forged->ambiguous);
+  CHECK(forged->unread);
   CHECK(!forged->event);
   std::optional<LogLine> plain = read("/tmp/x(1) [policy:a engine:b]");
   REQUIRE(plain);
   REQUIRE(plain->event);
-  CHECK(!plain->ambiguous);
+  CHECK(!plain->unread);
   CHECK(plain->event->host == "real.example");
   CHECK(plain->event->binary == "/tmp/x(1) [policy:a engine:b]");
+}
+
+TEST_CASE("a decision that cannot be read is told from a line about something else") {
+  auto unread = [](const std::string& rest) {
+    std::optional<LogLine> line = ParseLogLine("[1795570914.925] [sandbox] [OCSF ] [ocsf] " + rest);
+    REQUIRE(line);
+    CHECK(!line->event);
+    return line->unread;
+  };
+  for (const char* decision : {"NET:OPEN [MED] DENIED /usr/bin/curl(-) -> a.example:443 [policy:-]",
+                               "NET:OPEN [MED] DENIED /usr/bin/curl(41) -> a.example:99999",
+                               "NET:OPEN [MED] BLOCKED /usr/bin/curl(41) -> a.example:443",
+                               "NET:OPEN [MED] Denied /usr/bin/curl(41) -> a.example:443",
+                               "HTTP:GET [MED] DENIED GET ftp://a/"}) {
+    CHECK(unread(decision));
+  }
+  for (const char* other : {"NET:OPEN [INFO] host.openshell.internal:17911",
+                            "SSH:OPEN [INFO] ALLOWED", "CONFIG:LOADED [INFO] policy"}) {
+    CHECK_FALSE(unread(other));
+  }
 }
 
 TEST_CASE("other lines are no decisions, and what is malformed is not guessed") {

@@ -260,7 +260,7 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable) {
   Status written = Ok();
   auto take = [&](std::string_view line, bool whole) {
     std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
-    if (!whole || (parsed && parsed->ambiguous)) complete = false;
+    if (!whole || (parsed && parsed->unread)) complete = false;
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
     written =
