@@ -143,7 +143,15 @@ codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
 
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
-  return BackendFor(TRY(place.Find(name)));
+  session::Facts facts = TRY(place.Find(name));
+  TRY(CheckTaken(facts));
+  return BackendFor(facts);
+}
+
+Status CheckTaken(const session::Facts& facts) {
+  if (facts.pool.empty()) return Ok();
+  return Usage("'" + facts.name + "' waits in the pool '" + facts.pool + "' to be taken",
+               "agentic-ci sandbox take " + facts.pool);
 }
 
 Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command) {
@@ -340,8 +348,10 @@ Result<int> SandboxTakeCommand(const Arguments& arguments) {
   std::string pool = TRY(SandboxNameOf(arguments, "sandbox take"));
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(session::TakeFromPool(place, pool));
-  TRY(PrintSandbox(facts, nullptr, arguments.Has("json")));
-  return 0;
+  Status printed = PrintSandbox(facts, nullptr, arguments.Has("json"));
+  if (printed.ok()) return 0;
+  (void)session::Delete(place, facts.name, {});  // Its name was told to no one.
+  return std::move(printed).error();
 }
 
 Result<int> SandboxCreateCommand(const Arguments& arguments) {

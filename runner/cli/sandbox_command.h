@@ -18,6 +18,8 @@ std::vector<Command> SandboxCommands();
 // Returns the backend that the sandbox `name` belongs to. Fails with kNotFound if no sandbox has
 // that name.
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
+// Fails with kUsage for a sandbox that waits in a pool: who takes it is to find nothing in it.
+Status CheckTaken(const session::Facts& facts);
 
 // Returns the one operand of `command`: a sandbox's name.
 Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view command);

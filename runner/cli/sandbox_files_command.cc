@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/output.h"
+#include "cli/sandbox_command.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
@@ -52,6 +53,14 @@ void WarnLeftOut(const std::string& left_out) {
     logging::Warn("not all was copied", {{"why", codec::NeutralLine(left_out)}});
 }
 
+// Opens the place of the sandboxes, if this one may be worked in.
+Result<session::Place> OpenPlaceOf(const std::string& name) {
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(name));
+  TRY(CheckTaken(facts));
+  return place;
+}
+
 }  // namespace
 
 std::vector<Command> SandboxFileCommands() {
@@ -93,7 +102,7 @@ std::vector<Command> SandboxFileCommands() {
 
 Result<int> SandboxPutCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 3, 3, "agentic-ci sandbox put NAME SOURCE TARGET"));
-  session::Place place = TRY(session::Place::Open());
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   const std::vector<std::string>& words = arguments.operands;
   WarnLeftOut(TRY(session::Put(place, words[0], words[1], words[2])));
   return 0;
@@ -103,7 +112,7 @@ Result<int> SandboxGetCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 2, 3, "agentic-ci sandbox get NAME SOURCE TARGET"));
   session::ReceiveLimits limits;
   limits.bytes_max = TRY(codec::ParseSize(arguments.Get("max-size", "8GiB")).Context("--max-size"));
-  session::Place place = TRY(session::Place::Open());
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   const std::vector<std::string>& words = arguments.operands;
   std::string target = words.size() == 3 ? words[2] : "./";
   WarnLeftOut(TRY(session::Get(place, words[0], words[1], target, limits)));
@@ -112,7 +121,7 @@ Result<int> SandboxGetCommand(const Arguments& arguments) {
 
 Result<int> SandboxApplyCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 1, 1, "agentic-ci sandbox apply NAME"));
-  session::Place place = TRY(session::Place::Open());
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   int64_t files = TRY(session::Apply(place, arguments.operands[0]));
   TRY(PrintLines(std::to_string(files)));
   return 0;
@@ -122,7 +131,7 @@ Result<int> SandboxSnapshotCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 1, 1, "agentic-ci sandbox snapshot NAME"));
   std::string directory = arguments.Get("output");
   if (directory.empty()) directory = session::DefaultSnapshots();
-  session::Place place = TRY(session::Place::Open());
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   session::WrittenSnapshot written =
       TRY(session::WriteSnapshot(place, arguments.operands[0], directory, arguments.Get("tag")));
   const session::SnapshotFacts& facts = written.facts;
@@ -148,7 +157,7 @@ Result<int> SandboxSnapshotCommand(const Arguments& arguments) {
 
 Result<int> SandboxRestoreCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 2, 2, "agentic-ci sandbox restore NAME SNAPSHOT"));
-  session::Place place = TRY(session::Place::Open());
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   session::FoundSnapshot found =
       TRY(session::FindSnapshot(arguments.operands[1], arguments.Get("key")));
   TRY(session::RestoreSnapshot(place, arguments.operands[0], found));

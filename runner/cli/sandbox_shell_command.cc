@@ -244,6 +244,7 @@ bool CarryOutLine(const std::string& sandbox, const std::string& line) {
 Status CheckBackend(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(name));
+  TRY(CheckTaken(facts));
   if (facts.backend == "native") return Ok();
   return Error{Code::kUnsupported, "backend " + facts.backend + " has no interactive shells",
                "agentic-ci sandbox exec " + name + " -- COMMAND"};

@@ -101,8 +101,20 @@ class Pool {
     ::sigprocmask(SIG_BLOCK, &ends, &mask_);
     signals_ = Fd(::signalfd(-1, &ends, SFD_CLOEXEC));
     if (!signals_.valid()) return Errno("signalfd");
-    while (warm_.size() < size_) TRY(Make());
+    while (warm_.size() < size_) {
+      TRY(Make());
+      TRY(LookMeanwhile());
+    }
     return Ok();
+  }
+
+  // Serves who asks while the pool is being filled. Fails if it is to end.
+  Status LookMeanwhile() {
+    pollfd sources[] = {{listener_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+    (void)::poll(sources, std::size(sources), 0);
+    if (sources[0].revents != 0) Attend();
+    if (!deleted_ && sources[1].revents == 0 && !expires_.passed()) return Ok();
+    return Error{Code::kTemporary, "the pool was ended before it was full"};
   }
 
   Deadline Next() const {

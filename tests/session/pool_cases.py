@@ -68,6 +68,40 @@ class Pools(Case):
         for name in ('warm-1', 'warm-5'):
             self.assertEqual(self.script('echo $((1 + 1))', name=name)['stdout'], '2\n')
 
+    def test_one_that_waits_takes_no_commands(self):
+        self.pool(1)
+        for words in (['exec', 'warm-1', '--', 'true'], ['diff', 'warm-1'], ['put', 'warm-1', self.work + '/a.txt', '/tmp/x'],
+                      ['get', 'warm-1', '/etc/passwd', 'x'], ['reset', 'warm-1'], ['snapshot', 'warm-1'], ['shell', 'warm-1']):
+            done = self.call('sandbox', *words)
+            self.assertEqual(done.returncode, 64, words)
+            self.assertIn('sandbox take warm', done.stderr)
+        self.assertEqual(self.take(), 'warm-1')
+        self.assertEqual(self.call('sandbox', 'exec', 'warm-1', '--', 'true').returncode, 0)
+
+    def test_one_whose_name_cannot_be_told_is_not_kept(self):
+        self.pool(1)
+        with open('/dev/full', 'w') as full:
+            done = subprocess.run([BIN, 'sandbox', 'take', 'warm'], env=self.env, cwd=self.base, stdout=full,
+                                  stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.fills(['warm-2'])
+        self.assertNotIn('warm-1', self.names())
+
+    def test_a_pool_that_is_not_full_yet_can_be_ended(self):
+        for size in (4, 16, 64):
+            process = subprocess.Popen(
+                [BIN, 'sandbox', 'create', '--pool', str(size), '--name', 'warm', '--workdir', self.work, '--report-dir',
+                 self.reports, '--isolation', self.TIER], env=self.env, cwd=self.base, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True)
+            self.assertTrue(wait_until(lambda: 'warm' in self.names(), BUSY_SECONDS))
+            os.kill(self.pid('warm'), signal.SIGTERM)
+            _, told = process.communicate(timeout=BUSY_SECONDS)
+            self.assertTrue(wait_until(lambda: self.names() == [], BUSY_SECONDS), self.names())
+            if process.returncode != 0:  # Otherwise it was full already: a larger one is tried.
+                break
+        self.assertEqual(process.returncode, 75, told)
+        self.assertIn('ended before it was full', told)
+
     def test_a_name_that_is_taken_is_left_out(self):
         self.create(name='warm-1')
         self.pool(1)
