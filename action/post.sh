@@ -7,6 +7,7 @@ set -euo pipefail
 what=()
 if [[ ${WHAT:-} == none ]]; then exit 0; fi
 if [[ -n ${WHAT:-} ]]; then what=(--what "$WHAT"); fi
+if [[ -n ${TASK:-} ]]; then what+=(--task "$TASK"); fi
 
 status=0
 env -u GITHUB_STEP_SUMMARY "$BINARY" post "${what[@]}" "$REPORT_DIR" || status=$?  # The run wrote the summary.

@@ -140,22 +140,22 @@ Command PostCommandSpec() {
             "The pull request or merge request. If not given, that of the event."},
            {"api-url", "URL", "",
             "The URL of the forge's API. If not given, that of the event. One that ends with "
-            "/api/v4 "
-            "is GitLab's."},
+            "/api/v4 is GitLab's."},
            {"what", "PARTS", "comment,review",
             "What to post: `comment` (one comment that later posts update), `review` (the agent's "
             "findings and suggested changes beside the lines they are about), `check` (on GitHub, "
-            "a "
-            "check run with an annotation for each finding, which requires `checks: write`), "
+            "a check run with an annotation for each finding, which requires `checks: write`), "
             "`status` (a commit status), `sarif` (on GitHub, code scanning), and one of `commits` "
-            "(the "
-            "agent's changes as a commit on the pull request's branch), `branch` (on a branch of "
+            "(the agent's changes as a commit on the pull request's branch), `branch` (on a branch "
+            "of "
             "their own) and `pull-request` (with a pull request; `merge-request` is the same). On "
             "GitLab, all but `check` and `sarif`. See docs/reference/posting.md."},
+           {"task", "NAME", "",
+            "The task whose gates hold for the changes. If not given, those of every task do."},
            {"branch", "NAME", "",
             "The branch for `branch` and `pull-request`. If not given, "
-            "`agentic-ci/pull-NUMBER-...`, "
-            "or with the name of the branch that the run was started for."},
+            "`agentic-ci/pull-NUMBER-...`, or with the name of the branch that the run was started "
+            "for."},
            {"title", "TEXT", "",
             "The title of the commit and the pull request with the agent's changes."},
            {"label", "NAME", "",

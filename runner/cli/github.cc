@@ -115,6 +115,7 @@ Outputs RunOutputs(const report::RunRecord& record, const std::string& report_di
           {"cost-usd", cost},
           {"tokens", std::to_string(tokens)},
           {"version", record.tool_version},
+          {"task", record.agent.task},
           {"post", post}};
 }
 

@@ -41,6 +41,7 @@ inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
      "if the gateway saw no model; empty if unknown."},
     {"tokens", "How many tokens the models used, including cached ones."},
     {"version", "The version of agentic-ci that ran."},
+    {"task", "The task of the configuration that was carried out; empty if there is none."},
     {"post",
      "What the task of the configuration wants posted of the report, as `what` of `post` takes it, "
      "or `none`; empty if it does not say."},

@@ -21,6 +21,7 @@
 #include "post/pull_request.h"
 #include "report/read.h"
 #include "run/trusted/config.h"
+#include "run/trusted/posted_gates.h"
 
 namespace cli {
 namespace {
@@ -164,6 +165,21 @@ Status CheckNumber(const post::Parts& parts, const forge::Place& place) {
                "--number NUMBER"};
 }
 
+// Reads the gates from the base branch, never from the report or the checkout.
+Result<change::GateLimits> ReadGates(forge::Forge& forge, const std::string& base,
+                                     const std::string& task, Deadline deadline) {
+  auto read = [&](const std::string& path) { return forge.ReadFile(path, base, deadline); };
+  const std::optional<std::string> text = TRY(read(run::kConfigPath));
+  if (!text) return run::PostedGates({}, task);
+  auto read_named = [&](const std::string& path) -> Result<std::string> {
+    std::optional<std::string> named = TRY(read(path));
+    if (named) return *std::move(named);
+    return Error{Code::kNotFound, "there is no " + path + " at " + base};
+  };
+  const run::Config config = TRY(run::ParseConfig(*text, {run::kConfigPath, read_named}));
+  return run::PostedGates(config, task);
+}
+
 // Reads where the agent's changes go. `forge` reads the configuration that says which paths they
 // may change: from the base branch, never from the report or the checkout.
 Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
@@ -192,18 +208,8 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
     return Error{Code::kSetup, "the event names neither a pull request nor a branch",
                  "--number NUMBER"};
   }
-  patch->read_paths = [&forge,
-                       deadline](const std::string& base) -> Result<std::vector<change::PathRule>> {
-    auto read = [&](const std::string& path) { return forge.ReadFile(path, base, deadline); };
-    std::optional<std::string> text = TRY(read(run::kConfigPath));
-    if (!text) return std::vector<change::PathRule>();
-    auto read_named = [&](const std::string& path) -> Result<std::string> {
-      std::optional<std::string> named = TRY(read(path));
-      if (named) return *std::move(named);
-      return Error{Code::kNotFound, "there is no " + path + " at " + base};
-    };
-    run::Config config = TRY(run::ParseConfig(*text, {run::kConfigPath, read_named}));
-    return std::move(config.gates.paths);
+  patch->read_gates = [&forge, deadline, task = arguments.Get("task")](const std::string& base) {
+    return ReadGates(forge, base, task, deadline);
   };
   return Ok();
 }

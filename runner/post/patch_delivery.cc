@@ -213,9 +213,8 @@ Status PatchDelivery::Plan(Deadline deadline) {
                   " files and " + codec::RenderSize(kPatchBytesMax) +
                   " of patch; apply changes.patch with git");
   }
-  change::GateLimits limits;
+  change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
   limits.prefix = report_.record.changes.prefix;
-  limits.paths = TRY(request_.read_paths(proposal_ ? proposal_->base_ref : base_));
   limits.links = TRY(tree.ProtectedLinks());
   limits.before = TRY(
       tree.Names(change::RepositoryCandidates(change::WrittenPaths(changes.files, limits.prefix))));

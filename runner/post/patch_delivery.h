@@ -12,7 +12,7 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
-#include "change/protected_path.h"
+#include "change/gate.h"
 #include "change/tree_edit.h"
 #include "forge/forge.h"
 #include "report/read.h"
@@ -29,9 +29,9 @@ struct PatchRequest {
   std::string branch;   // If empty, BranchName().
   std::string title;    // The title of commit and pull request; if empty, a plain one.
   std::string run_url;  // May be empty.
-  // Returns GateLimits::paths of the configuration at the base branch that it is given. Must be
-  // set.
-  std::function<Result<std::vector<change::PathRule>>(const std::string& base)> read_paths;
+  // Returns the limits and the rules of the configuration at the base branch that it is given. Must
+  // be set.
+  std::function<Result<change::GateLimits>(const std::string& base)> read_gates;
 };
 
 struct PatchOutcome {

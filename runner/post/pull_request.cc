@@ -153,7 +153,7 @@ class Poster {
     basis.moved_on = outcome_.moved_on;
     basis.trusts_lines = !outcome_.moved_on && !patch_.moved_by_us();
     basis.with_changes = !patch_.on_proposal();
-    basis.read_paths = [this] { return parts_.patch.read_paths(proposal_->base_ref); };
+    basis.read_gates = [this] { return parts_.patch.read_gates(proposal_->base_ref); };
     SettleReview(reviewer_.Run(report_, basis, &outcome_.delivered, &outcome_.refused)
                      .Context("posting the review"));
   }

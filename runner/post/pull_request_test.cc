@@ -183,8 +183,8 @@ Parts All() {
 }
 
 Outcome PostTo(FakeForge& forge, const report::PostedReport& report, Parts parts = All()) {
-  if (!parts.patch.read_paths) {
-    parts.patch.read_paths = [](const std::string&) { return std::vector<change::PathRule>(); };
+  if (!parts.patch.read_gates) {
+    parts.patch.read_gates = [](const std::string&) { return change::GateLimits(); };
   }
   Target target;
   target.place = forge.where;
@@ -253,9 +253,11 @@ TEST_CASE("A suggestion is offered where the gates let its lines into its file")
 
 TEST_CASE("A suggestion follows the rules of the base, and is not offered where they are unknown") {
   Parts parts = All();
-  parts.patch.read_paths = [](const std::string& base) -> Result<std::vector<change::PathRule>> {
+  parts.patch.read_gates = [](const std::string& base) -> Result<change::GateLimits> {
     CHECK(base == "main");
-    return std::vector{change::PathRule::Parse("a.c", change::PathAction::kRefuse).value()};
+    change::GateLimits limits;
+    limits.paths = {change::PathRule::Parse("a.c", change::PathAction::kRefuse).value()};
+    return limits;
   };
   FakeForge forge;
   CHECK(CommentOn(forge, "a.c", "x\n", parts).find("in the configuration") != std::string::npos);

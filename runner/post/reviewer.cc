@@ -52,7 +52,7 @@ Status Reviewer::Run(const report::PostedReport& report, const ReviewBasis& basi
 // Only what a click would apply: elsewhere a suggestion is text.
 Status Reviewer::JudgeSuggestions(const ReviewBasis& basis) {
   if (!forge_.capabilities().suggestions) return Ok();
-  SuggestionGate gate(forge_.branches(), head_sha_, basis.read_paths, deadline_);
+  SuggestionGate gate(forge_.branches(), head_sha_, basis.read_gates, deadline_);
   for (Placed& placed : placed_) {
     Remark& remark = placed.remark;
     if (placed.spot != Spot::kLines || !remark.suggestion) continue;

@@ -33,7 +33,7 @@ struct ReviewBasis {
   bool moved_on = false;     // True if that is another than the one that was reviewed.
   bool trusts_lines = true;  // True if the difference shows the lines that were reviewed.
   bool with_changes = true;  // The agent's changes are suggested; otherwise delivered elsewhere.
-  ReadPaths read_paths;      // For what a click would apply. Must be set.
+  ReadGates read_gates;      // For what a click would apply. Must be set.
 };
 
 class Reviewer {

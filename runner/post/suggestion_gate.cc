@@ -6,15 +6,15 @@
 namespace post {
 
 SuggestionGate::SuggestionGate(forge::Branches& branches, std::string head_sha,
-                               ReadPaths read_paths, Deadline deadline)
+                               ReadGates read_gates, Deadline deadline)
     : branches_(branches),
       head_sha_(std::move(head_sha)),
-      read_paths_(std::move(read_paths)),
+      read_gates_(std::move(read_gates)),
       deadline_(deadline) {}
 
 Status SuggestionGate::Read() {
   if (tree_) return Ok();
-  limits_.paths = TRY(read_paths_());
+  limits_ = TRY(read_gates_());
   std::vector<forge::CommitRecord> history = TRY(branches_.ReadHistory(head_sha_, 1, deadline_));
   if (history.empty()) return Error{Code::kNotFound, "there is no commit " + head_sha_};
   CommitTree tree(branches_, history.front().tree, deadline_);

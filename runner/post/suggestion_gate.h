@@ -16,13 +16,13 @@
 
 namespace post {
 
-// GateLimits::paths of the configuration at the pull request's base.
-using ReadPaths = std::function<Result<std::vector<change::PathRule>>()>;
+// Gives the rules of the configuration at the pull request's base.
+using ReadGates = std::function<Result<change::GateLimits>()>;
 
 class SuggestionGate {
  public:
   // `head_sha` is the commit that a click would change.
-  SuggestionGate(forge::Branches& branches, std::string head_sha, ReadPaths read_paths,
+  SuggestionGate(forge::Branches& branches, std::string head_sha, ReadGates read_gates,
                  Deadline deadline);
 
   // Returns why a click may not put `lines` into `path`; empty if it may. A file that the forge
@@ -35,7 +35,7 @@ class SuggestionGate {
 
   forge::Branches& branches_;
   std::string head_sha_;
-  ReadPaths read_paths_;
+  ReadGates read_gates_;
   Deadline deadline_;
   change::GateLimits limits_;
   std::optional<CommitTree> tree_;  // The tree of the head, once it was read.

@@ -283,6 +283,15 @@ class Action(unittest.TestCase):
             self.assertIn('post [a b] []\n', run.stdout)
             self.assertEqual('::warning title=agentic-ci::no comment' in run.stdout, status == 77)
 
+    def test_post_says_which_task_was_run(self):
+        program = self.root / 'work/fake'
+        program.write_text('#!/bin/sh\necho "$*"\n')
+        program.chmod(0o755)
+        for said, words in (({'TASK': 'fix'}, 'post --task fix r'), ({'TASK': ''}, 'post r'), ({'TASK': 'fix', 'WHAT': 'commits'},
+                                                                                         'post --what commits --task fix r')):
+            run = self.script('post', BINARY=str(program), REPORT_DIR='r', **said)
+            self.assertEqual((run.returncode, run.stdout), (0, words + '\n'), run.stderr)
+
 
 class Pin(unittest.TestCase):
     """tools/pin, which the release uses, on a copy."""

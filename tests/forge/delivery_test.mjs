@@ -287,6 +287,30 @@ describe('nothing is delivered', () => {
     const yes = await post(service, report(site, site.patch((s) => s.write('.github/x.yml', 'x\n')).text), 'commits');
     assert.equal(yes.status, 0, yes.stderr);
   });
+
+  claim("on paths that a task refuses, unless the run was another's by the workflow's word", async (service, site) => {
+    site.git('checkout', '-q', 'main');
+    site.write('.agentic-ci/config.yml', ['tasks:', '  fix: {agent: command, command: [x], gates: {paths: {docs/: refuse}}}',
+      '  review: {agent: command, command: [x], gates: {bytes: 400, paths: {a.c: refuse}}}', ''].join('\n'));
+    site.commit('rules');
+    site.push('main');
+    site.git('checkout', '-q', 'fix');
+    const findings = [finding('m', { path: 'a.c', line: 4, end_line: 4, suggestion: '4\n' })];
+    const one = report(site, small(site).text, { findings });
+    for (const [args, why] of [[[], /a\.c: protected/], [['--task', 'review'], /a\.c: protected/], [['--task', 'fixx'], /no task 'fixx'/]]) {
+      const refused = await post(service, one, 'comment,review,commits', { args });
+      assert.equal(refused.status, 77, refused.stdout);
+      assert.match(refused.stdout, why);
+      assert.match(service.comments[0].body + JSON.stringify(service.reviews.threads), /that is not offered/);
+    }
+    const long = report(site, site.patch((s) => s.write('b.c', 'x'.repeat(500))).text);
+    const large = await post(service, long, 'commits');
+    assert.match(large.stderr, /the gate size refuses .*the limit is 400/);
+    assert.equal(service.git.tip('fix'), site.head);
+    const delivered = await post(service, one, 'commits', { args: ['--task', 'fix'] });
+    assert.equal(delivered.status, 0, delivered.stderr);
+    assert.notEqual(service.git.tip('fix'), site.head);
+  });
 });
 
 describe('a branch with a pull request', () => {
