@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "codec/data/json.h"
 #include "codec/text/nearest.h"
+#include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
 #include "forge/event.h"
@@ -214,28 +215,38 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
   return Ok();
 }
 
-std::string RenderOutcome(const post::Outcome& outcome, bool json) {
-  const post::Delivered& delivered = outcome.delivered;
-  if (json) {
-    codec::Json object;
-    object.Set("comment_url", outcome.comment.comment_url)
-        .Set("comment_id", outcome.comment.comment_id)
-        .Set("created", outcome.comment.created)
-        .Set("cut", outcome.comment.cut)
-        .Set("on_lines", delivered.on_lines)
-        .Set("on_files", delivered.on_files)
-        .Set("in_summary", delivered.in_summary)
-        .Set("nowhere", delivered.nowhere)
-        .Set("resolved", delivered.resolved)
-        .Set("settled", delivered.settled)
-        .Set("commit", outcome.patch.commit)
-        .Set("branch", outcome.patch.branch)
-        .Set("pull_request_url", outcome.patch.url)
-        .Set("moved_on", outcome.moved_on)
-        .Set("late", outcome.late)
-        .Set("refused", codec::Json::FromStrings(outcome.refused));
-    return codec::RenderJson(object);
+// Prints JSON in which a log's reader finds no command: it looks for "##[" anywhere in a line.
+Status PrintJson(std::string json) {
+  for (size_t at = json.find("##"); at != std::string::npos; at = json.find("##", at)) {
+    json.replace(at, 1, "\\u0023");
   }
+  return Print(json);
+}
+
+codec::Json OutcomeJson(const post::Outcome& outcome) {
+  const post::Delivered& delivered = outcome.delivered;
+  codec::Json object;
+  object.Set("comment_url", outcome.comment.comment_url)
+      .Set("comment_id", outcome.comment.comment_id)
+      .Set("created", outcome.comment.created)
+      .Set("cut", outcome.comment.cut)
+      .Set("on_lines", delivered.on_lines)
+      .Set("on_files", delivered.on_files)
+      .Set("in_summary", delivered.in_summary)
+      .Set("nowhere", delivered.nowhere)
+      .Set("resolved", delivered.resolved)
+      .Set("settled", delivered.settled)
+      .Set("commit", outcome.patch.commit)
+      .Set("branch", outcome.patch.branch)
+      .Set("pull_request_url", outcome.patch.url)
+      .Set("moved_on", outcome.moved_on)
+      .Set("late", outcome.late)
+      .Set("refused", codec::Json::FromStrings(outcome.refused));
+  return object;
+}
+
+std::string OutcomeLines(const post::Outcome& outcome) {
+  const post::Delivered& delivered = outcome.delivered;
   std::string text;
   const std::string& url = outcome.comment.comment_url;
   if (outcome.late) return "kept " + url + ": it is about a later run or a newer commit\n";
@@ -256,7 +267,10 @@ std::string RenderOutcome(const post::Outcome& outcome, bool json) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
     text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
   }
-  for (const std::string& refused : outcome.refused) text += "refused: " + refused + "\n";
+  // A path may have line ends, which would make lines of their own.
+  for (const std::string& refused : outcome.refused) {
+    text += codec::NeutralLine("refused: " + refused) + "\n";
+  }
   return text;
 }
 
@@ -326,7 +340,7 @@ Result<int> PostCommand(const Arguments& arguments) {
     std::string lines;
     for (const codec::Json& request : client.planned())
       lines += codec::RenderJsonLine(request) + "\n";
-    TRY(Print(lines));
+    TRY(PrintJson(std::move(lines)));
     return 0;
   }
   if (!arguments.Has("json")) {
@@ -343,7 +357,10 @@ Result<int> PostCommand(const Arguments& arguments) {
   // If the post did nothing at all, the error says everything.
   const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
                    outcome.delivered.on_lines + outcome.delivered.on_files > 0;
-  if (any || outcome.ended.ok()) TRY(Print(RenderOutcome(outcome, arguments.Has("json"))));
+  if (any || outcome.ended.ok()) {
+    TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
+                              : PrintLines(OutcomeLines(outcome)));
+  }
   TRY(std::move(outcome.ended));
   return 0;
 }

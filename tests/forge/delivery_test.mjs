@@ -274,6 +274,28 @@ describe('nothing is delivered', () => {
     assert.equal(service.git.git(['show', `${service.git.tip('fix')}:fine`]), 'x\n');
   });
 
+  for (const name of ['plain', 'd\n::error title=agentic-ci::All passed\u001b[31m', 'd ##[error]passed']) {
+    claim(`with a path that says ${JSON.stringify(name)}, of which the log carries nothing out`, async (service, site) => {
+      site.write(`${name}/y`, 'y\n');
+      site.commit('a directory');
+      site.push();
+      const { text } = site.patch((s) => {
+        fs.rmSync(s.at(name), { recursive: true });
+        s.write(name, 'x\n');
+      });
+      const head = site.git('rev-parse', 'HEAD');
+      const lines = await post(service, report(site, text, { head }), 'comment,commits');
+      const json = await post(service, report(site, text, { head }), 'comment,commits', { args: ['--json'] });
+      assert.deepEqual([lines.status, json.status], [77, 77]);
+      const [refused] = lines.stdout.split('\n').filter((line) => line.startsWith('refused: changes: '));
+      assert.match(refused, /(plain|passed).* is a file on one side of the patch and a directory on the other/);
+      for (const said of [lines.stdout, lines.stderr, json.stdout, json.stderr]) {
+        assert.doesNotMatch(said, /^\s*::|##\[|\u001b/m);
+      }
+      assert.ok(JSON.parse(json.stdout).refused[0].startsWith(`changes: ${name} is a file`), json.stdout);
+    });
+  }
+
   claim("on paths that the base branch's configuration refuses, and it may allow others", async (service, site) => {
     const change = (s) => s.write('deploy/run', 'x\n');
     site.git('checkout', '-q', 'main');
