@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "post/policy_change.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -12,8 +13,13 @@ namespace post {
 namespace {
 
 constexpr char kPolicyFile[] = ".agentic-ci/openshell-policy.yml";
+constexpr char kConfigFile[] = ".agentic-ci/config.yml";
 constexpr char kDirectory[] = ".agentic-ci/";
-constexpr size_t kShownBytesMax = 6000;
+constexpr size_t kShownBytesMax = 6000;  // The bound on one file.
+// The bounds on the whole note, besides what the policy opens and closes: the verdict stands below
+// it.
+constexpr size_t kDetailsBytesMax = 10'000;
+constexpr size_t kNamesMax = 20;
 
 std::string Folded(const std::string& summary, const std::string& text, const char* language) {
   return "<details><summary>" + summary + "</summary>\n\n" +
@@ -41,39 +47,74 @@ std::string Compare(const std::optional<std::string>& base,
                                   "pull request");
 }
 
+bool Concerns(const forge::DiffFile& file, std::string_view path) {
+  return file.path == path || file.old_path == path;
+}
+
+// Returns the files of the rules that the difference has. Those that are always read come first,
+// so that no number of others hides them.
+std::vector<const forge::DiffFile*> RuleFiles(const std::vector<forge::DiffFile>& diff) {
+  std::vector<const forge::DiffFile*> files;
+  for (const forge::DiffFile& file : diff) {
+    if (file.path.starts_with(kDirectory) || file.old_path.starts_with(kDirectory)) {
+      files.push_back(&file);
+    }
+  }
+  std::stable_partition(files.begin(), files.end(), [](const forge::DiffFile* file) {
+    return Concerns(*file, kPolicyFile) || Concerns(*file, kConfigFile);
+  });
+  return files;
+}
+
+std::string LinesAdded(const forge::DiffFile& file) {
+  std::string added;
+  for (const forge::DiffLine& line : file.lines) {
+    if (line.old_number == 0) added += "+" + line.text + "\n";
+  }
+  if (added.empty()) return added;
+  return Folded("Lines added to " + codec::MarkdownCode(file.path, 200), added, "diff");
+}
+
 }  // namespace
 
 Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline) {
+  const std::vector<const forge::DiffFile*> files = RuleFiles(diff);
+  if (files.empty()) return std::string();
   std::string names;
+  std::string policy;
   std::string details;
-  for (const forge::DiffFile& file : diff) {
-    bool ours = file.path.starts_with(kDirectory) || file.old_path.starts_with(kDirectory);
-    if (!ours) continue;
-    names += (names.empty() ? "" : ", ") + codec::MarkdownCode(file.path, 200);
-    if (file.path == kPolicyFile || file.old_path == kPolicyFile) {
+  size_t hidden = 0;
+  for (size_t at = 0; at < files.size(); ++at) {
+    const forge::DiffFile& file = *files[at];
+    if (at < kNamesMax) names += (at == 0 ? "" : ", ") + codec::MarkdownCode(file.path, 200);
+    if (Concerns(file, kPolicyFile)) {
       std::optional<std::string> base =
           TRY(forge.ReadFile(kPolicyFile, proposal.base_ref, deadline));
       std::optional<std::string> head =
           TRY(forge.ReadFile(kPolicyFile, proposal.head_sha, deadline));
-      details += Folded("What the policy of this pull request would open and close",
-                        Compare(base, head), "text");
+      policy = Folded("What the policy of this pull request would open and close",
+                      Compare(base, head), "text");
       continue;
     }
-    std::string added;
-    for (const forge::DiffLine& line : file.lines) {
-      if (line.old_number == 0) added += "+" + line.text + "\n";
-    }
-    if (added.empty()) continue;
-    details += Folded("Lines added to " + codec::MarkdownCode(file.path, 200), added, "diff");
+    const std::string added = LinesAdded(file);
+    const bool fits = details.size() + added.size() <= kDetailsBytesMax;
+    if (fits) details += added;
+    hidden += fits ? 0 : 1;
   }
-  if (names.empty()) return std::string();
+  if (files.size() > kNamesMax) {
+    names += " and " + std::to_string(files.size() - kNamesMax) + " more";
+  }
+  if (hidden > 0) {
+    details += "The lines added to " + std::to_string(hidden) +
+               " more of these files are not shown here.\n\n";
+  }
   return "> [!WARNING]\n> This " + std::string(forge.capabilities().proposal) +
          " changes agentic-ci's own rules: " + names +
          ". The run used those of the base branch; the change has an effect once it is "
          "merged.\n\n" +
-         details;
+         policy + details;
 }
 
 }  // namespace post

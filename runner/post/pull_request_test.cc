@@ -24,8 +24,9 @@ class FakeForge final : public forge::Forge,
   forge::Capabilities can;
   std::vector<forge::Comment> there;
   std::vector<forge::ReviewThread> threads;
-  std::string changed = "a.c";  // The file in the pull request's difference.
-  forge::Directory tree;        // Every directory of its head.
+  std::vector<std::string> changed = {"a.c"};  // The files in the pull request's difference.
+  std::string hunks = "@@ -1 +1,3 @@\n one\n+two\n+three\n";  // Each one's.
+  forge::Directory tree;                                      // Every directory of its head.
 
   FakeForge() {
     can.check_runs = can.code_scanning = can.comments_on_files = true;
@@ -80,10 +81,14 @@ class FakeForge final : public forge::Forge,
   }
   Result<std::vector<forge::DiffFile>> ReadFiles(Deadline) override {
     if (fails.contains("files")) return fails.at("files");
-    forge::DiffFile file;
-    file.path = file.old_path = changed;
-    file.lines = forge::ParseHunks("@@ -1 +1,3 @@\n one\n+two\n+three\n");
-    return std::vector{file};
+    std::vector<forge::DiffFile> files;
+    for (const std::string& path : changed) {
+      forge::DiffFile file;
+      file.path = file.old_path = path;
+      file.lines = forge::ParseHunks(hunks);
+      files.push_back(std::move(file));
+    }
+    return files;
   }
   Result<std::vector<forge::ReviewThread>> ReadThreads(Deadline) override { return threads; }
   Status Post(const std::string&, const std::string& text,
@@ -212,7 +217,7 @@ TEST_CASE("The comment is posted before the review, and that before check, statu
 // The one comment of a review of this suggestion in this file.
 std::string CommentOn(FakeForge& forge, const std::string& path, const std::string& suggestion,
                       const Parts& parts = All()) {
-  forge.changed = path;
+  forge.changed = {path};
   report::Finding finding = AgentFinding(path, 2);
   finding.suggestion = suggestion;
   const Outcome outcome = PostTo(forge, Report({finding}), parts);
@@ -270,6 +275,28 @@ TEST_CASE("A suggestion follows the rules of the base, and is not offered where 
   finding.suggestion = "x\n";
   CHECK(PostTo(away, Report({finding})).ended.error().code == Code::kTemporary);
   CHECK(away.threads.empty());
+}
+
+TEST_CASE("A note about the rules does not drown the verdict, however many files it is about") {
+  FakeForge forge;
+  forge.hunks = "@@ -0,0 +1,3000 @@\n";
+  for (int line = 0; line < 3000; ++line) forge.hunks += "+/word\n";
+  PostTo(forge, Report({}));
+  CHECK(forge.there.at(0).text.find("own rules") == std::string::npos);
+  forge.changed.clear();
+  for (int file = 0; file < 100; ++file) {
+    forge.changed.push_back(".agentic-ci/a" + std::to_string(file) + std::string(150, 'x'));
+  }
+  forge.changed.insert(forge.changed.end(), {".agentic-ci/config.yml", "z.c"});
+  PostTo(forge, Report({}));
+  const std::string& text = forge.there.at(0).text;
+  INFO(text);
+  CHECK(text.size() < 16'000);
+  CHECK(text.find("own rules: `.agentic-ci/config.yml`, `.agentic-ci/a0x") != std::string::npos);
+  CHECK(text.find(" and 81 more.") != std::string::npos);
+  CHECK(text.find("Lines added to `.agentic-ci/config.yml`") != std::string::npos);
+  CHECK(text.find("added to 100 more of these files are not shown") != std::string::npos);
+  CHECK(text.find("\nsummary\n") != std::string::npos);
 }
 
 TEST_CASE("A part that is refused keeps no other part back, and is no success") {
