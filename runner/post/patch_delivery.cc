@@ -110,8 +110,9 @@ Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline
   Status looked = JudgePatch();
   if (looked.ok() && outcome_.refused.empty()) looked = Look(deadline);
   if (looked.ok() && state_ == State::kReady) looked = Plan(deadline);
-  if (!looked.ok() && IsRefusal(looked.error())) return Refuse(Told(looked.error()));
-  return looked;
+  if (looked.ok()) return looked;
+  state_ = State::kSettled;  // What is not planned is not delivered.
+  return IsRefusal(looked.error()) ? Refuse(Told(looked.error())) : looked;
 }
 
 // Judges by what can be known without asking the forge for files.

@@ -122,7 +122,7 @@ class FakeForge final : public forge::Forge,
   Status Retire(int64_t id, Deadline) override { return Call("retire", " " + std::to_string(id)); }
 
   Result<std::optional<std::string>> ReadTip(const std::string&, Deadline) override {
-    return std::optional<std::string>();
+    return std::optional(kHead);
   }
   Result<std::vector<forge::CommitRecord>> ReadHistory(const std::string&, int, Deadline) override {
     if (fails.contains("history")) return fails.at("history");
@@ -297,6 +297,25 @@ TEST_CASE("A note about the rules does not drown the verdict, however many files
   CHECK(text.find("Lines added to `.agentic-ci/config.yml`") != std::string::npos);
   CHECK(text.find("added to 100 more of these files are not shown") != std::string::npos);
   CHECK(text.find("\nsummary\n") != std::string::npos);
+}
+
+TEST_CASE("A patch that could not be judged is not committed, whatever the reason") {
+  report::PostedReport report = Report({});
+  report.patch =
+      "diff --git a/n b/n\nnew file mode 100644\nindex " + std::string(40, '0') +
+      "..587be6b4c3f93f93c489c0111bba5596147a26cb\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n";
+  Parts parts;
+  parts.comment = parts.review = false;
+  parts.patch.way = PatchWay::kCommits;
+  FakeForge forge;
+  CHECK(PostTo(forge, report, parts).ended.ok());
+  CHECK(forge.calls == std::vector<std::string>{"commit"});
+  for (Code code : {Code::kTemporary, Code::kSetup, Code::kRefused}) {
+    parts.patch.read_gates = [code](const std::string&) { return Error{code, "why", ""}; };
+    FakeForge silent;
+    CHECK(PostTo(silent, report, parts).ended.error().what.ends_with("why"));
+    CHECK(silent.calls.empty());
+  }
 }
 
 TEST_CASE("A part that is refused keeps no other part back, and is no success") {
