@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "codec/text/quantity.h"
 
 namespace change {
 namespace {
@@ -111,6 +112,15 @@ Result<std::string> ApplyDelta(std::string_view delta, std::string_view old_byte
   return bytes;
 }
 
+Result<int64_t> MadeByDelta(const BinaryBlock& block) {
+  const std::string bytes = TRY(InflateBlock(block));
+  std::string_view delta = bytes;
+  TakeLength(delta);
+  const std::optional<size_t> made = TakeLength(delta);
+  if (!made.has_value() || *made > static_cast<size_t>(kBytesMax)) return NotSound();
+  return static_cast<int64_t>(*made);
+}
+
 }  // namespace
 
 Result<std::string> InflateBlock(const BinaryBlock& block) {
@@ -129,6 +139,28 @@ Result<std::string> DecodeBinary(const BinaryBlock& block, std::string_view old_
   std::string bytes = TRY(InflateBlock(block));
   if (!block.delta) return bytes;
   return ApplyDelta(bytes, old_bytes);
+}
+
+Status CheckDecodedSize(const std::vector<PatchSection>& sections, int64_t bytes_max,
+                        Deadline deadline) {
+  int64_t left = bytes_max;
+  auto take = [&](int64_t bytes) -> Status {
+    if (bytes > left) {
+      return Error{Code::kRefused, "the binary files of the patch inflate to more than " +
+                                       codec::RenderSize(bytes_max)};
+    }
+    left -= bytes;
+    return Ok();
+  };
+  for (const PatchSection& section : sections) {
+    if (deadline.passed()) return Error{Code::kTemporary, "no time is left to judge the patch"};
+    if (!section.binary.has_value()) continue;
+    TRY(take(section.binary->size));
+    if (!section.binary->delta) continue;
+    const int64_t made = TRY(MadeByDelta(*section.binary));
+    TRY(take(made));
+  }
+  return Ok();
 }
 
 }  // namespace change

@@ -2,6 +2,10 @@
 #include "change/patch_section.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <utility>
+
+#include "change/binary_block.h"
 
 namespace change {
 namespace {
@@ -74,6 +78,32 @@ TEST_CASE("Unsound binary data is an error") {
   CHECK_FALSE(block("literal 0\nHcmV?d0000").ok());
   CHECK_FALSE(block("literal 0\nH\"mV?d00001").ok());
   CHECK_FALSE(block("delta 0\nHcmV?d00001").ok());
+}
+
+TEST_CASE("The decoded sizes of binary data are bounded together, before they are decoded") {
+  const std::string head = "diff --git a/a b/a\n" + kIds + " 100644\nGIT binary patch\n";
+  const std::string tail = "\n\nliteral 0\nHcmV?d00001\n\n";
+  auto check = [&](const std::string& patch, int64_t bytes_max, Deadline deadline) {
+    return CheckDecodedSize(ReadSections(patch).value(), bytes_max, deadline);
+  };
+  const std::string five = head + "literal 5\nMc-qTI&B@6J00t}q6#xJL" + tail;
+  const std::string twelve = head + "delta 6\nNc-muTo4`DQ82|&K0Wbgn" + tail;  // "old" twice.
+  CHECK(ApplySection(ReadSections(twelve).value()[0], "old").value() == "oldold");
+  for (const auto& [patch, bytes] :
+       {std::pair{five, 5}, {five + five, 10}, {twelve, 12}, {five + twelve, 17}}) {
+    CHECK(check(patch, bytes, Deadline::Never()).ok());
+    Status refused = check(patch, bytes - 1, Deadline::Never());
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::kRefused);
+  }
+  CHECK(
+      check(head + "literal 9223372036854775807\nHcmV?d00001" + tail + five, 100, Deadline::Never())
+          .error()
+          .code == Code::kRefused);
+  CHECK(check(head + "delta 0\nHcmV?d00001" + tail, 100, Deadline::Never()).error().code ==
+        Code::kInvalid);
+  CHECK(check(five, 5, Deadline::After(std::chrono::milliseconds(-1))).error().code ==
+        Code::kTemporary);
 }
 
 }  // namespace

@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "agent/description.h"
+#include "change/binary_block.h"
+#include "change/capture.h"
 #include "change/gate.h"
+#include "change/patch_section.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
@@ -206,14 +209,16 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
 // The gates once more, over what the patch itself says, and the files that the commit will have.
 Status PatchDelivery::Plan(Deadline deadline) {
   CommitTree tree(branches_, commit_.on.tree, deadline);
-  change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
-  changes.complete = report_.record.changes.complete;
   // Forges take each file's content in one request, and each old file is compared.
-  if (changes.files.size() > kFilesMax || changes.patch.size() > kPatchBytesMax) {
+  const std::vector<change::PatchSection> sections = TRY(change::ReadSections(report_.patch));
+  if (sections.size() > kFilesMax || report_.patch.size() > kPatchBytesMax) {
     return Refuse("a commit through the forge has at most " + std::to_string(kFilesMax) +
                   " files and " + codec::RenderSize(kPatchBytesMax) +
                   " of patch; apply changes.patch with git");
   }
+  TRY(change::CheckDecodedSize(sections, change::CaptureLimits().patch_bytes_max, deadline));
+  change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
+  changes.complete = report_.record.changes.complete;
   change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
   limits.prefix = report_.record.changes.prefix;
   limits.links = TRY(tree.ProtectedLinks());
@@ -227,6 +232,7 @@ Status PatchDelivery::Plan(Deadline deadline) {
                       finding.path + (finding.path.empty() ? "" : ": ") + finding.message, 300));
   }
   if (!verdict.accepted) return Refuse("the gates refuse the patch");
+  if (deadline.passed()) return Error{Code::kTemporary, "no time is left to deliver the changes"};
   commit_.files = TRY(PlanFiles(report_.patch, limits.prefix, tree));
   if (commit_.files.empty()) return Refuse("the patch changes nothing");
   commit_.message = Message();

@@ -241,6 +241,7 @@ describe('nothing is delivered', () => {
     s.push();
     s.write('docs/HEAD', 'ref: refs/heads/main\n');
   }, /takes the directory 'docs' for a repository/);
+  refused('that inflates to more than a run captures', (s) => s.write('zeros', Buffer.alloc(65 << 20)), /inflate to more than 64MiB/);
   refused('with a token in it', (s) => s.write('config', `token = ${'ghp_'}aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5\n`), /the gate secrets refuses/);
   refused('of more than 100 files', (s) => {
     for (let i = 0; i < 101; ++i) s.write(`many/${i}`, 'x\n');
