@@ -349,6 +349,61 @@ class Component(unittest.TestCase):
             beside, = [note['body'] for note in notes if note.get('position')]
             self.assertIn('A tab.', beside)
 
+    def test_forks_neither_fill_the_disk_nor_crowd_each_other_out(self):
+        """The script of the component `forks`, with a stand-in for GitLab whose answers have no length."""
+        merge_requests = [{'iid': iid, 'sha': f'sha{iid}', 'source_project_id': 9 if iid >= 2020 else 1, 'target_project_id': 1}
+                          for iid in range(2000, 2023)]
+        large = b'{"large": "' + b'x' * (4 << 20) + b'"}'
+
+        class GitLab(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                path, _, query = self.path.partition('?')
+                iid = int((re.search(r'/(20\d\d)(/|$)', path) or [0, 0])[1])
+                if path.endswith('/merge_requests'):
+                    size, page = (int(re.search(rf'\b{name}=(\d+)', query)[1]) for name in ('per_page', 'page'))
+                    answer = merge_requests[size * (page - 1):size * page]
+                elif path.endswith('/pipelines'):
+                    answer = [{'id': iid, 'sha': f'sha{iid}', 'project_id': 9}]
+                elif path.endswith('/jobs'):
+                    answer = [{'id': iid, 'name': 'agentic-ci', 'artifacts_file': {}}]
+                else:
+                    answer = iid
+                self.send_response(200)
+                self.end_headers()
+                try:
+                    self.wfile.write(large if (iid, path.split('/')[-1]) in ((2020, 'run.json'), (2021, 'changes.patch'))
+                                     else json.dumps(answer).encode())
+                except OSError:
+                    pass  # The other side has had enough.
+
+            def log_message(self, *args):
+                pass
+
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), GitLab)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        text = (ROOT / 'gitlab-component/templates/forks/template.yml').read_text()
+        script = text[text.index('      # agentic-ci: looks for the reports'):]
+        self.assertRegex(script, r'blocks=204800\b(?s:.*)blocks=102400\b')
+        poster = self.write('poster', '#!/bin/sh\necho "posted $AGENTIC_CI_INPUT_NUMBER:" $(cat "$AGENTIC_CI_INPUT_REPORT_DIR"/*)\n'
+                            f'ls {self.root}/temporary/*\n')
+        poster.chmod(0o755)
+        (self.root / 'temporary').mkdir()
+        for blocks, had in ((2048, ['2022']), (204800, ['2020', '2021', '2022'])):
+            bounded = script.replace('204800', str(blocks)).replace('102400', str(blocks // 2))
+            for shell in (['sh'], ['bash'], ['bash', '--posix']):
+                run = subprocess.run(
+                    [*shell, '-euc', f'fail() {{ echo "$2"; exit "$1"; }}\nbinary={poster}\n' + bounded],
+                    env={**self.environment, 'TMPDIR': f'{self.root}/temporary', 'CI_PROJECT_ID': '1', 'GITLAB_TOKEN': 't',
+                         'CI_API_V4_URL': f'http://127.0.0.1:{server.server_port}', 'AGENTIC_CI_RUN_JOB': 'agentic-ci',
+                         'AGENTIC_CI_INPUT_REPORT_DIR': 'report'}, cwd=self.root, capture_output=True, text=True)
+                self.assertEqual(run.returncode, 0, run.stdout[-500:] + run.stderr)
+                self.assertEqual(re.findall(r'(?m)^posted (\d+):', run.stdout), had, run.stderr)
+                self.assertEqual(re.findall(r'(?m)^!(\d+): the report cannot be had', run.stdout),
+                                 [iid for iid in ('2020', '2021') if iid not in had])
+                self.assertEqual(re.findall(r'(?m)^(20\d\d)$', run.stdout), had)  # Reports of others are not kept.
+
     def test_the_example_of_a_schedule_runs_for_it_alone(self):
         self.consumer('gitlab-scheduled')
         self.git('push', '-q', f'{self.root}/remotes/acme/site.git', 'fix', cwd=self.site)
