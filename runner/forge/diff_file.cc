@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <optional>
+#include <utility>
 
 namespace forge {
 namespace {
@@ -26,16 +29,14 @@ bool ReadHead(std::string_view line, int& old_line, int& new_line) {
   return number("@@ -", old_line) && number(" +", new_line) && line.starts_with(" @@");
 }
 
-}  // namespace
+// Counts what a line takes with the room that a growing list has.
+size_t BytesOf(const DiffLine& line) { return 2 * sizeof line + line.text.size(); }
 
-const DiffLine* DiffFile::Find(int number) const {
-  auto found = std::lower_bound(lines.begin(), lines.end(), number,
-                                [](const DiffLine& line, int n) { return line.number < n; });
-  return found != lines.end() && found->number == number ? &*found : nullptr;
-}
-
-std::vector<DiffLine> ParseHunks(std::string_view hunks) {
+// Reads the hunks that ParseHunks() reads. Returns nullopt if they take more than `bytes_left`,
+// from which it takes them otherwise.
+std::optional<std::vector<DiffLine>> ReadHunks(std::string_view hunks, size_t* bytes_left) {
   std::vector<DiffLine> lines;
+  size_t bytes = 0;
   int old_line = 0;
   int new_line = 0;
   int hunk = 0;
@@ -45,25 +46,40 @@ std::vector<DiffLine> ParseHunks(std::string_view hunks) {
     hunks.remove_prefix(end == std::string_view::npos ? hunks.size() : end + 1);
     if (line.starts_with("@@")) {
       int last = lines.empty() ? 0 : lines.back().number;
-      if (!ReadHead(line, old_line, new_line) || new_line < last) return lines;
+      if (!ReadHead(line, old_line, new_line) || new_line < last) break;
       ++hunk;
     } else if (hunk == 0 || new_line >= kLineMax || old_line >= kLineMax) {
-      return lines;
-    } else if (line.starts_with('+')) {
-      lines.push_back({new_line++, 0, hunk, std::string(line.substr(1))});
+      break;
     } else if (line.starts_with('-')) {
       ++old_line;
-    } else if (line.starts_with(' ') || line.empty()) {
-      lines.push_back(
-          {new_line++, old_line++, hunk, std::string(line.empty() ? line : line.substr(1))});
+    } else if (line.starts_with('+') || line.starts_with(' ') || line.empty()) {
+      const bool added = line.starts_with('+');
+      lines.push_back({new_line++, added ? 0 : old_line++, hunk,
+                       std::string(line.empty() ? line : line.substr(1))});
+      bytes += BytesOf(lines.back());
+      if (bytes > *bytes_left) return std::nullopt;
     } else if (!line.starts_with('\\')) {  // "\ No newline at end of file"
-      return lines;
+      break;
     }
   }
+  *bytes_left -= bytes;
   return lines;
 }
 
-std::vector<DiffFile> ParseDiff(std::string_view diff) {
+}  // namespace
+
+const DiffLine* DiffFile::Find(int number) const {
+  auto found = std::lower_bound(lines.begin(), lines.end(), number,
+                                [](const DiffLine& line, int n) { return line.number < n; });
+  return found != lines.end() && found->number == number ? &*found : nullptr;
+}
+
+std::vector<DiffLine> ParseHunks(std::string_view hunks) {
+  size_t bytes_left = std::numeric_limits<size_t>::max();
+  return ReadHunks(hunks, &bytes_left).value_or(std::vector<DiffLine>());
+}
+
+Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits& limits) {
   constexpr std::string_view kStart = "\ndiff --git ";
   constexpr std::string_view kBlobs = "\nindex ";
   constexpr std::string_view kOld = "\n--- a/";
@@ -72,6 +88,8 @@ std::vector<DiffFile> ParseDiff(std::string_view diff) {
     return text.substr(from, text.find('\n', from) - from);
   };
   std::vector<DiffFile> files;
+  size_t lines_left = limits.line_bytes_max;
+  size_t names_left = limits.name_bytes_max;
   while (!diff.empty()) {
     std::string_view file = diff.substr(0, diff.find(kStart));
     diff.remove_prefix(std::min(diff.size(), file.size() + 1));
@@ -96,7 +114,14 @@ std::vector<DiffFile> ParseDiff(std::string_view diff) {
       const size_t dots = names.find("..");
       if (dots != std::string_view::npos) parsed.blob = std::string(names.substr(dots + 2));
     }
-    parsed.lines = ParseHunks(file.substr(hunks + 1));
+    const size_t bytes =
+        2 * sizeof parsed + parsed.path.size() + parsed.old_path.size() + parsed.blob.size();
+    if (bytes > names_left) {
+      return Error{Code::kRefused, "the difference has too many files to be looked at"};
+    }
+    names_left -= bytes;
+    std::optional<std::vector<DiffLine>> lines = ReadHunks(file.substr(hunks + 1), &lines_left);
+    if (lines) parsed.lines = *std::move(lines);
     files.push_back(std::move(parsed));
   }
   return files;

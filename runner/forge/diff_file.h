@@ -2,9 +2,12 @@
 // The difference of a pull request as forges give it: which lines can carry a comment.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/result.h"
 
 namespace forge {
 
@@ -31,8 +34,15 @@ struct DiffFile {
 // not fit: what is not understood carries no comment.
 std::vector<DiffLine> ParseHunks(std::string_view hunks);
 
+// Bounds what is held of a difference, which has an object for each line and file.
+struct DiffLimits {
+  size_t line_bytes_max = 16 << 20;
+  size_t name_bytes_max = 32 << 20;
+};
+
 // Reads a whole difference in git's format. Files without hunks, removed files and names that git
-// quotes are left out: they carry no comment beside a line.
-std::vector<DiffFile> ParseDiff(std::string_view diff);
+// quotes are left out: they carry no comment beside a line. A file whose lines exceed what is left
+// of the limit has none. Fails with kRefused if the names of the files exceed theirs.
+Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits& limits = {});
 
 }  // namespace forge

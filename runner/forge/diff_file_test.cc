@@ -36,15 +36,20 @@ TEST_CASE("What is not understood in hunks carries no comment") {
 
 }  // namespace
 TEST_CASE("A difference's files are those whose lines can carry a comment") {
-  std::vector<DiffFile> files = ParseDiff(
-      "diff --git a/a b.c b/a b.c\nindex 1..2 100644\n--- a/a b.c\t\n+++ b/a b.c\t\n@@ -1 +1,2 @@\n"
-      " one\n+++ b/fake\n"
-      "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 "
-      "@@\n"
-      "-x\n"
-      "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"
-      "diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -7 +8 @@\n"
-      "-y\n+z\n");
+  const std::vector<DiffFile> files =
+      ParseDiff(
+          "diff --git a/a b.c b/a b.c\nindex 1..2 100644\n--- a/a b.c\t\n+++ b/a b.c\t\n@@ -1 +1,2 "
+          "@@\n"
+          " one\n+++ b/fake\n"
+          "diff --git a/gone b/gone\ndeleted file mode 100644\n--- a/gone\n+++ /dev/null\n@@ -1 "
+          "+0,0 "
+          "@@\n"
+          "-x\n"
+          "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"
+          "diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -7 +8 "
+          "@@\n"
+          "-y\n+z\n")
+          .value();
   REQUIRE(files.size() == 2);
   CHECK(files[0].path == "a b.c");
   REQUIRE(files[0].lines.size() == 2);
@@ -52,7 +57,30 @@ TEST_CASE("A difference's files are those whose lines can carry a comment") {
   CHECK(files[1].path == "new");
   CHECK(files[1].old_path == "old");
   CHECK(files[1].Find(8) != nullptr);
-  CHECK(ParseDiff("").empty());
+  CHECK(ParseDiff("").value().empty());
+}
+
+TEST_CASE("What is held of a difference is bounded: lines of a file go all or none, names fail") {
+  auto file = [](const std::string& name, int lines) {
+    std::string text = "diff --git a/" + name + " b/" + name + "\n--- a/" + name + "\n+++ b/" +
+                       name + "\n@@ -0,0 +1," + std::to_string(lines) + " @@\n";
+    for (int line = 0; line < lines; ++line) text += "+\n";
+    return text;
+  };
+  const std::string diff = file("small", 3) + file("large", 1000) + file("other", 3);
+  DiffLimits limits;
+  CHECK(ParseDiff(diff, limits).value()[1].lines.size() == 1000);
+  limits.line_bytes_max = 100 * sizeof(DiffLine);
+  const std::vector<DiffFile> files = ParseDiff(diff, limits).value();
+  REQUIRE(files.size() == 3);
+  CHECK(files[0].lines.size() == 3);
+  CHECK(files[1].path == "large");
+  CHECK(files[1].lines.empty());
+  CHECK(files[2].lines.size() == 3);
+  limits.name_bytes_max = 5 * sizeof(DiffFile);
+  CHECK(ParseDiff(diff, limits).error().code == Code::kRefused);
+  // Held as objects, these lines of one byte each would take 24 MB.
+  CHECK(ParseDiff(file("short lines", 500'000)).value().at(0).lines.empty());
 }
 
 }  // namespace forge

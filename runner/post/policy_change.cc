@@ -101,14 +101,14 @@ Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Propo
     const std::string added = LinesAdded(file);
     const bool fits = details.size() + added.size() <= kDetailsBytesMax;
     if (fits) details += added;
-    hidden += fits ? 0 : 1;
+    hidden += fits && !file.lines.empty() ? 0 : 1;
   }
   if (files.size() > kNamesMax) {
     names += " and " + std::to_string(files.size() - kNamesMax) + " more";
   }
   if (hidden > 0) {
-    details += "The lines added to " + std::to_string(hidden) +
-               " more of these files are not shown here.\n\n";
+    details +=
+        "The lines of " + std::to_string(hidden) + " more of these files are not shown here.\n\n";
   }
   return "> [!WARNING]\n> This " + std::string(forge.capabilities().proposal) +
          " changes agentic-ci's own rules: " + names +

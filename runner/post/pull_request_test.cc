@@ -295,8 +295,13 @@ TEST_CASE("A note about the rules does not drown the verdict, however many files
   CHECK(text.find("own rules: `.agentic-ci/config.yml`, `.agentic-ci/a0x") != std::string::npos);
   CHECK(text.find(" and 81 more.") != std::string::npos);
   CHECK(text.find("Lines added to `.agentic-ci/config.yml`") != std::string::npos);
-  CHECK(text.find("added to 100 more of these files are not shown") != std::string::npos);
+  CHECK(text.find("lines of 100 more of these files are not shown") != std::string::npos);
   CHECK(text.find("\nsummary\n") != std::string::npos);
+  // The forge has cut its lines.
+  forge.changed = {".agentic-ci/config.yml"};
+  forge.hunks.clear();
+  PostTo(forge, Report({}));
+  CHECK(forge.there.at(0).text.find("lines of 1 more of these") != std::string::npos);
 }
 
 TEST_CASE("A patch that could not be judged is not committed, whatever the reason") {
