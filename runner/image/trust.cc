@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/sys.h"
+#include "base/named_path.h"
 #include "base/version.h"
 #include "codec/data/digest.h"
 
@@ -183,7 +183,7 @@ Result<TrustPolicy> ParseTrust(const YamlFields& images, const TrustFile& read) 
 Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& given) {
   std::string root = configured.fingerprint;
   if (!given.root_file.empty()) {
-    root = TRY(sys::ReadFile(given.root_file, kRootBytesMax).Context("reading the trusted root"));
+    root = TRY(ReadNamedFile(given.root_file, kRootBytesMax).Context("reading the trusted root"));
     configured.root = TRY(sigstore::ParseTrustedRoot(root).Context(given.root_file));
   }
   if (given.has_rule()) {
@@ -202,7 +202,7 @@ Result<TrustPolicy> OverrideTrust(TrustPolicy configured, const TrustOptions& gi
       rule.options.signer = sigstore::IdentityRule{given.issuer, given.identity, {}};
     } else {
       sigstore::KeyRule key;
-      key.pem = TRY(sys::ReadFile(given.key_file, kKeyBytesMax).Context("reading the key"));
+      key.pem = TRY(ReadNamedFile(given.key_file, kKeyBytesMax).Context("reading the key"));
       TRY(sigstore::CheckKey(key.pem).Context("the key " + given.key_file));
       rule.options.signer = std::move(key);
     }

@@ -10,6 +10,7 @@
 
 #include "base/ascii.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "policy/load/parse.h"
 #include "run/supervise.h"
@@ -154,7 +155,7 @@ Result<image::PullRequest> PreparePull(const Request& request, const std::string
   pull.verify.trust = &config->trust;
   for (const std::string& file : request.image_bundles) {
     std::string bundle =
-        TRY(sys::ReadFile(file, kBundleBytesMax).Context("reading the image's bundle"));
+        TRY(ReadNamedFile(file, kBundleBytesMax).Context("reading the image's bundle"));
     pull.verify.bundles.push_back(std::move(bundle));
   }
   pull.source.ca_file = request.ca_file;

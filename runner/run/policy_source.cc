@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/yaml.h"
@@ -54,7 +55,7 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
     source.record = {
         .source = "file", .path = request.policy_file, .ref = {}, .commit = {}, .sha256 = {}};
     source.text = TRY(
-        sys::ReadFile(request.policy_file, policy::kPolicyBytesMax).Context("reading the policy"));
+        ReadNamedFile(request.policy_file, policy::kPolicyBytesMax).Context("reading the policy"));
     return source;
   }
   if (repository == nullptr && !ref.assumed && ref.ref != kWorktree) {

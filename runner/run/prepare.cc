@@ -7,6 +7,7 @@
 #include "agent/description.h"
 #include "agent/version.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "forge/event.h"
@@ -68,20 +69,6 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
   return context;
 }
 
-// The prompt of `--prompt-file`. A file in the checkout is the pull request's to shape, so it may
-// not be a link to something that the agent would otherwise never see.
-Result<std::string> ReadPrompt(const std::string& path, const std::string& checkout) {
-  std::string real = TRY(sys::RealPath(path));
-  size_t slash = path.rfind('/');
-  std::string directory =
-      TRY(sys::RealPath(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
-  auto inside = [&](const std::string& place) { return (place + "/").starts_with(checkout + "/"); };
-  if (inside(directory) && !inside(real)) {
-    return Error{Code::kRefused, path + " is a symbolic link that leads out of the checkout"};
-  }
-  return sys::ReadFile(real, kPromptBytesMax);
-}
-
 Result<agent::AgentPlan> PlanTheAgent(
     const Request& request, const Plan& plan,
     const std::vector<std::pair<std::string, std::string>>& environment) {
@@ -98,7 +85,7 @@ Result<agent::AgentPlan> PlanTheAgent(
 }
 
 Result<std::string> ReadCaBundle(const Request& request) {
-  if (!request.ca_file.empty()) return sys::ReadFile(request.ca_file, kCaBundleBytesMax);
+  if (!request.ca_file.empty()) return ReadNamedFile(request.ca_file, kCaBundleBytesMax);
   Result<std::string> system = net::SystemCaBundle();
   // A host without one trusts nobody: the gateway then refuses every TLS upstream.
   if (!system.ok()) return std::string();
@@ -358,7 +345,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   TRY(FindEcosystems(plan.config.ecosystems));
   if (!request.prompt_file.empty()) {
     request.prompt =
-        TRY(ReadPrompt(request.prompt_file, plan.checkout.path).Context("reading the prompt"));
+        TRY(ReadNamedFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
   }
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);

@@ -7,7 +7,7 @@
 
 #include "agent/harness.h"
 #include "base/log.h"
-#include "base/sys.h"
+#include "base/named_path.h"
 #include "run/agent_output.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
@@ -57,7 +57,7 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   wanted.prompt = request.prompt;
   if (!request.prompt_file.empty()) {
     wanted.prompt =
-        TRY(sys::ReadFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
+        TRY(ReadNamedFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
   }
   if (wanted.prompt.find('\0') != std::string::npos) {
     return Error{Code::kInvalid, "the prompt contains a NUL character"};

@@ -3,7 +3,7 @@
 
 #include <ctime>
 
-#include "base/sys.h"
+#include "base/named_path.h"
 #include "forge/event_fields.h"
 #include "forge/gitlab/job_token.h"
 
@@ -19,7 +19,7 @@ Result<bool> VerifyEvent(const forge::EnvironmentReader& environment, const Sign
   wanted.keys =
       TRY(terms.keys_file.empty()
               ? forge::FetchGitLabKeys(wanted.issuer, {terms.ca_file, terms.proxy}, deadline)
-              : sys::ReadFile(terms.keys_file, forge::kGitLabKeysBytesMax));
+              : ReadNamedFile(terms.keys_file, forge::kGitLabKeysBytesMax));
   const forge::GitLabJob job = TRY(forge::VerifyGitLabToken(token, wanted));
   TRY(forge::TakeGitLabJob(job, environment, event));
   return true;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/named_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/sys.h"
+
+namespace {
+
+Result<Fd> OpenNamed(const std::string& path, int flags) {
+  std::optional<CheckoutPath> inside = FindCheckoutPath(path);
+  if (!inside) return sys::Open(path, flags);
+  Fd top = TRY(sys::Open(inside->top, O_RDONLY | O_DIRECTORY));
+  Result<Fd> opened = sys::OpenBeneath(top.get(), inside->below, flags | O_NONBLOCK);
+  if (opened.ok()) return opened;
+  if (opened.error().os_error == ELOOP) {
+    return Error{Code::kInvalid, path + ": a symbolic link in a checkout is not followed"};
+  }
+  return Errno("openat " + path, opened.error().os_error);
+}
+
+}  // namespace
+
+std::optional<CheckoutPath> FindCheckoutPath(const std::string& path) {
+  std::error_code failed;
+  std::string place = std::filesystem::absolute(path, failed).lexically_normal().string();
+  if (place.ends_with('/')) place.pop_back();
+  for (size_t slash = place.find('/', 1);; slash = place.find('/', slash + 1)) {
+    std::string top = place.substr(0, slash);
+    const bool whole = slash == std::string::npos;
+    if (sys::Exists(top + "/.git")) return CheckoutPath{top, whole ? "." : place.substr(slash + 1)};
+    if (whole) return std::nullopt;
+  }
+}
+
+Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max) {
+  Fd file = TRY(OpenNamed(path, O_RDONLY));
+  struct statfs system {};
+  if (::fstatfs(file.get(), &system) != 0) return Errno(path);
+  if (system.f_type == PROC_SUPER_MAGIC) {
+    return Error{Code::kInvalid, path + ": a file of /proc is not read"};
+  }
+  return sys::ReadAll(file.get(), bytes_max).Context(path);
+}
+
+Result<std::string> ResolveNamedDirectory(const std::string& path) {
+  std::optional<CheckoutPath> inside = FindCheckoutPath(path);
+  if (!inside) return sys::RealPath(path);
+  TRY(OpenNamed(path, O_RDONLY | O_DIRECTORY));
+  return sys::RealPath(inside->top + "/" + inside->below);
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths that a person or a workflow names, and that may lead into a checkout. A pull request
+// decides what lies there: a symbolic link would lead to any file of the machine, also to
+// /proc/self/environ. None is followed beneath the top of a checkout; those above it are the
+// machine's own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+// A path as it is written, divided where a checkout begins.
+struct CheckoutPath {
+  std::string top;    // Absolute: the outermost directory of the path that has a `.git`.
+  std::string below;  // The rest, without `..`; `.` for the top.
+};
+// Returns nullopt if the path leads into no checkout.
+std::optional<CheckoutPath> FindCheckoutPath(const std::string& path);
+
+// Reads the file. Fails with kInvalid for one that a link in a checkout leads to, for one of /proc
+// and for more than `bytes_max`.
+Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max);
+
+// Returns the canonical path of the directory. Fails with kInvalid for a link in a checkout.
+Result<std::string> ResolveNamedDirectory(const std::string& path);
