@@ -33,7 +33,7 @@ constexpr int kWithheldNotesMax = 20;
 
 Result<Checkout> OpenCheckout(const std::string& workdir) {
   Checkout checkout;
-  checkout.path = TRY(sys::RealPath(workdir));
+  checkout.path = TRY(ResolveNamedDirectory(workdir));
   if (checkout.path == "/") {
     return Error{Code::kUsage, "the checkout cannot be the root of the file system",
                  "--workdir DIR"};

@@ -15,6 +15,7 @@
 
 #include "base/exit_code.h"
 #include "base/memory.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "run/run.h"
@@ -112,7 +113,7 @@ int Await(pid_t supervisor, const sigset_t& signals) {
 }  // namespace
 
 Status MakeAbsolute(run::Request* request) {
-  request->workdir = TRY(sys::RealPath(request->workdir));
+  request->workdir = TRY(ResolveNamedDirectory(request->workdir));
   std::error_code failed;
   std::filesystem::path report = std::filesystem::absolute(request->report_dir, failed);
   if (failed) return Error{Code::kIo, request->report_dir + ": " + failed.message()};
