@@ -66,17 +66,18 @@ Status PublishEnd(const forge::Event& event, const run::Request& request) {
 }
 
 // A run that could not start has a report as a rule; without one of this very failure there are
-// no outputs but what happened, and no exit-code: there is nothing to post.
+// no outputs but what happened: there is nothing to upload and nothing to post.
 Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
-  // A report in a directory that was refused is not this run's, whatever it says.
-  bool prepared = !error.what.starts_with(run::kPreparingReport);
+  // A report in a directory that was refused, or was not looked at, is not this run's, whatever it
+  // says.
+  const bool refused = error.what.starts_with(run::kPreparingReport);
   Result<report::PostedReport> posted = report::ReadReport(request.report_dir, LinksOf(event));
-  if (prepared && posted.ok() && posted.value().record.outcome.reason.starts_with(error.what)) {
+  if (!refused && !request.plan_only && posted.ok() &&
+      posted.value().record.outcome.reason.starts_with(error.what)) {
     TRY(Publish(event, request, posted.value()));
   } else {
     TRY(WriteOutputs(event, {{"conclusion", report::Render(report::OutcomeKind::kSetupFailed)},
-                             {"reason", error.what},
-                             {"report-dir", request.report_dir}}));
+                             {"reason", error.what}}));
   }
   if (!forge::ReadsWorkflowCommands(event.forge)) return Ok();
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));

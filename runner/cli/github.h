@@ -29,7 +29,9 @@ inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
      "the agent was not started, `lost` if the run was killed before it could say."},
     {"reason", "The reason, in one line; empty on success."},
     {"exit-code", "The exit status of the run."},
-    {"report-dir", "The report directory. It is not uploaded automatically."},
+    {"report-dir",
+     "The report directory; empty if this run wrote nothing there. It is not uploaded "
+     "automatically."},
     {"report-path", "The report as a page: `report.html` in that directory."},
     {"patch-path", "What the agent changed, as a patch; empty if it changed nothing."},
     {"sarif-path", "The findings and refused requests, as SARIF."},

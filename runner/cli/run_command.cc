@@ -8,7 +8,10 @@
 #include "base/sys.h"
 #include "cli/setup_command.h"
 #include "codec/wire/http_target.h"
+#include "forge/actions.h"
+#include "forge/event.h"
 #include "policy/model/host_pattern.h"
+#include "run/report_directory.h"
 #include "run/run.h"
 
 namespace cli {
@@ -58,11 +61,35 @@ Status SetModelHost(const std::string& text, run::Request* request) {
   return Ok();
 }
 
+// Renames, in a job of CI, what was refused as the report directory: a commit may have put it
+// there, and a later step, or GitLab's `artifacts`, uploads the directory by its name.
+void SetRefusedReportAside(const std::string& report_dir) {
+  Result<forge::Event> event = forge::ReadEvent(sys::Environment);
+  const bool in_ci = !event.ok() || event.value().forge != forge::ForgeKind::kNone ||
+                     !event.value().unread_ci.empty();
+  if (!in_ci) return;
+  Result<std::string> word = forge::RandomWord();
+  Result<std::string> moved =
+      word.ok() ? run::SetReportAside(report_dir, ".refused-" + word.value()) : std::move(word);
+  if (!moved.ok()) {
+    logging::Warn("the refused report directory is still there", {{"why", moved.error().what}});
+  } else if (!moved.value().empty()) {
+    logging::Warn("the refused report directory was renamed, so that it is not uploaded",
+                  {{"to", moved.value()}});
+  }
+}
+
 }  // namespace
 
 Result<int> RunInBackend(run::Request request) {
-  return request.backend == "openshell" ? openshell::Run(std::move(request), TaskOptionRules())
-                                        : run::Run(std::move(request), TaskOptionRules());
+  const std::string report_dir = request.report_dir;
+  Result<int> status = request.backend == "openshell"
+                           ? openshell::Run(std::move(request), TaskOptionRules())
+                           : run::Run(std::move(request), TaskOptionRules());
+  if (!status.ok() && status.error().what.starts_with(run::kPreparingReport)) {
+    SetRefusedReportAside(report_dir);
+  }
+  return status;
 }
 
 Result<int> RunCommand(const Arguments& arguments) {

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "report/event_lines.h"
@@ -148,6 +150,25 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
   directory.agent_log = TRY(Create(fd.get(), "agent.log"));
   directory.lock = std::move(fd);
   return directory;
+}
+
+Result<std::string> SetReportAside(const std::string& path, const std::string& suffix) {
+  std::optional<CheckoutPath> inside = FindCheckoutPath(path);
+  if (!inside || inside->below == ".") return std::string();
+  for (size_t slash = inside->below.find('/');; slash = inside->below.find('/', slash + 1)) {
+    const std::string place = inside->top + "/" + inside->below.substr(0, slash);
+    struct stat st {};
+    if (::lstat(place.c_str(), &st) != 0) return std::string();
+    if (slash != std::string::npos && !S_ISLNK(st.st_mode)) continue;
+    Result<Fd> directory = sys::Open(place, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (directory.ok() && ::flock(directory.value().get(), LOCK_EX | LOCK_NB) != 0 &&
+        errno == EWOULDBLOCK) {
+      return std::string();
+    }
+    std::string moved = place + suffix;
+    if (::rename(place.c_str(), moved.c_str()) != 0) return Errno("renaming " + place);
+    return moved;
+  }
 }
 
 }  // namespace run

@@ -26,4 +26,9 @@ struct ReportDirectory {
   static Result<ReportDirectory> Prepare(const std::string& path);
 };
 
+// Appends `suffix` to the name of what Prepare() refused at `path`, if that lies beneath the top of
+// a checkout, where a commit can have put it: of the directory, or of the first link on the way to
+// it. Returns its new path; empty if nothing is there or another run writes to it.
+Result<std::string> SetReportAside(const std::string& path, const std::string& suffix);
+
 }  // namespace run
