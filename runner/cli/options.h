@@ -86,7 +86,9 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Text{&run::Request::agent}},
     {{"prompt", "TEXT", "", "The task for the agent. It is never passed through a shell."},
      Text{&run::Request::prompt}},
-    {{"prompt-file", "FILE", "", "A file that contains the task, instead of `prompt`."},
+    {{"prompt-file", "FILE", "",
+      "A file that contains the task, instead of `prompt`. One in the repository's `.agentic-ci/` "
+      "is read at the commit that the policy is read at."},
      Text{&run::Request::prompt_file}},
     {{"model", "NAME", "", "The model to use. If not given, the agent's own default."},
      Text{&run::Request::model}},

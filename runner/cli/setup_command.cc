@@ -10,6 +10,8 @@
 #include "codec/data/digest.h"
 #include "forge/event.h"
 #include "run/prepare.h"
+#include "run/trusted/prompt_file.h"
+#include "run/trusted/trust.h"
 #include "session/agent_run.h"
 
 namespace cli {
@@ -50,11 +52,23 @@ Result<std::optional<agent::AgentDescription>> DescribeIn(const std::string& san
   auto built_in = agent::DescribeAgent(agent_name);
   if (built_in.ok()) return built_in;
   session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(sandbox));
   run::Request request;
-  request.workdir = TRY(place.Find(sandbox)).workdir;
+  request.workdir = facts.workdir;
+  request.policy_ref = facts.policy_ref;
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
   return agent::DescribeAgent(agent_name, opened.config.agents);
+}
+
+// The prompt of --prompt-file, which may be one of the trusted commit of that checkout.
+Result<std::string> ReadPromptIn(const std::string& sandbox, const std::string& file) {
+  session::Place place = TRY(session::Place::Open());
+  session::Facts facts = TRY(place.Find(sandbox));
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  run::Checkout checkout = TRY(run::OpenCheckout(facts.workdir).Context("opening the checkout"));
+  run::TrustedRef ref = TRY(run::FindTrustedRef(event, facts.policy_ref));
+  return run::ReadPromptFile(file, checkout.git(), ref).Context("reading the prompt");
 }
 
 }  // namespace
@@ -118,6 +132,9 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
   auto described = TRY(DescribeIn(name, request.agent));
   run::Request wanted = request;
   if (!arguments.Has("timeout")) wanted.timeout_s = 0;
+  if (!request.prompt_file.empty()) {
+    wanted.prompt = TRY(ReadPromptIn(name, request.prompt_file));
+  }
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
                  const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
   return session::RunAgent(run, described ? &*described : nullptr, wanted);

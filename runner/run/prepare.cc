@@ -20,32 +20,16 @@
 #include "run/shown/left_files.h"
 #include "run/task_request.h"
 #include "run/trusted/actors.h"
+#include "run/trusted/prompt_file.h"
 #include "run/trusted/signed_event.h"
 #include "run/trusted/trust.h"
 
 namespace run {
 namespace {
 
-constexpr size_t kPromptBytesMax = 1 << 20;
 constexpr size_t kCaBundleBytesMax = 16 << 20;
 constexpr std::chrono::minutes kAskingLimit{1};
 constexpr int kWithheldNotesMax = 20;
-
-Result<Checkout> OpenCheckout(const std::string& workdir) {
-  Checkout checkout;
-  checkout.path = TRY(ResolveNamedDirectory(workdir));
-  if (checkout.path == "/") {
-    return Error{Code::kUsage, "the checkout cannot be the root of the file system",
-                 "--workdir DIR"};
-  }
-  Result<change::Repository> repository = change::Repository::Open(checkout.path);
-  if (repository.ok()) {
-    checkout.repository = std::move(repository).value();
-  } else if (repository.error().code != Code::kNotFound) {
-    return std::move(repository).error();
-  }
-  return checkout;
-}
 
 std::string HostOf(const std::string& url) {
   size_t scheme = url.find("://");
@@ -288,6 +272,22 @@ void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder)
 
 }  // namespace
 
+Result<Checkout> OpenCheckout(const std::string& workdir) {
+  Checkout checkout;
+  checkout.path = TRY(ResolveNamedDirectory(workdir));
+  if (checkout.path == "/") {
+    return Error{Code::kUsage, "the checkout cannot be the root of the file system",
+                 "--workdir DIR"};
+  }
+  Result<change::Repository> repository = change::Repository::Open(checkout.path);
+  if (repository.ok()) {
+    checkout.repository = std::move(repository).value();
+  } else if (repository.error().code != Code::kNotFound) {
+    return std::move(repository).error();
+  }
+  return checkout;
+}
+
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request) {
   OpenedConfig opened;
@@ -344,8 +344,8 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   TRY(CheckPrices(plan.description(), request, plan.config, plan.budget));
   TRY(FindEcosystems(plan.config.ecosystems));
   if (!request.prompt_file.empty()) {
-    request.prompt =
-        TRY(ReadNamedFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
+    request.prompt = TRY(ReadPromptFile(request.prompt_file, plan.checkout.git(), plan.ref)
+                             .Context("reading the prompt"));
   }
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);

@@ -74,6 +74,9 @@ sandbox::SandboxLimits LimitsOf(const Request& request);
 // gateway yet. Adds the task's part to `request`.
 Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder);
 
+// Opens the checkout, and the repository that it is in.
+Result<Checkout> OpenCheckout(const std::string& workdir);
+
 // The checkout, and the configuration of its trusted commit.
 struct OpenedConfig {
   Checkout checkout;

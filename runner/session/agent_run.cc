@@ -7,7 +7,6 @@
 
 #include "agent/harness.h"
 #include "base/log.h"
-#include "base/named_path.h"
 #include "run/agent_output.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
@@ -18,7 +17,6 @@
 namespace session {
 namespace {
 
-constexpr size_t kPromptBytesMax = 1 << 20;
 constexpr int64_t kThousand = 1000;
 
 std::string DirectoryOf(const std::string& path) {
@@ -55,10 +53,6 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
                      const run::Request& request) {
   agent::AgentRequest wanted;
   wanted.prompt = request.prompt;
-  if (!request.prompt_file.empty()) {
-    wanted.prompt =
-        TRY(ReadNamedFile(request.prompt_file, kPromptBytesMax).Context("reading the prompt"));
-  }
   if (wanted.prompt.find('\0') != std::string::npos) {
     return Error{Code::kInvalid, "the prompt contains a NUL character"};
   }

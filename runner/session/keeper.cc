@@ -172,7 +172,8 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           create.run.report_dir,
           create.run.backend,
           {},
-          create.pool};
+          create.pool,
+          create.run.policy_ref};
 }
 
 Result<SandboxState> AwaitReady(const Fd& ready) {

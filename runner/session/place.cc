@@ -95,10 +95,11 @@ Result<Facts> ReadFacts(int directory) {
   Fd file = TRY(sys::OpenAt(directory, kFactsName, O_RDONLY | O_NOFOLLOW));
   std::string text = TRY(sys::ReadAll(file.get(), kFactsBytesMax));
   codec::Json json = TRY(codec::ParseJson(text));
-  return Facts{json.StringAt("name"),     json.IntegerAt("pid"),      json.IntegerAt("created"),
-               json.IntegerAt("expires"), json.StringAt("workdir"),   json.StringAt("image"),
-               json.StringAt("agent"),    json.StringAt("isolation"), json.StringAt("report_dir"),
-               json.StringAt("backend"),  json.StringAt("state"),     json.StringAt("pool")};
+  return Facts{json.StringAt("name"),      json.IntegerAt("pid"),      json.IntegerAt("created"),
+               json.IntegerAt("expires"),  json.StringAt("workdir"),   json.StringAt("image"),
+               json.StringAt("agent"),     json.StringAt("isolation"), json.StringAt("report_dir"),
+               json.StringAt("backend"),   json.StringAt("state"),     json.StringAt("pool"),
+               json.StringAt("policy_ref")};
 }
 
 bool Locked(int directory) {
@@ -279,6 +280,7 @@ Status WriteFacts(const Entry& entry, const Facts& facts) {
   json.Set("backend", facts.backend);
   json.Set("state", facts.state);
   json.Set("pool", facts.pool);
+  json.Set("policy_ref", facts.policy_ref);
   int directory = entry.directory.get();
   Fd file =
       TRY(sys::OpenAt(directory, kNewFactsName, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));

@@ -31,6 +31,7 @@ struct Facts {
   std::string backend = "native";
   std::string state = {};  // "openshell": the directory of its gateway's state, once it is ready.
   std::string pool = {};   // It waits in this one to be taken, and ends with it.
+  std::string policy_ref = {};  // `--policy-ref`, as it was given.
 };
 
 // Fails with kUsage unless `name` has letters, digits, '.', '_' and '-' only, the first a letter or

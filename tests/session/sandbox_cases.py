@@ -2,6 +2,7 @@
 """The sandbox around a session: what it keeps out, how it ends, and what it leaves."""
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -9,7 +10,7 @@ import stat
 import subprocess
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, Case, processes, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, processes, read, wait_until
 
 ROOT = os.geteuid() == 0
 SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
@@ -174,6 +175,27 @@ class Life(Case):
         self.assertEqual(stop.returncode, 0, stop.stderr)
         self.assertEqual(read(self.work + '/made.txt'), 'made\n')
         self.assertEqual(self.call('stop', '--workdir', self.work).returncode, 66)
+
+    def test_a_prompt_file_is_the_trusted_commit_s_or_no_link(self):
+        tasks = [pathlib.Path(self.work, name, 'task.md') for name in ('.agentic-ci', 'prompts')]
+        for task in tasks:
+            task.parent.mkdir()
+            task.write_text('committed')
+        os.symlink('/proc/self/environ', self.work + '/prompts/link.md')
+        for arguments in (['add', '-A'], ['commit', '-qm', 'prompts']):
+            subprocess.run([*GIT, *arguments], cwd=self.work, env=self.env, check=True, capture_output=True)
+        for task in tasks:
+            task.write_text('changed')
+        self.create()
+        for name, status, output in (('.agentic-ci/task.md', 0, 'committed'), ('prompts/task.md', 0, 'changed'),
+                                     ('prompts/link.md', 65, ''), ('.agentic-ci/absent.md', 66, '')):
+            with self.subTest(name):
+                run = self.call('run', '--sandbox', 'one', '--prompt-file', f'{self.work}/{name}', '--', 'cat')
+                self.assertEqual((run.returncode, run.stdout.strip()), (status, output), run.stderr)
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+        self.create('--policy-ref', 'worktree')
+        run = self.call('run', '--sandbox', 'one', '--prompt-file', self.work + '/.agentic-ci/task.md', '--', 'cat')
+        self.assertEqual((run.returncode, run.stdout.strip()), (0, 'changed'), run.stderr)
 
     def test_its_time_to_live_ends_it_with_a_report(self):
         self.create('--ttl', '2s')
