@@ -2,13 +2,46 @@
 # Runs the agent with the action's inputs (INPUTS, JSON); writes the step's summary and outputs.
 set -euo pipefail
 
+# The job's token is given to these commands alone, for the forge alone, and in place of one that the checkout has kept: the
+# forge refuses a request with two.
+git_with_token() {
+  local header=http.$GITHUB_SERVER_URL/.extraheader
+  GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=$header GIT_CONFIG_VALUE_0='' GIT_CONFIG_KEY_1=$header \
+    GIT_CONFIG_VALUE_1="AUTHORIZATION: basic $(printf 'x-access-token:%s' "$TOKEN" | base64 -w 0)" \
+    git --git-dir="$repository" "$@"
+}
+
 # The policy is the base's, and a checkout often is one other commit alone: a pull request's merge commit, or the head
-# that a workflow_run or a comment is about. The checkout has no credentials (persist-credentials: false), so the job's
-# token is given to this one command, for the forge alone.
+# that a workflow_run or a comment is about. A full history is not cut off.
+fetch_commit() {
+  local depth=--depth=1
+  git --git-dir="$repository" cat-file -e "$2^{commit}" 2>/dev/null && return
+  [[ $(git --git-dir="$repository" rev-parse --is-shallow-repository) == true ]] || depth=
+  git_with_token fetch --quiet --no-tags --no-recurse-submodules $depth "$1" "$2"
+}
+
+# A pull request's policy is that of its base branch as it is now: neither the event nor GitHub's merge commit says where
+# that is. The checkout's origin may be a fork, which has a branch of that name as well.
+fetch_branch() {
+  local remote=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY branch=refs/heads/$1 commit name tip=
+  git --git-dir="$repository" update-ref -d refs/agentic-ci/base || return 1
+  # git lists every ref whose name ends so.
+  while read -r commit name; do
+    [[ $name != "$branch" ]] || tip=$commit
+  done < <(git_with_token ls-remote -- "$remote" "$branch")
+  [[ -n $tip ]] && fetch_commit "$remote" "$tip" && git --git-dir="$repository" update-ref refs/agentic-ci/base "$tip"
+}
+
 fetch_base() {
-  GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="http.$GITHUB_SERVER_URL/.extraheader" \
-    GIT_CONFIG_VALUE_0="AUTHORIZATION: basic $(printf 'x-access-token:%s' "$TOKEN" | base64 -w 0)" \
-    git --git-dir="$repository" fetch --quiet --no-tags --no-recurse-submodules --depth=1 origin "$BASE_SHA"
+  local commit=${BASE_SHA:-}
+  if [[ -z ${GITEA_ACTIONS:-}${FORGEJO_ACTIONS:-} && -n ${BASE_REF:-} ]]; then
+    if [[ $GITHUB_EVENT_NAME != pull_request_target ]]; then
+      fetch_branch "$BASE_REF"
+      return
+    fi
+    commit=$GITHUB_SHA
+  fi
+  [[ ! $commit =~ ^[0-9a-f]{40,64}$ ]] || fetch_commit origin "$commit"
 }
 
 # The `.git` nearest above, which no commit can contain. git itself also takes a directory with the files of a bare
@@ -24,8 +57,7 @@ find_repository() {
 }
 
 checkout=${WORKDIR:-.}
-if [[ ${BASE_SHA:-} =~ ^[0-9a-f]{40,64}$ ]] && find_repository "$checkout" &&
-  ! git --git-dir="$repository" cat-file -e "$BASE_SHA^{commit}" 2>/dev/null; then
+if find_repository "$checkout"; then
   fetch_base || echo "::warning title=agentic-ci::the base commit is not in the checkout and could not be fetched"
 fi
 # The run asks the forge who may start it; the agent gets neither variable. Gitea answers such a question only to those who

@@ -103,9 +103,9 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Text{&run::Request::policy_file}},
     {{"policy-ref", "REF", "",
       "The git ref to read the repository's policy and configuration from. If not given, the base "
-      "commit of the CI event, or `HEAD` outside CI. `worktree` reads the checkout itself, which a "
-      "pull request can change. Required under CI systems other than those of GitHub, GitLab, "
-      "Gitea and Forgejo."},
+      "of the CI event, or `HEAD` outside CI. `worktree` reads the checkout itself, which a pull "
+      "request can change. Required under CI systems other than those of GitHub, GitLab, Gitea and "
+      "Forgejo."},
      Text{&run::Request::policy_ref}},
     {{"keep-policy", "", "",
       "When the run receives SIGUSR1, it reads the `policy` file again and applies its network "

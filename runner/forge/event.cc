@@ -133,6 +133,21 @@ HeadOrigin OriginOf(const codec::Json& base, const codec::Json& head) {
   return base_id == head_id ? HeadOrigin::kBase : HeadOrigin::kFork;
 }
 
+// Gitea's base.sha is the branch's tip at the event. GitHub's is the tip at the last push to the
+// pull request, so its author would decide how old the policy is. GITHUB_SHA is the tip of the
+// default branch under pull_request_target, otherwise a merge that GitHub does not keep up to date.
+void ReadPullRequestBase(Event& event) {
+  if (event.forge == ForgeKind::kGitea) {
+    event.trusted_sha = event.base_sha;
+    return;
+  }
+  if (event.kind == EventKind::kPullRequestTarget) return;
+  event.trusted_sha.clear();
+  if (event.base_ref.empty()) return;
+  event.trusted_ref = kBaseRef;
+  event.trusted_fetch = FetchBaseCommand(event.server_url + "/" + event.repository, event.base_ref);
+}
+
 void ReadPullRequest(const codec::Json& pull, Event& event) {
   const codec::Json& base = At(pull, "base");
   const codec::Json& head = At(pull, "head");
@@ -143,8 +158,8 @@ void ReadPullRequest(const codec::Json& pull, Event& event) {
   event.head_sha = head.StringAt("sha");
   event.head_repository = At(head, "repo").StringAt("full_name");
   event.head_origin = OriginOf(At(base, "repo"), At(head, "repo"));
-  event.trusted_sha = event.base_sha;
   if (event.repository.empty()) event.repository = At(base, "repo").StringAt("full_name");
+  ReadPullRequestBase(event);
 }
 
 void ReadPush(const codec::Json& payload, Event& event) {
@@ -364,6 +379,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   if (IsOther(At(json, "repository"), variables) || IsOther(At(base, "repo"), variables)) {
     event.head_origin = HeadOrigin::kUnknown;
     event.trusted_sha.clear();
+    event.trusted_ref.clear();
   }
   if (about_pull_request && event.proposal_number == 0) {
     return Error{Code::kInvalid, "the pull request has no number"};

@@ -51,12 +51,13 @@ struct Event {
   std::string head_sha;
   std::string head_repository;  // Empty if it was deleted, or is not in the event.
   HeadOrigin head_origin = HeadOrigin::kBase;
-  // A commit that belongs to the base repository, whatever was checked out: the base of a pull
-  // request or of a merge group, otherwise GITHUB_SHA where GITHUB_REF is a branch or a tag. Empty
-  // if the event says that it is another repository's.
+  // A commit that belongs to the base repository, whatever was checked out: the base of a merge
+  // group or of a pull request on Gitea, otherwise GITHUB_SHA where GITHUB_REF is a branch or a
+  // tag. Empty if the event says that it is another repository's.
   std::string trusted_sha;
-  // Set for events that name no such commit (GitLab): the ref that the job has fetched the base
-  // repository's branch to, and the command that fetches it.
+  // Set for events that name no such commit (GitLab, and GitHub's pull requests except under
+  // pull_request_target): the ref that the job has fetched the base repository's branch to, and the
+  // command that fetches it.
   std::string trusted_ref;
   std::string trusted_fetch;
   // The user who triggered this attempt (GITHUB_TRIGGERING_ACTOR, else GITHUB_ACTOR).

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "codec/text/neutral.h"
 #include "codec/text/ref_name.h"
+#include "codec/text/shell_word.h"
 
 namespace forge {
 namespace {
@@ -22,6 +23,11 @@ bool IsPathPart(std::string_view part, size_t bytes_max) {
 }
 
 }  // namespace
+
+std::string FetchBaseCommand(const std::string& remote, const std::string& branch) {
+  return "git fetch --depth=1 " + codec::ShellArgument(remote) + " " +
+         codec::ShellArgument("+refs/heads/" + branch + ":" + kBaseRef);
+}
 
 std::string Variables::Get(const std::string& name, const std::string& fallback) const {
   std::optional<std::string> value = read_(name);

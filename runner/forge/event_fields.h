@@ -10,6 +10,13 @@
 
 namespace forge {
 
+// The ref to which a job fetches the branch whose policy holds: the one that a proposal is to be
+// merged into, otherwise the default branch. It lies outside of what branches and tags can occupy.
+inline constexpr char kBaseRef[] = "refs/agentic-ci/base";
+
+// Returns the command that fetches `branch` of `remote` to that ref, for error messages.
+std::string FetchBaseCommand(const std::string& remote, const std::string& branch);
+
 // The environment, read by name; an empty variable is one that is not set. Borrows the reader.
 class Variables {
  public:

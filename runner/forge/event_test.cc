@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "forge/event_fields.h"
+
 namespace forge {
 namespace {
 
@@ -129,10 +131,43 @@ TEST_CASE("ParseEvent reads a pull request from the same repository") {
   CHECK(event.head_ref == "fix/typo");
   CHECK(event.head_sha == kHead);
   CHECK(event.head_origin == HeadOrigin::kBase);
-  CHECK(event.trusted_sha == kBase);
+  CHECK(event.trusted_sha.empty());
+  CHECK(event.trusted_ref == "refs/agentic-ci/base");
+  CHECK(event.trusted_fetch ==
+        "git fetch --depth=1 https://github.com/acme/site +refs/heads/main:refs/agentic-ci/base");
   CHECK(event.actor == "octocat");
   CHECK(event.api_url == "https://api.github.com");
   CHECK(event.run_url == "https://github.com/acme/site/actions/runs/77/attempts/2");
+}
+
+TEST_CASE("ParseEvent takes no base that GitHub's event says for the base branch of today") {
+  auto read = [](const std::string& name, Environment more = {}) {
+    return Read(GitHub(name, more), PullRequest("fix", kSameRepo));
+  };
+  for (const char* name : {"pull_request", "pull_request_review", "an_event_of_tomorrow"}) {
+    CAPTURE(name);
+    for (const char* ref : {"refs/pull/7/merge", "refs/heads/main"}) {
+      CHECK(read(name, {{"GITHUB_REF", ref}}).trusted_sha.empty());
+      CHECK(read(name, {{"GITHUB_REF", ref}}).trusted_ref == kBaseRef);
+    }
+  }
+  // GITHUB_SHA is the default branch's tip.
+  CHECK(read("pull_request_target").trusted_sha == kSha);
+  CHECK(read("pull_request_target").trusted_ref.empty());
+  Event elsewhere = read("pull_request_target", {{"GITHUB_REF", "refs/pull/7/merge"}});
+  CHECK(elsewhere.trusted_sha.empty());
+  CHECK(elsewhere.trusted_ref.empty());
+  // Gitea's event says where the branch is.
+  for (const char* name : {"pull_request", "pull_request_target"}) {
+    CHECK(read(name, {{"GITEA_ACTIONS", "true"}}).trusted_sha == kBase);
+    CHECK(read(name, {{"GITEA_ACTIONS", "true"}}).trusted_ref.empty());
+  }
+  Event unnamed = Read(GitHub("pull_request"), PullRequest("fix", kSameRepo, ""));
+  CHECK(unnamed.trusted_sha.empty());
+  CHECK(unnamed.trusted_ref.empty());
+  Event other = read("pull_request", {{"GITHUB_REPOSITORY_ID", "2"}});
+  CHECK(other.head_origin == HeadOrigin::kUnknown);
+  CHECK(other.trusted_ref.empty());
 }
 
 TEST_CASE("ParseEvent tells a fork by repository id, not by name") {

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "codec/text/shell_word.h"
-
 namespace forge {
 namespace {
 
@@ -60,10 +58,10 @@ Status ReadMergeRequest(const Variables& variables, Event& event) {
   if (event.base_ref.empty()) {
     return Error{Code::kInvalid, "a merge request without CI_MERGE_REQUEST_TARGET_BRANCH_NAME"};
   }
-  event.trusted_ref = kGitLabBaseRef;
+  event.trusted_ref = kBaseRef;
   std::string url = variables.Get("CI_MERGE_REQUEST_PROJECT_URL");
   bool elsewhere = event.head_origin != HeadOrigin::kBase && IsHttpUrl(url);
-  event.trusted_fetch = GitLabFetchCommand(elsewhere ? url + ".git" : "origin", event.base_ref);
+  event.trusted_fetch = FetchBaseCommand(elsewhere ? url + ".git" : "origin", event.base_ref);
   return Ok();
 }
 
@@ -86,8 +84,8 @@ void ReadOwnRef(const Variables& variables, Event& event) {
   if (variables.True("CI_COMMIT_REF_PROTECTED") || (!main.empty() && branch == main)) {
     event.trusted_sha = sha;
   } else if (!main.empty()) {
-    event.trusted_ref = kGitLabBaseRef;
-    event.trusted_fetch = GitLabFetchCommand("origin", main);
+    event.trusted_ref = kBaseRef;
+    event.trusted_fetch = FetchBaseCommand("origin", main);
   }
 }
 
@@ -113,11 +111,6 @@ Status Check(const Event& event, const std::string& main) {
 }
 
 }  // namespace
-
-std::string GitLabFetchCommand(const std::string& remote, const std::string& branch) {
-  return "git fetch --depth=1 " + codec::ShellArgument(remote) + " " +
-         codec::ShellArgument("+refs/heads/" + branch + ":" + kGitLabBaseRef);
-}
 
 Result<Event> ReadGitLabEvent(const Variables& variables) {
   for (const char* name : {"CI_API_V4_URL", "CI_COMMIT_SHA", "CI_PIPELINE_SOURCE", "CI_PROJECT_ID",

@@ -2,31 +2,21 @@
 // Reads the event of a GitLab CI run from a job's variables CI_*.
 #pragma once
 
-#include <string>
-
 #include "base/result.h"
 #include "forge/event.h"
 #include "forge/event_fields.h"
 
 namespace forge {
 
-// The ref to which the job fetches the branch whose policy holds: a merge request's target branch,
-// otherwise the default branch.
-inline constexpr char kGitLabBaseRef[] = "refs/agentic-ci/base";
-
-// Returns the command that fetches `branch` of `remote` to that ref, for error messages.
-std::string GitLabFetchCommand(const std::string& remote, const std::string& branch);
-
 // A pipeline of a merge request, whatever started it, is recognised by CI_MERGE_REQUEST_IID; where
 // its source is another project than its target (by id) it is a fork's, in whichever of the two it
-// runs. Its trusted_ref is kGitLabBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is there in some
-// pipelines only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author chooses by
-// branching off it.
+// runs. Its trusted_ref is kBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is there in some pipelines
+// only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author chooses by branching off it.
 //
 // A pipeline of a branch or a tag has its own commit for trusted_sha where that branch or tag is
-// protected, or is the default branch; otherwise kGitLabBaseRef, too. Its head is the project's own
-// if its source (CI_PIPELINE_SOURCE) is one that takes the right to write. Any other head's origin
-// is unknown.
+// protected, or is the default branch; otherwise kBaseRef, too. Its head is the project's own if
+// its source (CI_PIPELINE_SOURCE) is one that takes the right to write. Any other head's origin is
+// unknown.
 //
 // Fails with kSetup if a variable that every job has is missing, with kInvalid and kRefused as
 // ReadEvent does.

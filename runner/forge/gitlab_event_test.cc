@@ -99,7 +99,7 @@ TEST_CASE("ReadGitLabEvent takes a merged result's head from the source branch, 
   CHECK(event.head_sha == kHead);
   CHECK(event.base_sha == kTarget);
   CHECK(event.trusted_sha.empty());
-  CHECK(event.trusted_ref == kGitLabBaseRef);
+  CHECK(event.trusted_ref == kBaseRef);
 }
 
 TEST_CASE("ReadGitLabEvent tells a fork by project id, in whichever project the pipeline runs") {

@@ -221,7 +221,7 @@ class Action(unittest.TestCase):
 
         class Forge(Quiet):
             def do_GET(self):
-                heard.append((self.server.server_port, self.headers.get('Authorization')))
+                heard.append((self.server.server_port, self.headers.get_all('Authorization')))
                 self.send_error(404)
 
         ports = []
@@ -238,12 +238,85 @@ class Action(unittest.TestCase):
             site = self.root / f'work/{port}'
             subprocess.run(['git', 'init', '-q', site], check=True)
             subprocess.run(['git', '-C', site, 'remote', 'add', 'origin', f'http://127.0.0.1:{port}/acme/site'], check=True)
+            # As actions/checkout leaves it with persist-credentials.
+            subprocess.run(['git', '-C', site, 'config', f'http.http://127.0.0.1:{ports[0]}/.extraheader',
+                            'AUTHORIZATION: basic kept'], check=True)
             run = self.script('run', BINARY=str(program), WORKDIR=str(site), BASE_SHA='a' * 40, TOKEN='secret',
                               GITHUB_SERVER_URL=f'http://127.0.0.1:{ports[0]}')
             self.assertEqual(run.stdout, '::warning title=agentic-ci::the base commit is not in the checkout and could not '
                              'be fetched\n[] 0\n')
         basic = 'basic ' + base64.b64encode(b'x-access-token:secret').decode()
-        self.assertEqual(heard, [(ports[0], basic), (ports[1], None)])
+        self.assertEqual(heard, [(ports[0], [basic]), (ports[1], None)])
+
+    def fetched(self, checkout, **variables):
+        """What the ref leads to when the binary is started, and what the step said before."""
+        program = self.root / 'work/fake'
+        program.write_text('#!/bin/sh\ngit -C "$WORKDIR" rev-parse -q --verify refs/agentic-ci/base || echo none\n')
+        program.chmod(0o755)
+        run = self.script('run', BINARY=str(program), WORKDIR=str(checkout), TOKEN='secret', **{
+            'GITHUB_EVENT_NAME': 'pull_request', 'GITHUB_SERVER_URL': f'file://{self.root}/forge',
+            'GITHUB_REPOSITORY': 'acme/site', **variables})
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        return run.stdout.splitlines()
+
+    def test_a_pull_request_gets_the_base_branch_of_today_in_every_kind_of_checkout(self):
+        up = self.root / 'forge/acme/site'
+        identity = ['git', '-c', 'user.email=a@b', '-c', 'user.name=a', '-c', 'init.defaultBranch=main', '-C']
+
+        def git(where, *arguments):
+            run = subprocess.run([*identity, where, *arguments], check=True, capture_output=True, text=True)
+            return run.stdout.strip()
+
+        up.mkdir(parents=True)
+        git(up, 'init', '-q')
+        git(up, 'commit', '-q', '--allow-empty', '-m', 'root')
+        git(up, 'commit', '-q', '--allow-empty', '-m', 'old')
+        old = git(up, 'rev-parse', 'HEAD')
+        git(up, 'checkout', '-q', '-b', 'zz/refs/heads/main')  # A name that git finds for refs/heads/main, too.
+        git(up, 'commit', '-q', '--allow-empty', '-m', 'head')
+        head = git(up, 'rev-parse', 'HEAD')
+        git(up, 'update-ref', 'refs/pull/7/head', head)
+        git(up, 'checkout', '-q', 'main')
+        git(up, 'commit', '-q', '--allow-empty', '-m', 'today')
+        today = git(up, 'rev-parse', 'HEAD')
+        # GitHub's own merge, which is behind.
+        merge = git(up, 'commit-tree', '-p', old, '-p', head, '-m', 'merge', f'{head}^{{tree}}')
+        git(up, 'update-ref', 'refs/pull/7/merge', merge)
+        fork = self.root / 'forge/alice/site'
+        git(self.root, 'clone', '-q', up, fork)
+        git(fork, 'commit', '-q', '--allow-empty', '-m', 'the main of the fork')
+        variables = {'BASE_REF': 'main', 'BASE_SHA': old, 'GITHUB_SHA': merge}
+        kinds = {'depth 1': (up, ['--depth=1', 'refs/pull/7/merge']), 'the head': (up, ['--depth=1', 'refs/pull/7/head']),
+                 'all': (up, ['refs/pull/7/merge', '+refs/heads/*:refs/remotes/origin/*']),
+                 'all of the head': (up, ['refs/pull/7/head']), 'some': (up, ['--depth=2', 'refs/pull/7/merge', 'main']),
+                 'a fork': (fork, ['--depth=1', 'main'])}
+        for kind, (origin, fetch) in kinds.items():
+            with self.subTest(kind):
+                site = self.root / 'work' / kind
+                git(self.root, 'init', '-q', site)
+                git(site, 'remote', 'add', 'origin', f'file://{origin}')
+                git(site, 'fetch', '-q', 'origin', *fetch)
+                git(site, 'checkout', '-q', 'FETCH_HEAD')
+                before = git(site, 'rev-list', '--all', 'HEAD')
+                git(site, 'update-ref', 'refs/agentic-ci/base', 'HEAD')  # Of an earlier job.
+                self.assertEqual(self.fetched(site, **variables), [today])
+                self.assertLessEqual(set(before.split()), set(git(site, 'rev-list', '--all', 'HEAD').split()))
+                if kind.startswith('all'):
+                    self.assertEqual(git(site, 'merge-base', 'refs/agentic-ci/base', 'HEAD'), old)
+                # No ref is better than one that is not this branch's.
+                said = self.fetched(site, **{**variables, 'BASE_REF': 'gone'})
+                self.assertEqual(said[-1], 'none')
+                self.assertIn('::warning title=agentic-ci::', said[0])
+        # The events that name the commit themselves, and a forge whose event does.
+        site = self.root / 'work/named'
+        git(self.root, 'clone', '-q', '--depth=1', '--branch=zz/refs/heads/main', f'file://{up}', site)
+        git(up, 'config', 'uploadpack.allowAnySHA1InWant', 'true')
+        self.assertEqual(self.fetched(site, BASE_REF='main', BASE_SHA=old, GITEA_ACTIONS='true'), ['none'])
+        git(site, 'cat-file', '-e', old)
+        variables.update(GITHUB_EVENT_NAME='pull_request_target', GITHUB_SHA=today)
+        self.assertRaises(subprocess.CalledProcessError, git, site, 'cat-file', '-e', today)
+        self.assertEqual(self.fetched(site, **variables), ['none'])
+        git(site, 'cat-file', '-e', today)
 
     def test_what_looks_like_a_bare_repository_is_not_taken_for_the_repository(self):
         """A pull request can add its files to the directory that the workflow works in."""

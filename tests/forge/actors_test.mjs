@@ -23,7 +23,9 @@ before(() => {
   fs.mkdirSync(path.join(work, '.agentic-ci'), { recursive: true });
   fs.writeFileSync(path.join(work, '.agentic-ci/openshell-policy.yml'), 'defaults: none\nendpoints: [api.example.com:443:full]\n');
   fs.writeFileSync(path.join(work, '.agentic-ci/config.yml'), 'bots: ["listed[bot]"]\n');
-  for (const args of [['init', '-q'], ['add', '-A'], ['commit', '-qm', 'x']]) execFileSync('git', args, { cwd: work, env: GIT });
+  for (const args of [['init', '-q'], ['add', '-A'], ['commit', '-qm', 'x'], ['update-ref', 'refs/agentic-ci/base', 'HEAD']]) {
+    execFileSync('git', args, { cwd: work, env: GIT });
+  }
   sha = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: work, env: GIT, encoding: 'utf8' }).trim();
 });
 after(() => fs.rmSync(folder, { recursive: true }));

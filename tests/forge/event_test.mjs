@@ -46,7 +46,8 @@ describe("GitHub's own examples", () => {
         forge: 'github', name: 'pull_request', repository: payload.repository.full_name,
         number: pull.number, base_ref: pull.base.ref, base_sha: pull.base.sha,
         head_ref: pull.head.ref, head_sha: pull.head.sha,
-        head_repository: pull.head.repo.full_name, head_origin: 'base', trusted_sha: pull.base.sha, actor: payload.sender.login,
+        head_repository: pull.head.repo.full_name, head_origin: 'base', trusted_sha: '',
+        trusted_ref: 'refs/agentic-ci/base', actor: payload.sender.login,
       });
     }
   });

@@ -88,6 +88,7 @@ Result<codec::Json> ReadEvent() {
   constexpr const char* kOrigins[] = {"base", "fork", "unknown"};
   json.Set("head_origin", kOrigins[static_cast<size_t>(event.head_origin)]);
   json.Set("trusted_sha", event.trusted_sha);
+  json.Set("trusted_ref", event.trusted_ref);
   json.Set("actor", event.actor);
   return json;
 }

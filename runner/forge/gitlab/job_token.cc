@@ -207,8 +207,8 @@ Status TakeGitLabJob(const GitLabJob& job, const EnvironmentReader& environment,
   }
   if (!event->trusted_sha.empty() && !job.ref_protected) {
     event->trusted_sha.clear();
-    event->trusted_ref = kGitLabBaseRef;
-    event->trusted_fetch = GitLabFetchCommand("origin", variables.Get("CI_DEFAULT_BRANCH"));
+    event->trusted_ref = kBaseRef;
+    event->trusted_fetch = FetchBaseCommand("origin", variables.Get("CI_DEFAULT_BRANCH"));
   }
   return Ok();
 }

@@ -279,7 +279,7 @@ TEST_CASE("A branch is not the default one because a variable says so") {
   Taken taken = Take(JobOf(all), all);
   CHECK(taken.problem.empty());
   CHECK(taken.event.trusted_sha.empty());
-  CHECK(taken.event.trusted_ref == kGitLabBaseRef);
+  CHECK(taken.event.trusted_ref == kBaseRef);
 }
 
 TEST_CASE("Keys are not fetched where nothing proves whose they are") {
