@@ -76,6 +76,27 @@ Result<GitCommit> CommitOfReference(git_repository* repository, const std::strin
   return GitCommit(reinterpret_cast<git_commit*>(peeled));
 }
 
+// Returns the commit of a branch, here or at the origin, of a ref of a remote ("origin/main") or of
+// a tag; null if there is none of that name. Who names a branch must not decide what another ref
+// means, so these must agree; only the origin's branch gives way to the one here.
+Result<GitCommit> FindShort(git_repository* repository, const std::string& ref) {
+  const std::string at_origin = "refs/remotes/origin/" + ref;
+  GitCommit found;
+  for (const std::string& name :
+       {"refs/heads/" + ref, at_origin, "refs/remotes/" + ref, "refs/tags/" + ref}) {
+    GitCommit commit = TRY(CommitOfReference(repository, name));
+    if (commit == nullptr) continue;
+    if (found == nullptr) {
+      found = std::move(commit);
+    } else if (name != at_origin &&
+               git_oid_equal(git_commit_id(found.get()), git_commit_id(commit.get())) == 0) {
+      return Error{Code::kInvalid, ref + " is the name of several refs with different commits",
+                   "--policy-ref " + codec::ShellArgument(name)};
+    }
+  }
+  return found;
+}
+
 struct Configuration {
   std::string origin_url;
   bool partial = false;
@@ -218,18 +239,10 @@ Result<GitCommit> FindCommit(git_repository* repository, const std::string& ref)
     }
     return NoSuchRef(ref);
   }
-  std::vector<std::string> names;
-  if (ref == "HEAD" || ref.starts_with("refs/")) {
-    names = {ref};
-  } else {
-    names = {"refs/heads/" + ref, "refs/remotes/origin/" + ref, "refs/remotes/" + ref,
-             "refs/tags/" + ref};
-  }
-  for (const std::string& name : names) {
-    GitCommit commit = TRY(CommitOfReference(repository, name));
-    if (commit != nullptr) return commit;
-  }
-  return NoSuchRef(ref);
+  const bool full = ref == "HEAD" || ref.starts_with("refs/");
+  GitCommit commit = TRY(full ? CommitOfReference(repository, ref) : FindShort(repository, ref));
+  if (commit == nullptr) return NoSuchRef(ref);
+  return commit;
 }
 
 Repository::Repository(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -168,6 +168,40 @@ TEST_CASE("A short name falls back to the branch fetched from origin") {
   CHECK_FALSE(repository.ResolveCommit(std::string(40, '0')).ok());
 }
 
+TEST_CASE("A short name leads to no commit that whoever names a branch has chosen") {
+  TestTree tree;
+  tree.Write("a", "x");
+  tree.Commit({"a"}, "work");
+  Repository repository = Repository::Open(tree.root()).value();
+  const std::string first = repository.ResolveCommit("HEAD").value();
+  tree.Commit({"a"}, "work");
+  const std::string second = repository.ResolveCommit("HEAD").value();
+  REQUIRE(first != second);
+
+  tree.Write(".git/refs/remotes/origin/main", first + "\n");
+  tree.Write(".git/refs/heads/origin/main", second + "\n");
+  Result<std::string> taken_over = repository.ResolveCommit("origin/main");
+  REQUIRE_FALSE(taken_over.ok());
+  CHECK(taken_over.error().code == Code::kInvalid);
+  CHECK(taken_over.error().hint == "--policy-ref refs/remotes/origin/main");
+  CHECK(repository.ResolveCommit("refs/remotes/origin/main").value() == first);
+  CHECK(repository.ResolveCommit("refs/heads/origin/main").value() == second);
+  tree.Write(".git/refs/heads/origin/main", first + "\n");
+  CHECK(repository.ResolveCommit("origin/main").value() == first);
+
+  tree.Write(".git/refs/tags/v1", first + "\n");
+  for (const char* branch : {"refs/heads/v1", "refs/remotes/origin/v1"}) {
+    CAPTURE(branch);
+    tree.Write(std::string(".git/") + branch, second + "\n");
+    CHECK(repository.ResolveCommit("v1").error().hint == "--policy-ref refs/tags/v1");
+    std::filesystem::remove(tree.At(std::string(".git/") + branch));
+    CHECK(repository.ResolveCommit("v1").value() == first);
+  }
+  // A branch is often behind the one that it follows, or ahead of it.
+  tree.Write(".git/refs/heads/main", second + "\n");
+  CHECK(repository.ResolveCommit("main").value() == second);
+}
+
 TEST_CASE("Ignores follows the checkout's .gitignore files, Tracks its index") {
   TestTree tree;
   tree.Write(".gitignore", "*.o\nbuild/\n!keep.o\n");

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/trusted/trust.h"
 
+#include <string_view>
+
 namespace run {
 namespace {
 
 std::string UnreadCi(const forge::Event& event) {
   return event.unread_ci + " is set, and agentic-ci does not read the events of this CI system";
+}
+
+// Returns whether `ref` is the branch that the event's pull request proposes. The checkout may have
+// taken a later commit from it than the event names. A fork's is often called as its base is.
+bool IsProposed(const forge::Event& event, std::string_view ref) {
+  for (std::string_view prefix : {"refs/heads/", "refs/remotes/origin/"}) {
+    if (ref.starts_with(prefix)) ref.remove_prefix(prefix.size());
+  }
+  const bool distinct =
+      event.head_origin == forge::HeadOrigin::kBase || event.head_ref != event.base_ref;
+  return event.proposal_number > 0 && distinct && ref == event.head_ref;
+}
+
+Result<TrustedRef> CheckAsked(const forge::Event& event, const std::string& asked) {
+  if (asked != kWorktree && IsProposed(event, asked)) return RefuseProposed(asked);
+  const bool proposal = event.proposal_number > 0;
+  return TrustedRef{asked, false, {}, proposal ? event.head_sha : std::string()};
 }
 
 }  // namespace
@@ -32,7 +51,7 @@ Trust JudgeTrust(const forge::Event& event) {
 }
 
 Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked) {
-  if (!asked.empty()) return TrustedRef{asked};
+  if (!asked.empty()) return CheckAsked(event, asked);
   if (!event.unread_ci.empty()) {
     return Error{
         Code::kSetup,

@@ -3,6 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "change/repository.h"
+#include "change/test_tree.h"
+
 using forge::HeadOrigin;
 
 namespace {
@@ -79,6 +82,48 @@ TEST_CASE("FindTrustedRef takes the base's commit in every event, and HEAD at a 
   CHECK(run::FindTrustedRef(forge::Event{}, "").value().ref == "HEAD");
   CHECK(run::FindTrustedRef(forge::Event{}, "").value().assumed);
   CHECK_FALSE(run::FindTrustedRef(forge::Event{}, "HEAD").value().assumed);
+}
+
+TEST_CASE("FindTrustedRef takes no ref that the pull request itself has named") {
+  forge::Event event = Event("pull_request", HeadOrigin::kBase, 7);
+  event.base_ref = "main";
+  event.head_ref = "origin/main";
+  event.head_sha = std::string(40, 'b');
+  for (const char* ref :
+       {"origin/main", "refs/heads/origin/main", "refs/remotes/origin/origin/main"}) {
+    CAPTURE(ref);
+    CHECK(run::FindTrustedRef(event, ref).error().code == Code::kRefused);
+  }
+  CHECK(run::FindTrustedRef(event, "refs/remotes/origin/main").value().refused == event.head_sha);
+  event.head_ref = run::kWorktree;
+  CHECK(run::FindTrustedRef(event, run::kWorktree).value().ref == run::kWorktree);
+
+  // A fork's branch has its base's name more often than not.
+  event.head_ref = "main";
+  CHECK_FALSE(run::FindTrustedRef(event, "main").ok());
+  event.head_origin = HeadOrigin::kFork;
+  CHECK(run::FindTrustedRef(event, "main").value().refused == event.head_sha);
+
+  forge::Event push = Event("push", HeadOrigin::kBase);
+  push.head_ref = "main";
+  push.head_sha = std::string(40, 'b');
+  CHECK(run::FindTrustedRef(push, "main").value().refused.empty());
+}
+
+TEST_CASE("ReadTrustedFile reads nothing at the commit that a pull request proposes") {
+  change::TestTree tree;
+  tree.Write("f", "theirs");
+  tree.Commit({"f"});
+  change::Repository repository = change::Repository::Open(tree.root()).value();
+  const std::string head = repository.ResolveCommit("HEAD").value();
+  auto read = [&](const std::string& ref, const std::string& refused) {
+    return run::ReadTrustedFile(&repository, tree.root(), {ref, false, {}, refused}, "f", 10);
+  };
+  CHECK(read("HEAD", head).error().code == Code::kRefused);
+  CHECK(read(head, head).error().code == Code::kRefused);
+  CHECK(read("HEAD", std::string(40, 'a')).value().text == "theirs");
+  CHECK(read("HEAD", "").value().text == "theirs");
+  CHECK(read(run::kWorktree, head).value().text == "theirs");
 }
 
 TEST_CASE("FindTrustedRef wants to be told in a continuous integration that is not read") {

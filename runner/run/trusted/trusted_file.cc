@@ -60,6 +60,11 @@ Result<std::vector<std::string>> Names(const change::Repository* repository,
 
 }  // namespace
 
+Error RefuseProposed(const std::string& ref) {
+  return Error{Code::kRefused, ref + " is what the pull request itself proposes",
+               "--policy-ref refs/remotes/origin/BRANCH, with the branch to be merged into"};
+}
+
 Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
                                     const std::string& checkout, const TrustedRef& ref,
                                     const std::string& path, size_t bytes_max) {
@@ -75,6 +80,7 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
       return Error{Code::kNotFound, std::move(commit).error().what, ref.fetch};
     }
     result.commit = TRY(std::move(commit));
+    if (result.commit == ref.refused) return RefuseProposed(ref.ref);
     result.text = TRY(repository->ReadAtRef(ref.ref, path, bytes_max));
   }
   if (!ref.assumed) return result;

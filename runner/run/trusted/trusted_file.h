@@ -20,7 +20,12 @@ struct TrustedRef {
   bool assumed = false;  // HEAD, since this is not CI and no other ref was given.
   // The command to type if the checkout lacks it; if empty, as for any ref.
   std::string fetch = {};
+  // The commit that the event's pull request proposes, to which a given ref must not lead.
+  std::string refused = {};
 };
+
+// Returns the error for a given ref that is the pull request's own branch or commit.
+Error RefuseProposed(const std::string& ref);
 
 struct TrustedFile {
   std::optional<std::string> text;  // nullopt if there is no such file.
