@@ -104,9 +104,11 @@ std::string BranchOf(std::string_view ref) {
   return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
 }
 
-// A branch or a tag, which take the right to write.
+// A branch or a tag, which take the right to write. GitHub itself pushes the branches of a merge
+// queue, which hold the queued pull requests.
 bool IsOwnRef(std::string_view ref) {
   constexpr std::string_view kTags = "refs/tags/";
+  if (BranchOf(ref).starts_with("gh-readonly-queue/")) return false;
   return !BranchOf(ref).empty() || (ref.starts_with(kTags) && ref.size() > kTags.size());
 }
 

@@ -300,6 +300,23 @@ TEST_CASE("ParseEvent trusts a push to a branch or a tag, and no other") {
   }
 }
 
+TEST_CASE("ParseEvent trusts no branch that GitHub made of the pull requests in a merge queue") {
+  const std::string queue = "refs/heads/gh-readonly-queue/main/pr-7-" + kBase;
+  Event push =
+      Read(GitHub("push", {{"GITHUB_REF", queue}}),
+           R"({"ref":")" + queue + R"(","before":")" + kBase + R"(","after":")" + kSha + R"("})");
+  CHECK(push.head_origin == HeadOrigin::kUnknown);
+  CHECK(push.trusted_sha.empty());
+  Event created = Read(GitHub("create", {{"GITHUB_REF", queue}}), "{}");
+  CHECK(created.head_origin == HeadOrigin::kUnknown);
+  CHECK(created.trusted_sha.empty());
+  Event group = Read(GitHub("merge_group", {{"GITHUB_REF", queue}}),
+                     R"({"merge_group":{"base_ref":"refs/heads/main","base_sha":")" + kBase +
+                         R"(","head_ref":")" + queue + R"(","head_sha":")" + kSha + R"("}})");
+  CHECK(group.head_origin == HeadOrigin::kBase);
+  CHECK(group.trusted_sha == kBase);
+}
+
 TEST_CASE("ParseEvent trusts no event of another repository than the job's") {
   auto event = [](const std::string& repository, const std::string& id) {
     return Read(GitHub("push", {{"GITHUB_REPOSITORY_ID", id}}),
