@@ -16,6 +16,22 @@ namespace {
 constexpr std::array<std::string_view, 9> kOwnSources = {
     "api", "chat", "parent_pipeline", "pipeline", "push", "schedule", "trigger", "web", "webide"};
 
+// Variables of every merge request's pipeline. Who sets a pipeline's variables can give them any
+// value, and take none away.
+constexpr std::array kMergeRequestVariables = {
+    "CI_MERGE_REQUEST_ID",
+    "CI_MERGE_REQUEST_IID",
+    "CI_MERGE_REQUEST_EVENT_TYPE",
+    "CI_MERGE_REQUEST_PROJECT_ID",
+    "CI_MERGE_REQUEST_PROJECT_PATH",
+    "CI_MERGE_REQUEST_PROJECT_URL",
+    "CI_MERGE_REQUEST_REF_PATH",
+    "CI_MERGE_REQUEST_DIFF_BASE_SHA",
+    "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
+    "CI_MERGE_REQUEST_SOURCE_PROJECT_ID",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+};
+
 // Returns 0 if it is not a number.
 int64_t NumberOf(const std::string& text) {
   int64_t number = 0;
@@ -124,7 +140,9 @@ Result<Event> ReadGitLabEvent(const Variables& variables) {
   event.name = variables.Get("CI_PIPELINE_SOURCE");
   // A child pipeline of a merge request's has another source, and the same variables.
   bool about_merge_request =
-      !variables.Get("CI_MERGE_REQUEST_IID").empty() || event.name == "merge_request_event";
+      event.name == "merge_request_event" ||
+      std::any_of(kMergeRequestVariables.begin(), kMergeRequestVariables.end(),
+                  [&](const char* name) { return variables.Has(name); });
   event.kind = KindOf(event.name, about_merge_request);
   event.repository = variables.Get("CI_PROJECT_PATH");
   event.project_id = NumberOf(variables.Get("CI_PROJECT_ID"));

@@ -8,10 +8,11 @@
 
 namespace forge {
 
-// A pipeline of a merge request, whatever started it, is recognised by CI_MERGE_REQUEST_IID; where
-// its source is another project than its target (by id) it is a fork's, in whichever of the two it
-// runs. Its trusted_ref is kBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is there in some pipelines
-// only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author chooses by branching off it.
+// A pipeline of a merge request, whatever started it, is recognised by any of CI_MERGE_REQUEST_*,
+// even an empty one; where its source is another project than its target (by id) it is a fork's, in
+// whichever of the two it runs. Its trusted_ref is kBaseRef: CI_MERGE_REQUEST_TARGET_BRANCH_SHA is
+// there in some pipelines only, and CI_MERGE_REQUEST_DIFF_BASE_SHA is a commit that the author
+// chooses by branching off it.
 //
 // A pipeline of a branch or a tag has its own commit for trusted_sha where that branch or tag is
 // protected, or is the default branch; otherwise kBaseRef, too. Its head is the project's own if

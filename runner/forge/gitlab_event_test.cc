@@ -29,7 +29,7 @@ Event Read(const Environment& variables) {
   return event.value();
 }
 
-// An empty value takes a variable away.
+// Returns the variables with `more`; one with an empty value is there all the same.
 Environment With(Environment variables, const Environment& more) {
   for (const auto& [name, value] : more) variables[name] = value;
   return variables;
@@ -138,6 +138,30 @@ TEST_CASE("ReadGitLabEvent reads a child pipeline of a merge request as the merg
                                    {"CI_COMMIT_BRANCH", "main"},
                                    {"CI_COMMIT_REF_PROTECTED", "true"}}));
   CHECK(event.head_origin == HeadOrigin::kFork);
+  CHECK(event.trusted_sha.empty());
+}
+
+TEST_CASE("ReadGitLabEvent reads no merge request away, whatever its variables are set to") {
+  const Environment branch = {{"CI_PIPELINE_SOURCE", "push"},
+                              {"CI_COMMIT_BRANCH", "main"},
+                              {"CI_COMMIT_REF_PROTECTED", "true"}};
+  CHECK(Read(Job("push", branch)).trusted_sha == kHead);
+  // One of them left over would do.
+  for (const auto& [name, value] : MergeRequest()) {
+    if (!name.starts_with("CI_MERGE_REQUEST_") || name.ends_with("_SOURCE_PROJECT_PATH")) continue;
+    CAPTURE(name);
+    CHECK_FALSE(Parse(With(Job("push", branch), {{name, ""}})).ok());
+  }
+  Environment emptied = With(MergeRequest(), branch);
+  for (auto& [name, value] : emptied) {
+    if (name.starts_with("CI_MERGE_REQUEST_")) value.clear();
+  }
+  CHECK(Parse(emptied).error().code == Code::kInvalid);
+  emptied["CI_MERGE_REQUEST_IID"] = "7";
+  emptied["CI_MERGE_REQUEST_TARGET_BRANCH_NAME"] = "main";
+  emptied["CI_MERGE_REQUEST_PROJECT_PATH"] = "acme/web/site";
+  Event event = Read(emptied);
+  CHECK(event.kind == EventKind::kPullRequest);
   CHECK(event.trusted_sha.empty());
 }
 
