@@ -2,6 +2,7 @@
 // Reviews of a pull request and their threads, whatever the forge.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -22,6 +23,7 @@ struct Proposal {
   std::string base_ref;
   bool from_fork = false;  // By the repositories' ids; also when the head's is gone.
   bool open = true;
+  size_t files = 0;  // The number of files that it changes; 0 if the forge does not say.
 };
 
 // A thread of comments beside lines.

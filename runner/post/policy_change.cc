@@ -75,13 +75,22 @@ std::string LinesAdded(const forge::DiffFile& file) {
   return Folded("Lines added to " + codec::MarkdownCode(file.path, 200), added, "diff");
 }
 
+// Returns the warning that the forge has cut its list of files; empty if it has not.
+std::string DescribeUnlisted(size_t files, size_t listed) {
+  if (files <= listed) return "";
+  return "> The forge lists only " + std::to_string(listed) + " of the " + std::to_string(files) +
+         " changed files. The others may change agentic-ci's own rules (`" +
+         std::string(kDirectory) + "`), so look there before merging.\n";
+}
+
 }  // namespace
 
 Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline) {
   const std::vector<const forge::DiffFile*> files = RuleFiles(diff);
-  if (files.empty()) return std::string();
+  const std::string unlisted = DescribeUnlisted(proposal.files, diff.size());
+  if (files.empty() && unlisted.empty()) return std::string();
   std::string names;
   std::string policy;
   std::string details;
@@ -110,11 +119,14 @@ Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Propo
     details +=
         "The lines of " + std::to_string(hidden) + " more of these files are not shown here.\n\n";
   }
-  return "> [!WARNING]\n> This " + std::string(forge.capabilities().proposal) +
-         " changes agentic-ci's own rules: " + names +
-         ". The run used those of the base branch; the change has an effect once it is "
-         "merged.\n\n" +
-         policy + details;
+  std::string note = "> [!WARNING]\n";
+  if (!names.empty()) {
+    note += "> This " + std::string(forge.capabilities().proposal) +
+            " changes agentic-ci's own rules: " + names +
+            ". The run used those of the base branch; the change has an effect once it is "
+            "merged.\n";
+  }
+  return note + unlisted + "\n" + policy + details;
 }
 
 }  // namespace post

@@ -486,6 +486,26 @@ describe("what a pull request would change about agentic-ci's rules", () => {
   });
 });
 
+describe("a list of files that GitHub has cut", () => {
+  claim('is not taken for one without rules in it', async (service, site) => {
+    const directory = report(site, '');
+    service.reviews.files = [{ filename: '.agentic-ci/config.yml', patch: '@@ -0,0 +1 @@\n+x' }];
+    for (const [changedFiles, cut] of [[1, false], [2, true]]) {
+      service.reviews.changedFiles = changedFiles;
+      await post(service, directory, 'comment');
+      const { body } = service.comments[0];
+      assert.match(body, /> This pull request changes agentic-ci's own rules/);
+      assert.equal(/> The forge lists only 1 of the 2 changed files/.test(body), cut);
+    }
+    service.reviews.files[0].filename = 'a.c';
+    await post(service, directory, 'comment');
+    assert.match(service.comments[0].body, /> \[!WARNING\]\n> The forge lists only 1 of the 2 changed files\. The others may/);
+    service.reviews.changedFiles = null;
+    await post(service, directory, 'comment');
+    assert.doesNotMatch(service.comments[0].body, /own rules/);
+  });
+});
+
 describe('statuses, code scanning and labels', () => {
   claim('say the same once', async (service, site) => {
     const findings = [finding('wrong', { path: 'a.c', line: 2, end_line: 2, severity: 'error' })];

@@ -11,7 +11,7 @@
 namespace forge {
 namespace {
 
-constexpr size_t kFilesMax = 3000;
+constexpr size_t kFilesMax = 3000;  // GitHub lists no more of them.
 constexpr int kThreadPagesMax = 50;
 constexpr char kThreadsQuery[] =
     "query($owner: String!, $name: String!, $number: Int!, $after: String) { viewer { login } "
@@ -83,7 +83,10 @@ GitHubReviews::GitHubReviews(Client& client, const std::string& repository, int6
       pull_(repository_ / "pulls" / number) {}
 
 Result<Proposal> GitHubReviews::ReadProposal(Deadline deadline) {
-  return ParseProposal(TRY(client_.Get(pull_, kPullsPermission, deadline)));
+  const codec::Json json = TRY(client_.Get(pull_, kPullsPermission, deadline));
+  Proposal proposal = TRY(ParseProposal(json));
+  proposal.files = static_cast<size_t>(std::max<int64_t>(0, json.IntegerAt("changed_files")));
+  return proposal;
 }
 
 Result<std::vector<DiffFile>> GitHubReviews::ReadFiles(Deadline deadline) {

@@ -26,6 +26,7 @@ export class Reviews {
   fork = false;
   state = 'open';
   files = [];     // {filename, status, patch, previous_filename}
+  changedFiles = null;  // How many there are, where GitHub has cut the list.
   threads = [];   // {id, path, line, start_line, subject, commit, resolved, resolvedBy, outdated, comments}
   reviews = [];   // {id, body, comments}
   checkRuns = [];
@@ -79,7 +80,8 @@ export class Reviews {
   #pull(number) {
     const pull = structuredClone(this.#example('get', '/repos/{owner}/{repo}/pulls/{pull_number}', 200));
     // The example's team has no type, which the description wants.
-    Object.assign(pull, { number, state: this.state, requested_teams: [] });
+    Object.assign(pull, { number, state: this.state, requested_teams: [],
+                          changed_files: this.changedFiles ?? this.files.length });
     pull.head = { ...pull.head, sha: this.#head(), ref: this.headRef };
     pull.base = { ...pull.base, sha: 'a'.repeat(40), ref: 'main' };
     pull.head.repo = this.fork ? { ...pull.base.repo, id: pull.base.repo.id + 1 } : pull.base.repo;
