@@ -279,22 +279,26 @@ class Act(unittest.TestCase):
         self.assertEqual(self.outputs()['conclusion'], 'lost')
         self.assertEqual(self.state()['requests'], [])
 
-    def comment(self, body='/agent fix', association='MEMBER', **issue):
+    def comment(self, body='/agent fix', author='maintainer', **issue):
         return {'issue': {'number': 7, 'pull_request': {'url': 'x'}, **issue},
-                'comment': {'body': body, 'author_association': association}}
+                'comment': {'body': body, 'author_association': 'MEMBER', 'user': {'login': author}}}
 
     def on_own_branch(self, workflow, name, event):
         repository = {'id': 1, 'full_name': 'acme/site', 'default_branch': 'main'}
         return self.act(workflow, name, {'repository': repository, **event}, ref='refs/heads/main',
                         variables=[f'GITHUB_SHA={self.base}'])
 
-    def test_a_comment_by_a_member_starts_a_fix_and_others_do_not(self):
+    def test_a_comment_of_one_who_may_write_starts_a_fix_and_others_do_not(self):
         self.consumer('github-fix')
-        for event in (self.comment(association='CONTRIBUTOR'), self.comment(association='NONE'),
-                      self.comment(body='/agent fix\nrm -rf /'), self.comment(body='please /agent fix'),
+        for event in (self.comment(body='/agent fix\nrm -rf /'), self.comment(body='please /agent fix'),
                       self.comment(pull_request=None)):
             self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', event), 0, self.output)
             self.assertEqual(self.state()['requests'], [])
+        for author in ('visitor', 'stranger'):  # Who may read, and who is unknown.
+            event = self.comment(author=author)
+            self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', event), 1, self.output)
+            self.assertEqual(self.state()['requests'][-1], f'GET /repos/acme/site/collaborators/{author}/permission')
+            self.assertEqual(self.state()['dispatched'], [])
         self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', self.comment()), 0, self.output)
         dispatched = {'ref': 'main', 'inputs': {'number': '7', 'sha': self.head}}
         self.assertEqual(self.state()['dispatched'], [dispatched])
@@ -309,7 +313,8 @@ class Act(unittest.TestCase):
     def test_a_fix_is_not_started_on_the_branch_of_a_fork(self):
         self.consumer('github-fix', head_repository=2)
         self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', self.comment()), 1)
-        self.assertEqual(self.state()['requests'], ['GET /repos/acme/site/pulls/7'])
+        self.assertEqual(self.state()['requests'], ['GET /repos/acme/site/collaborators/maintainer/permission',
+                                                    'GET /repos/acme/site/pulls/7'])
         self.assertEqual(self.state()['dispatched'], [])
 
     def test_the_report_about_a_fork_is_posted_by_another_job(self):
