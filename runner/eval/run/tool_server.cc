@@ -18,7 +18,10 @@ namespace {
 
 constexpr size_t kHeadBytesMax = size_t{64} << 10;
 constexpr size_t kBodyBytesMax = size_t{4} << 20;
-// The bytes of all calls and their results; they bound what is left in the state and in memory.
+// A call has few values, of which each costs about 100 bytes in each copy of it.
+constexpr size_t kValuesMax = 10000;
+// The weight of all calls (WeightOf) and the bytes of their results. They bound what is left in the
+// record.
 constexpr size_t kRecordBytesMax = size_t{32} << 20;
 constexpr std::chrono::seconds kPatience{10};  // The time for a request that has begun.
 constexpr int kBacklog = 64;
@@ -83,9 +86,10 @@ struct ToolServer::Body {
     }
     const size_t whole = scan.size + framing.value().length;
     if (!ReadUntil(socket, &bytes, whole, deadline, [&] { return bytes.size() >= whole; })) return;
-    Result<codec::Json> message = codec::ParseJson(std::string_view(bytes).substr(scan.size));
+    Result<codec::Json> message =
+        codec::ParseJson(std::string_view(bytes).substr(scan.size), {.values_max = kValuesMax});
     if (!message.ok()) return Send(socket, 400, "Bad Request", "");
-    recorded += bytes.size();
+    recorded += WeightOf(message.value());
     if (recorded > kRecordBytesMax) return Send(socket, 503, "Service Unavailable", "");
     std::optional<codec::Json> call;
     std::optional<codec::Json> answer = tool_state.Answer(message.value(), &call);

@@ -14,9 +14,15 @@
 
 namespace eval {
 
+// Returns about the bytes of memory that a value takes: 100 each, and its texts.
+size_t WeightOf(const codec::Json& value);
+
 // The state, and what tools do to it. Not thread-safe.
 class ToolState {
  public:
+  // What all tools together write into the state weighs less (WeightOf).
+  static constexpr size_t kWrittenMax = size_t{32} << 20;
+
   ToolState(const std::vector<Tool>& tools, codec::Json state)
       : tools_(tools), state_(std::move(state)) {}
 
@@ -32,6 +38,7 @@ class ToolState {
 
   const std::vector<Tool>& tools_;
   codec::Json state_;
+  size_t room_ = kWrittenMax;
 };
 
 class ToolServer {

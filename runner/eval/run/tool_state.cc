@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <charconv>
-#include <functional>
 #include <optional>
 
 #include "codec/data/yaml.h"
@@ -89,29 +89,15 @@ const Json* At(const Json& tree, const std::vector<std::string>& steps) {
   return here;
 }
 
-// `tree` with `change` of the value at steps[from...]; the last step of an object may be new.
-Json Changed(const Json& tree, const std::vector<std::string>& steps, size_t from,
-             const std::function<Json(const Json&)>& change) {
-  if (from == steps.size()) return change(tree);
-  if (const Json::Array* array = tree.array()) {
-    Json list = Json::EmptyArray();
-    std::optional<size_t> index = IndexOf(steps[from]);
-    for (size_t i = 0; i < array->size(); ++i) {
-      list.Push(index == i ? Changed((*array)[i], steps, from + 1, change) : (*array)[i]);
-    }
-    return list;
+// Sets that member of an object, or of null, which becomes one. Returns false for anything else.
+bool Put(Json* tree, const std::string& name, Json value) {
+  if (tree->object() == nullptr && !tree->is_null()) return false;
+  if (const Json* found = tree->Find(name)) {
+    *const_cast<Json*>(found) = std::move(value);
+  } else {
+    tree->Set(name, std::move(value));
   }
-  Json out = Json::EmptyObject();
-  bool found = false;
-  if (const Json::Object* object = tree.object()) {
-    for (const auto& [name, one] : *object) {
-      bool here = name == steps[from];
-      found = found || here;
-      out.Set(name, here ? Changed(one, steps, from + 1, change) : one);
-    }
-  }
-  if (!found) out.Set(steps[from], Changed(Json(), steps, from + 1, change));
-  return out;
+  return true;
 }
 
 Json TextResult(const std::string& text, bool failed) {
@@ -133,6 +119,19 @@ Json Wrong(int code, std::string_view message) {
 }
 
 }  // namespace
+
+size_t WeightOf(const Json& value) {
+  constexpr size_t kValueBytes = 100;
+  size_t weight = kValueBytes;
+  if (const std::string* text = value.string()) weight += text->size();
+  if (const Json::Array* array = value.array()) {
+    for (const Json& one : *array) weight += WeightOf(one);
+  }
+  if (const Json::Object* object = value.object()) {
+    for (const auto& [name, one] : *object) weight += name.size() + WeightOf(one);
+  }
+  return weight;
+}
 
 Json ToolState::List() const {
   Json tools = Json::EmptyArray();
@@ -161,29 +160,34 @@ Result<std::string> ToolState::CarryOut(const Tool& tool, const Json& arguments)
   std::string answer = tool.returns.empty() ? "ok" : Fill(tool.returns, arguments);
   if (tool.act == Tool::Act::kNothing) return answer;
   const std::vector<std::string> steps = StepsOf(tool.field, arguments);
-  const Json* found = At(state_, steps);
+  Json* found = const_cast<Json*>(At(state_, steps));
   if (tool.act == Tool::Act::kRead) {
     if (found == nullptr) return Invalid("there is no such entry");
     return tool.returns.empty() ? TextOf(*found) : answer;
   }
-  const Json value = FillTree(tool.value, arguments);
-  bool list = found != nullptr && found->array() != nullptr;
-  if (tool.act == Tool::Act::kAppend && !list) return Invalid("there is no such list");
-  std::vector<std::string> above(steps.begin(), steps.end() - 1);
-  if (At(state_, above) == nullptr) return Invalid("there is no such entry");
-  state_ = Changed(state_, steps, 0, [&](const Json& before) {
-    if (tool.act == Tool::Act::kSet) return value;
-    Json longer = before;
-    longer.Push(value);
-    return longer;
-  });
+  Json value = FillTree(tool.value, arguments);
+  room_ -= std::min(room_, WeightOf(value));
+  if (room_ == 0) return Invalid("the workspace is full");
+  if (tool.act == Tool::Act::kAppend) {
+    if (found == nullptr || found->array() == nullptr) return Invalid("there is no such list");
+    found->Push(std::move(value));
+  } else if (found != nullptr) {
+    *found = std::move(value);
+  } else {
+    const std::vector<std::string> above(steps.begin(), steps.end() - 1);
+    Json* place = const_cast<Json*>(At(state_, above));
+    if (place == nullptr || !Put(place, steps.back(), std::move(value))) {
+      return Invalid("there is no such entry");
+    }
+  }
   return answer;
 }
 
 Json ToolState::Call(const Json& params, std::optional<Json>* call) {
   const std::string name = params.StringAt("name");
+  static const Json kNothing = Json::EmptyObject();
   const Json* given = params.Find("arguments");
-  const Json arguments = given != nullptr ? *given : Json::EmptyObject();
+  const Json& arguments = given != nullptr ? *given : kNothing;
   Result<std::string> done = Invalid("unknown tool '" + name + "'");
   for (const Tool& tool : tools_) {
     if (tool.name == name) done = CarryOut(tool, arguments);
@@ -201,8 +205,9 @@ std::optional<Json> ToolState::Answer(const Json& message, std::optional<Json>* 
   const std::string method = message.StringAt("method");
   const Json* id = message.Find("id");
   if (id == nullptr) return std::nullopt;
+  static const Json kNothing = Json::EmptyObject();
   const Json* found = message.Find("params");
-  const Json params = found != nullptr ? *found : Json::EmptyObject();
+  const Json& params = found != nullptr ? *found : kNothing;
   if (method == "initialize") {
     std::string version = params.StringAt("protocolVersion");
     Json result;
@@ -230,10 +235,11 @@ Result<std::string> WithTools(const std::string& policy, int port) {
   // The short form allows a host beside what it allows by itself.
   if (all.Find("version") == nullptr && all.Find("network_policies") == nullptr) {
     const Json host("host.openshell.internal:" + std::to_string(port));
-    return codec::RenderJson(Changed(all, {"endpoints"}, 0, [&](const Json& before) {
-      Json longer = before;
-      return longer.Push(host);
-    }));
+    const Json* found = all.Find("endpoints");
+    Json endpoints = found != nullptr ? *found : Json::EmptyArray();
+    if (endpoints.array() != nullptr || endpoints.is_null()) endpoints.Push(host);
+    Put(&all, "endpoints", std::move(endpoints));
+    return codec::RenderJson(all);
   }
   Json endpoint;
   endpoint.Set("host", "host.openshell.internal").Set("port", port);
@@ -245,8 +251,11 @@ Result<std::string> WithTools(const std::string& policy, int port) {
   entry.Set("name", "tools")
       .Set("endpoints", std::move(endpoints))
       .Set("binaries", std::move(binaries));
-  const std::vector<std::string> steps = {"network_policies", "evaluation_tools"};
-  return codec::RenderJson(Changed(all, steps, 0, [&](const Json&) { return entry; }));
+  const Json* found = all.Find("network_policies");
+  Json policies = found != nullptr ? *found : Json::EmptyObject();
+  Put(&policies, "evaluation_tools", std::move(entry));
+  Put(&all, "network_policies", std::move(policies));
+  return codec::RenderJson(all);
 }
 
 }  // namespace eval
