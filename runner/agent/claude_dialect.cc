@@ -16,6 +16,7 @@ namespace {
 using codec::Json;
 
 constexpr size_t kMessagesMax = 10000;  // Turns whose usage is remembered.
+constexpr size_t kIdBytesMax = 200;
 constexpr size_t kDenialsMax = 100;
 
 Tokens FromUsage(const Json& usage) {
@@ -30,14 +31,14 @@ Tokens FromModelUsage(const Json& usage) {
 
 class ClaudeDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeSystem(const Json& event, std::vector<std::string>* entries);
-  void TakeAssistant(const Json& event, std::vector<std::string>* entries);
-  void TakeUser(const Json& event, std::vector<std::string>* entries);
-  void TakeResult(const Json& event, std::vector<std::string>* entries);
+  void TakeSystem(const Json& event, Entries* entries);
+  void TakeAssistant(const Json& event, Entries* entries);
+  void TakeUser(const Json& event, Entries* entries);
+  void TakeResult(const Json& event, Entries* entries);
   std::string FailureOf(int exit_status) const;
 
   AgentSummary summary_;
@@ -49,7 +50,7 @@ class ClaudeDialect : public Dialect {
   std::string last_text_;
 };
 
-void ClaudeDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void ClaudeDialect::TakeLine(std::string_view line, Entries* entries) {
   const std::optional<Json> parsed = ParseEvent(line, entries);
   if (!parsed) return;
   const Json& event = *parsed;
@@ -60,28 +61,26 @@ void ClaudeDialect::TakeLine(std::string_view line, std::vector<std::string>* en
   if (type == "result") TakeResult(event, entries);
 }
 
-void ClaudeDialect::TakeSystem(const Json& event, std::vector<std::string>* entries) {
+void ClaudeDialect::TakeSystem(const Json& event, Entries* entries) {
   const std::string subtype = event.StringAt("subtype");
   if (subtype == "init") {
     summary_.model = codec::CutUtf8(event.StringAt("model"), 200);
     summary_.agent_version = codec::CutUtf8(event.StringAt("claude_code_version"), 100);
-    entries->push_back(
-        LogEntry("claude-code " + summary_.agent_version + ", model " + summary_.model));
+    entries->Add(LogEntry("claude-code " + summary_.agent_version + ", model " + summary_.model));
   } else if (subtype == "api_retry") {
     const int64_t status = CountAt(event, "error_status");
     ++summary_.retries;
     last_error_ = "the model returned an error: " + (status ? std::to_string(status) + " " : "") +
                   codec::CutUtf8(event.StringAt("error"), 200);
-    entries->push_back(LogEntry(last_error_ + ", retry " +
-                                std::to_string(CountAt(event, "attempt")) + " of " +
-                                std::to_string(CountAt(event, "max_retries"))));
+    entries->Add(LogEntry(last_error_ + ", retry " + std::to_string(CountAt(event, "attempt")) +
+                          " of " + std::to_string(CountAt(event, "max_retries"))));
   }
 }
 
-void ClaudeDialect::TakeAssistant(const Json& event, std::vector<std::string>* entries) {
+void ClaudeDialect::TakeAssistant(const Json& event, Entries* entries) {
   const Json* message = event.Find("message");
   if (message == nullptr) return;
-  const std::string id = message->StringAt("id");
+  const std::string id = codec::CutUtf8(message->StringAt("id"), kIdBytesMax);
   const Json* usage = message->Find("usage");
   // "<synthetic>" messages are the agent's own words about a failure, no turn of the model.
   if (usage != nullptr && message->StringAt("model") != "<synthetic>") {
@@ -106,7 +105,7 @@ void ClaudeDialect::TakeAssistant(const Json& event, std::vector<std::string>* e
   }
 }
 
-void ClaudeDialect::TakeUser(const Json& event, std::vector<std::string>* entries) {
+void ClaudeDialect::TakeUser(const Json& event, Entries* entries) {
   const Json* message = event.Find("message");
   const Json* content = message ? message->Find("content") : nullptr;
   if (content == nullptr || content->array() == nullptr) return;
@@ -116,7 +115,7 @@ void ClaudeDialect::TakeUser(const Json& event, std::vector<std::string>* entrie
   }
 }
 
-void ClaudeDialect::TakeResult(const Json& event, std::vector<std::string>* entries) {
+void ClaudeDialect::TakeResult(const Json& event, Entries* entries) {
   summary_.saw_result = true;
   is_error_ = event.BooleanAt("is_error");
   subtype_ = codec::CutUtf8(event.StringAt("subtype"), 100);
@@ -141,7 +140,7 @@ void ClaudeDialect::TakeResult(const Json& event, std::vector<std::string>* entr
           DescribeTool(denial.StringAt("tool_name"), denial.Find("tool_input")));
     }
   }
-  entries->push_back(EndEntry(summary_, is_error_));
+  entries->Add(EndEntry(summary_, is_error_));
 }
 
 // Why the run did not succeed; empty if it did.

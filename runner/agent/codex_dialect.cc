@@ -17,14 +17,14 @@ using codec::Json;
 
 class CodexDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeStarted(const Json& item, std::vector<std::string>* entries);
-  void TakeCompleted(const Json& item, std::vector<std::string>* entries);
-  void TakeFileChange(const Json& item, std::vector<std::string>* entries);
-  void TakeError(const std::string& message, std::vector<std::string>* entries);
+  void TakeStarted(const Json& item, Entries* entries);
+  void TakeCompleted(const Json& item, Entries* entries);
+  void TakeFileChange(const Json& item, Entries* entries);
+  void TakeError(const std::string& message, Entries* entries);
 
   AgentSummary summary_;
   bool failed_ = false;
@@ -32,7 +32,7 @@ class CodexDialect : public Dialect {
   std::unique_ptr<Dialect> plain_ = MakePlainDialect();  // Its log beside the events.
 };
 
-void CodexDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void CodexDialect::TakeLine(std::string_view line, Entries* entries) {
   if (!line.starts_with('{')) return plain_->TakeLine(line, entries);
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
@@ -45,7 +45,7 @@ void CodexDialect::TakeLine(std::string_view line, std::vector<std::string>* ent
     failed_ = true;
     summary_.saw_result = true;
     error_ = codec::CutUtf8(ObjectAt(*event, "error").StringAt("message"), kResultBytesMax);
-    entries->push_back(EndEntry(summary_, true));
+    entries->Add(EndEntry(summary_, true));
   }
   if (type == "turn.completed") {
     failed_ = false;
@@ -56,18 +56,18 @@ void CodexDialect::TakeLine(std::string_view line, std::vector<std::string>* ent
     tokens.cache_write = CountAt(usage, "cache_write_input_tokens");
     tokens.input = std::max<int64_t>(tokens.input - tokens.cache_write, 0);
     summary_.tokens += tokens;
-    entries->push_back(EndEntry(summary_, false));
+    entries->Add(EndEntry(summary_, false));
   }
 }
 
-void CodexDialect::TakeStarted(const Json& item, std::vector<std::string>* entries) {
+void CodexDialect::TakeStarted(const Json& item, Entries* entries) {
   const std::string type = item.StringAt("type");
   if (type == "command_execution") AppendTool("shell", &item, "", entries);
   if (type == "web_search") AppendTool("search", &item, "", entries);
   if (type == "mcp_tool_call") AppendTool(item.StringAt("tool"), nullptr, "", entries);
 }
 
-void CodexDialect::TakeCompleted(const Json& item, std::vector<std::string>* entries) {
+void CodexDialect::TakeCompleted(const Json& item, Entries* entries) {
   const std::string type = item.StringAt("type");
   if (type == "agent_message") {
     const std::string text = item.StringAt("text");
@@ -90,7 +90,7 @@ void CodexDialect::TakeCompleted(const Json& item, std::vector<std::string>* ent
 
 // Detects that Codex's own sandbox, which cannot start inside another one, kept it from writing: it
 // ends with "turn.completed" and status 0 all the same.
-void CodexDialect::TakeFileChange(const Json& item, std::vector<std::string>* entries) {
+void CodexDialect::TakeFileChange(const Json& item, Entries* entries) {
   ++summary_.tool_calls;
   for (const Json& change : ItemsAt(item, "changes")) {
     AppendTool("edit", &change, "", entries);
@@ -102,7 +102,7 @@ void CodexDialect::TakeFileChange(const Json& item, std::vector<std::string>* en
   if (summary_.blocked.empty()) summary_.blocked = what;
 }
 
-void CodexDialect::TakeError(const std::string& message, std::vector<std::string>* entries) {
+void CodexDialect::TakeError(const std::string& message, Entries* entries) {
   if (message.starts_with("Reconnecting")) ++summary_.retries;
   error_ = codec::CutUtf8(message, kResultBytesMax);
   AppendFailure(message, entries);

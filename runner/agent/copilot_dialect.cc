@@ -16,13 +16,13 @@ using codec::Json;
 
 class CopilotDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeMessage(const Json& data, std::vector<std::string>* entries);
-  void TakeTool(const std::string& type, const Json& data, std::vector<std::string>* entries);
-  void TakeError(const Json& data, std::vector<std::string>* entries);
+  void TakeMessage(const Json& data, Entries* entries);
+  void TakeTool(const std::string& type, const Json& data, Entries* entries);
+  void TakeError(const Json& data, Entries* entries);
 
   AgentSummary summary_;
   int64_t exit_code_ = 0;
@@ -30,7 +30,7 @@ class CopilotDialect : public Dialect {
   std::string error_;
 };
 
-void CopilotDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void CopilotDialect::TakeLine(std::string_view line, Entries* entries) {
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
   const std::string type = event->StringAt("type");
@@ -45,10 +45,10 @@ void CopilotDialect::TakeLine(std::string_view line, std::vector<std::string>* e
   if (type != "result") return;
   summary_.saw_result = true;
   exit_code_ = CountAt(*event, "exitCode");
-  entries->push_back(EndEntry(summary_, exit_code_ != 0));
+  entries->Add(EndEntry(summary_, exit_code_ != 0));
 }
 
-void CopilotDialect::TakeMessage(const Json& data, std::vector<std::string>* entries) {
+void CopilotDialect::TakeMessage(const Json& data, Entries* entries) {
   ++summary_.turns;
   failed_ = false;
   summary_.api_error_status = 0;
@@ -59,8 +59,7 @@ void CopilotDialect::TakeMessage(const Json& data, std::vector<std::string>* ent
   AppendLines(text, "", entries);
 }
 
-void CopilotDialect::TakeTool(const std::string& type, const Json& data,
-                              std::vector<std::string>* entries) {
+void CopilotDialect::TakeTool(const std::string& type, const Json& data, Entries* entries) {
   if (type == "tool.execution_start") {
     ++summary_.tool_calls;
     AppendTool(data.StringAt("toolName"), data.Find("arguments"), "", entries);
@@ -69,7 +68,7 @@ void CopilotDialect::TakeTool(const std::string& type, const Json& data,
   }
 }
 
-void CopilotDialect::TakeError(const Json& data, std::vector<std::string>* entries) {
+void CopilotDialect::TakeError(const Json& data, Entries* entries) {
   failed_ = true;
   error_ = codec::CutUtf8(data.StringAt("message"), kResultBytesMax);
   if (const int64_t status = CountAt(data, "statusCode"); status > 0) {

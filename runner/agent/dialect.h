@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/summary.h"
 
 namespace agent {
+
+// Collects log entries. Where control characters are made visible, a text becomes longer; all
+// entries together still take no more bytes than the output that they are made of, but for
+// kSpareBytes and the note that says so.
+class Entries {
+ public:
+  static constexpr int64_t kSpareBytes = int64_t{64} << 10;
+
+  // Makes room for the entries of a line of so many bytes.
+  void Allow(size_t bytes);
+  // Appends an entry. One that has no room is left out, which is said once.
+  void Add(std::string entry);
+  std::vector<std::string> Take() { return std::exchange(entries_, {}); }
+
+ private:
+  std::vector<std::string> entries_;
+  int64_t room_ = kSpareBytes;
+  bool full_ = false;
+};
 
 // Reads one agent's output line by line. Never fails: any line gives entries or none.
 class Dialect {
@@ -18,7 +40,7 @@ class Dialect {
   virtual bool verbatim() const { return false; }
   // Appends the log entries of one line, one line each. A line that is not an event is an entry as
   // it came; the others are visible and redacted.
-  virtual void TakeLine(std::string_view line, std::vector<std::string>* entries) = 0;
+  virtual void TakeLine(std::string_view line, Entries* entries) = 0;
   // Judges what was read together with the exit status (0-255).
   virtual AgentSummary Finish(int exit_status) = 0;
 };

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <utility>
 
-#include "agent/dialect.h"
 #include "base/ascii.h"
 #include "codec/text/neutral.h"
 
@@ -15,6 +15,8 @@ namespace {
 using codec::Json;
 
 constexpr size_t kTextLinesMax = 60;  // The lines of one text in the log.
+constexpr const char* kNoRoom = "(what would take more bytes than the agent printed is not shown)";
+constexpr size_t kToolNameBytesMax = 200;
 constexpr size_t kToolBytesMax = 300;
 constexpr size_t kFailureBytesMax = 500;
 constexpr size_t kReasonBytesMax = 300;
@@ -31,7 +33,20 @@ int64_t StatusAt(std::string_view text, size_t at) {
 
 }  // namespace
 
-std::optional<Json> ParseEvent(std::string_view line, std::vector<std::string>* entries) {
+void Entries::Allow(size_t bytes) {
+  room_ = std::min(room_, kSpareBytes) + static_cast<int64_t>(bytes) + 1;
+}
+
+void Entries::Add(std::string entry) {
+  const bool fits = static_cast<int64_t>(entry.size()) < room_;
+  if (!fits && full_) return;
+  full_ = !fits;
+  if (!fits) entry = kNoRoom;
+  room_ -= static_cast<int64_t>(entry.size()) + 1;
+  entries_.push_back(std::move(entry));
+}
+
+std::optional<Json> ParseEvent(std::string_view line, Entries* entries) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return std::nullopt;
   Result<Json> parsed =
       codec::ParseJson(line, {.bytes_max = size_t{16} << 20, .values_max = 200000});
@@ -39,7 +54,7 @@ std::optional<Json> ParseEvent(std::string_view line, std::vector<std::string>* 
     Json event = std::move(parsed).value();
     if (event.object() != nullptr) return event;
   }
-  entries->emplace_back(line);
+  entries->Add(std::string(line));
   return std::nullopt;
 }
 
@@ -81,7 +96,7 @@ std::string DescribeTool(const std::string& name, const Json* input) {
   constexpr std::array<std::string_view, 13> kTelling = {
       "command", "cmd",     "file_path", "filePath", "absolute_path", "notebook_path", "path",
       "pattern", "dirPath", "url",       "query",    "description",   "skill"};
-  std::string out = name;
+  std::string out = codec::CutUtf8(name, kToolNameBytesMax);
   if (input == nullptr) return out;
   for (std::string_view member : kTelling) {
     if (const std::string argument = input->StringAt(member); !argument.empty()) {
@@ -91,32 +106,29 @@ std::string DescribeTool(const std::string& name, const Json* input) {
   return out;
 }
 
-void AppendLines(std::string_view text, const std::string& indent,
-                 std::vector<std::string>* entries) {
+void AppendLines(std::string_view text, const std::string& indent, Entries* entries) {
   for (size_t lines = 0; !text.empty(); ++lines) {
     const size_t line_end = text.find('\n');
     const std::string_view line = text.substr(0, line_end);
     text.remove_prefix(line_end == std::string_view::npos ? text.size() : line_end + 1);
     if (lines == kTextLinesMax) {
-      entries->push_back(indent + "(...)");
+      entries->Add(indent + "(...)");
       return;
     }
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    entries->push_back(indent + LogEntry(line));
+    entries->Add(indent + LogEntry(line));
   }
 }
 
-void AppendThought(std::string_view text, std::vector<std::string>* entries) {
-  AppendLines(text, "~ ", entries);
-}
+void AppendThought(std::string_view text, Entries* entries) { AppendLines(text, "~ ", entries); }
 
 void AppendTool(const std::string& name, const Json* input, const std::string& indent,
-                std::vector<std::string>* entries) {
-  entries->push_back(indent + "> " + LogEntry(DescribeTool(name, input)));
+                Entries* entries) {
+  entries->Add(indent + "> " + LogEntry(DescribeTool(name, input)));
 }
 
-void AppendFailure(std::string_view text, std::vector<std::string>* entries) {
-  entries->push_back("  failed: " + LogEntry(codec::CutUtf8(text, kFailureBytesMax)));
+void AppendFailure(std::string_view text, Entries* entries) {
+  entries->Add("  failed: " + LogEntry(codec::CutUtf8(text, kFailureBytesMax)));
 }
 
 std::string EndEntry(const AgentSummary& summary, bool failed) {

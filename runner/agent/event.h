@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/dialect.h"
 #include "agent/summary.h"
 #include "codec/data/json.h"
 
@@ -21,7 +22,7 @@ inline constexpr int64_t kCountMax = int64_t{1} << 50;  // An agent's figures: s
 
 // Returns the object in one line; nullopt for a blank line. A line that is not an object, such as a
 // warning of the runtime or a stack trace, is logged as it stands.
-std::optional<codec::Json> ParseEvent(std::string_view line, std::vector<std::string>* entries);
+std::optional<codec::Json> ParseEvent(std::string_view line, Entries* entries);
 
 // Returns a count between 0 and kCountMax; 0 if it is missing or something else.
 int64_t CountAt(const codec::Json& json, std::string_view name);
@@ -35,16 +36,15 @@ Tokens WithoutCached(int64_t input, int64_t output, int64_t cached);
 // Returns US dollars from 0 to a billion; nullopt if it is not a number.
 std::optional<double> DollarsAt(const codec::Json& json, std::string_view name);
 
-// Returns, as in "Bash npm test", the tool and the one argument that tells a reader most.
+// Returns, as in "Bash npm test", the tool and the one argument that tells a reader most; each cut.
 std::string DescribeTool(const std::string& name, const codec::Json* input);
 // Appends one entry per line of a text, for the first few.
-void AppendLines(std::string_view text, const std::string& indent,
-                 std::vector<std::string>* entries);
+void AppendLines(std::string_view text, const std::string& indent, Entries* entries);
 // Does the same with what the model thought.
-void AppendThought(std::string_view text, std::vector<std::string>* entries);
+void AppendThought(std::string_view text, Entries* entries);
 void AppendTool(const std::string& name, const codec::Json* input, const std::string& indent,
-                std::vector<std::string>* entries);
-void AppendFailure(std::string_view text, std::vector<std::string>* entries);
+                Entries* entries);
+void AppendFailure(std::string_view text, Entries* entries);
 // Returns the last entry: "done after 2 turns, 1 tool call, $0.0224".
 std::string EndEntry(const AgentSummary& summary, bool failed);
 

@@ -16,14 +16,14 @@ using codec::Json;
 
 class GeminiDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeMessage(const Json& event, std::vector<std::string>* entries);
-  void TakeResult(const Json& event, std::vector<std::string>* entries);
+  void TakeMessage(const Json& event, Entries* entries);
+  void TakeResult(const Json& event, Entries* entries);
   // The text so far, of which no more comes.
-  void EndText(std::vector<std::string>* entries);
+  void EndText(Entries* entries);
 
   AgentSummary summary_;
   std::string text_;
@@ -31,14 +31,14 @@ class GeminiDialect : public Dialect {
   std::string error_;
 };
 
-void GeminiDialect::EndText(std::vector<std::string>* entries) {
+void GeminiDialect::EndText(Entries* entries) {
   if (text_.empty()) return;
   ++summary_.turns;
   AppendLines(text_, "", entries);
   summary_.result_text = std::exchange(text_, {});
 }
 
-void GeminiDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void GeminiDialect::TakeLine(std::string_view line, Entries* entries) {
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
   const std::string type = event->StringAt("type");
@@ -46,7 +46,7 @@ void GeminiDialect::TakeLine(std::string_view line, std::vector<std::string>* en
   EndText(entries);
   if (type == "init") {
     summary_.model = codec::CutUtf8(event->StringAt("model"), 200);
-    entries->push_back(LogEntry("gemini, model " + summary_.model));
+    entries->Add(LogEntry("gemini, model " + summary_.model));
   } else if (type == "tool_use") {
     ++summary_.tool_calls;
     AppendTool(event->StringAt("tool_name"), event->Find("parameters"), "", entries);
@@ -61,13 +61,13 @@ void GeminiDialect::TakeLine(std::string_view line, std::vector<std::string>* en
   }
 }
 
-void GeminiDialect::TakeMessage(const Json& event, std::vector<std::string>* entries) {
+void GeminiDialect::TakeMessage(const Json& event, Entries* entries) {
   if (event.StringAt("role") != "assistant") return;
   if (!event.BooleanAt("delta")) EndText(entries);
   text_ = codec::CutUtf8(text_ + event.StringAt("content"), kResultBytesMax);
 }
 
-void GeminiDialect::TakeResult(const Json& event, std::vector<std::string>* entries) {
+void GeminiDialect::TakeResult(const Json& event, Entries* entries) {
   summary_.saw_result = true;
   status_ = codec::CutUtf8(event.StringAt("status"), 100);
   if (status_ != "success") {
@@ -80,7 +80,7 @@ void GeminiDialect::TakeResult(const Json& event, std::vector<std::string>* entr
       std::max(CountAt(stats, "output_tokens"), CountAt(stats, "total_tokens") - input);
   summary_.tokens = WithoutCached(input, output, CountAt(stats, "cached"));
   summary_.tool_calls = std::max(summary_.tool_calls, CountAt(stats, "tool_calls"));
-  entries->push_back(EndEntry(summary_, status_ != "success"));
+  entries->Add(EndEntry(summary_, status_ != "success"));
 }
 
 AgentSummary GeminiDialect::Finish(int exit_status) {

@@ -16,20 +16,20 @@ using codec::Json;
 
 class OpencodeDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeTool(const Json& part, std::vector<std::string>* entries);
-  void TakeStep(const Json& part, std::vector<std::string>* entries);
-  void TakeError(const Json& error, std::vector<std::string>* entries);
+  void TakeTool(const Json& part, Entries* entries);
+  void TakeStep(const Json& part, Entries* entries);
+  void TakeError(const Json& error, Entries* entries);
 
   AgentSummary summary_;
   bool failed_ = false;
   std::string error_;
 };
 
-void OpencodeDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void OpencodeDialect::TakeLine(std::string_view line, Entries* entries) {
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
   const std::string type = event->StringAt("type");
@@ -46,14 +46,14 @@ void OpencodeDialect::TakeLine(std::string_view line, std::vector<std::string>* 
   if (type == "error") TakeError(ObjectAt(*event, "error"), entries);
 }
 
-void OpencodeDialect::TakeTool(const Json& part, std::vector<std::string>* entries) {
+void OpencodeDialect::TakeTool(const Json& part, Entries* entries) {
   ++summary_.tool_calls;
   const Json& state = ObjectAt(part, "state");
   AppendTool(part.StringAt("tool"), state.Find("input"), "", entries);
   if (state.StringAt("status") == "error") AppendFailure(state.StringAt("error"), entries);
 }
 
-void OpencodeDialect::TakeStep(const Json& part, std::vector<std::string>* entries) {
+void OpencodeDialect::TakeStep(const Json& part, Entries* entries) {
   ++summary_.turns;
   const Json& tokens = ObjectAt(part, "tokens");
   const Json& cache = ObjectAt(tokens, "cache");
@@ -66,10 +66,10 @@ void OpencodeDialect::TakeStep(const Json& part, std::vector<std::string>* entri
   }
   if (part.StringAt("reason") == "tool-calls") return;
   summary_.saw_result = true;
-  entries->push_back(EndEntry(summary_, false));
+  entries->Add(EndEntry(summary_, false));
 }
 
-void OpencodeDialect::TakeError(const Json& error, std::vector<std::string>* entries) {
+void OpencodeDialect::TakeError(const Json& error, Entries* entries) {
   failed_ = true;
   const Json& data = ObjectAt(error, "data");
   const std::string message = data.StringAt("message");

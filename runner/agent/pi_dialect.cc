@@ -19,18 +19,18 @@ constexpr std::string_view kUpdate = R"({"type":"message_update")";
 
 class PiDialect : public Dialect {
  public:
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override;
+  void TakeLine(std::string_view line, Entries* entries) override;
   AgentSummary Finish(int exit_status) override;
 
  private:
-  void TakeMessage(const Json& message, std::vector<std::string>* entries);
+  void TakeMessage(const Json& message, Entries* entries);
 
   AgentSummary summary_;
   std::string stop_reason_;  // The stop reason of the last message.
   std::string error_;
 };
 
-void PiDialect::TakeLine(std::string_view line, std::vector<std::string>* entries) {
+void PiDialect::TakeLine(std::string_view line, Entries* entries) {
   if (line.starts_with(kUpdate)) return;  // The message comes whole at its end.
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
@@ -53,11 +53,11 @@ void PiDialect::TakeLine(std::string_view line, std::vector<std::string>* entrie
   }
   if (type == "agent_end") {
     summary_.saw_result = true;
-    if (stop_reason_ != "error") entries->push_back(EndEntry(summary_, false));
+    if (stop_reason_ != "error") entries->Add(EndEntry(summary_, false));
   }
 }
 
-void PiDialect::TakeMessage(const Json& message, std::vector<std::string>* entries) {
+void PiDialect::TakeMessage(const Json& message, Entries* entries) {
   if (message.StringAt("role") != "assistant") return;
   ++summary_.turns;
   stop_reason_ = codec::CutUtf8(message.StringAt("stopReason"), 100);

@@ -43,8 +43,8 @@ class PlainDialect : public Dialect {
  public:
   bool verbatim() const override { return true; }
 
-  void TakeLine(std::string_view line, std::vector<std::string>* entries) override {
-    entries->emplace_back(line);
+  void TakeLine(std::string_view line, Entries* entries) override {
+    entries->Add(std::string(line));
     if (blocked_.empty()) blocked_ = BlockedByCodex(line);
   }
 

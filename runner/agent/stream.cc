@@ -18,7 +18,8 @@ bool IsOfWord(char c) {
 
 }  // namespace
 
-StreamReader::StreamReader(std::string_view stream) : dialect_(MakeDialect(stream)) {}
+StreamReader::StreamReader(std::string_view stream)
+    : dialect_(MakeDialect(stream)), entries_(std::make_unique<Entries>()) {}
 StreamReader::~StreamReader() = default;
 StreamReader::StreamReader(StreamReader&&) noexcept = default;
 StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;
@@ -26,7 +27,6 @@ StreamReader& StreamReader::operator=(StreamReader&&) noexcept = default;
 bool StreamReader::verbatim() const { return dialect_->verbatim(); }
 
 std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
-  std::vector<std::string> entries;
   while (!bytes.empty()) {
     const size_t line_end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, line_end);
@@ -34,16 +34,17 @@ std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
     if (!verbatim() && !skipping_ && pending_.size() + piece.size() > kLineBytesMax) {
       skipping_ = true;
       pending_ = std::string();
-      entries.push_back("(a line longer than 8 MiB is not shown)");
+      entries_->Add("(a line longer than 8 MiB is not shown)");
     }
     if (!skipping_) pending_ += piece;
     if (line_end == std::string_view::npos) break;
     if (!std::exchange(skipping_, false)) {
       const std::string line = std::exchange(pending_, {});
-      dialect_->TakeLine(line, &entries);
+      entries_->Allow(line.size());
+      dialect_->TakeLine(line, entries_.get());
     }
   }
-  return entries;
+  return entries_->Take();
 }
 
 // Cut in front of the last word, which may be a credential, unless that is very long.
@@ -58,11 +59,11 @@ std::string StreamReader::TakeUnfinished() {
 }
 
 std::vector<std::string> StreamReader::Close() {
-  std::vector<std::string> entries;
   skipping_ = false;
   const std::string line = std::exchange(pending_, {});
-  if (!line.empty()) dialect_->TakeLine(line, &entries);
-  return entries;
+  entries_->Allow(line.size());
+  if (!line.empty()) dialect_->TakeLine(line, entries_.get());
+  return entries_->Take();
 }
 
 AgentSummary StreamReader::Finish(int exit_status) {

@@ -12,10 +12,12 @@
 namespace agent {
 
 class Dialect;
+class Entries;
 
 // Reads an agent's standard output as it comes, whatever it is: the bytes are hostile. Memory stays
-// bounded: of a stream of events, a line longer than kLineBytesMax is skipped and said to be; of
-// any other output, a line longer than kWaitingBytesMax is given in pieces.
+// bounded: of a stream of events, a line longer than kLineBytesMax is skipped and said to be, and
+// all entries take no more bytes than all lines (Entries); of any other output, a line longer than
+// kWaitingBytesMax is given in pieces.
 class StreamReader {
  public:
   static constexpr size_t kLineBytesMax = size_t{8} << 20;
@@ -45,6 +47,7 @@ class StreamReader {
 
  private:
   std::unique_ptr<Dialect> dialect_;
+  std::unique_ptr<Entries> entries_;
   std::string pending_;
   bool skipping_ = false;  // Inside a line that is too long.
 };

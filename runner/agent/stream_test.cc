@@ -243,6 +243,64 @@ TEST_CASE("An event without end is skipped in bounded memory, and reading goes o
   CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
 }
 
+// An event with `texts` texts of `text`.
+std::string TextsEvent(int texts, const std::string& text) {
+  std::string line = R"({"type":"assistant","message":{"content":[)";
+  for (int i = 0; i < texts; ++i) {
+    line += (i > 0 ? R"(,{"type":"text","text":")" : R"({"type":"text","text":")") + text + "\"}";
+  }
+  return line + "]}}\n";
+}
+
+TEST_CASE("The entries of events take no more bytes than the events") {
+  std::string control;
+  for (int i = 0; i < 1000; ++i) control += "\xc2\x80";  // Six bytes where it is made visible.
+  StreamReader reader("claude-code");
+  size_t printed = 0;
+  size_t given = 0;
+  size_t notes = 0;
+  for (int i = 0; i < 10; ++i) {
+    const std::string line = TextsEvent(100, control);
+    printed += line.size();
+    for (const std::string& entry : reader.Feed(line)) {
+      given += entry.size() + 1;
+      if (entry.starts_with("(what would take more")) ++notes;
+    }
+  }
+  CHECK(given > printed / 2);
+  CHECK(given <= printed + (size_t{65} << 10));
+  CHECK(notes >= 1);
+  CHECK(notes <= 10);
+  // Whatever was left out: the next event has its room.
+  CHECK(reader.Feed(kWord) == std::vector<std::string>{"I will write the file."});
+
+  StreamReader letters("claude-code");
+  CHECK(letters.Feed(TextsEvent(1000, std::string(2000, 'a'))).size() == 1000);
+}
+
+TEST_CASE("Ids and names that an agent makes long are kept in part") {
+  auto turns = [](const std::string& first, const std::string& second) {
+    StreamReader reader("claude-code");
+    for (const std::string& id : {first, second}) {
+      reader.Feed(R"({"type":"assistant","message":{"id":")" + id +
+                  R"(","usage":{"input_tokens":1}}})" + "\n");
+    }
+    return reader.Finish(0).turns;
+  };
+  const std::string many(size_t{1} << 20, 'x');
+  CHECK(turns(many + "1", many + "2") == 1);
+  CHECK(turns("1" + many, "2" + many) == 2);
+
+  StreamReader reader("claude-code");
+  reader.Feed(ResultEvent(R"("subtype":"success","is_error":false,"permission_denials":)"
+                          R"([{"tool_name":")" +
+                          many + R"(","tool_input":{"file_path":"/a"}}])"));
+  const std::vector<std::string> denials = reader.Finish(0).permission_denials;
+  REQUIRE(denials.size() == 1);
+  CHECK(denials[0].size() < 300);
+  CHECK(denials[0].ends_with(" /a"));
+}
+
 TEST_CASE("A command's line without end is given in pieces, whole words each, as it comes") {
   StreamReader reader("command");
   std::string text;

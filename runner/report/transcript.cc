@@ -26,6 +26,7 @@ constexpr size_t kStreamBytesMax = size_t{64} << 20;
 constexpr size_t kStepsMax = 1000;
 constexpr size_t kStepBytesMax = size_t{8} << 10;
 constexpr size_t kTitleBytesMax = 300;
+constexpr size_t kIdBytesMax = 200;
 constexpr size_t kLogBytesMax = size_t{128} << 10;
 
 std::string Cut(std::string_view text, size_t bytes_max = kStepBytesMax) {
@@ -127,11 +128,11 @@ class TranscriptReader {
     const std::string title = name + (argument.empty() ? "" : " ") + argument;
     const bool added = Add(
         {StepKind::kTool, Cut(title, kTitleBytesMax), Cut(RenderInput(input)), "", false, nested});
-    if (added && !id.empty()) calls_[id] = transcript_.steps.size() - 1;
+    if (added && !id.empty()) calls_[Cut(id, kIdBytesMax)] = transcript_.steps.size() - 1;
   }
 
   void TakeResult(const std::string& id, const Json& content, bool failed) {
-    const auto call = calls_.find(id);
+    const auto call = calls_.find(Cut(id, kIdBytesMax));
     if (call == calls_.end()) return;
     TranscriptStep& step = transcript_.steps[call->second];
     step.result = Cut(TextOf(&content));

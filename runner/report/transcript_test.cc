@@ -51,6 +51,20 @@ TEST_CASE("Claude Code's messages are steps, and a result stands with its call")
   CHECK(transcript.steps[1].result == "File created");
 }
 
+TEST_CASE("A result is found by the first bytes of its call's id") {
+  const std::string many(size_t{1} << 20, 'x');
+  auto result = [](const std::string& call, const std::string& answered) {
+    return Place()
+        .Read(R"({"type":"tool_use","tool_id":")" + call + R"(","tool_name":"a"})" + "\n" +
+              R"({"type":"tool_result","tool_id":")" + answered + R"(","output":"done"})" + "\n")
+        .steps.at(0)
+        .result;
+  };
+  CHECK(result("1" + many, "1" + many) == "done");
+  CHECK(result("1" + many, "2" + many).empty());
+  CHECK(result(many + "1", many + "2") == "done");
+}
+
 TEST_CASE("Codex's items are steps") {
   CheckConversation(
       Place().Read(
