@@ -97,6 +97,8 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
     case EndKind::kRunnerLimit:
       return Limit("runner-cpu",
                    "the gateway and the supervisor used more CPU time than the limit");
+    case EndKind::kRecordsLimit:
+      return Limit("records", "OpenShell's records of the sandbox exceed 64 MiB");
     case EndKind::kInterrupted:
       return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
     case EndKind::kTerminated:

@@ -93,6 +93,7 @@ TEST_CASE("DecideOutcome names the limit that was reached, whatever the agent an
   for (auto [kind, name] :
        {std::pair(run::EndKind::kMemoryLimit, "memory"),
         std::pair(run::EndKind::kDiskLimit, "disk"), std::pair(run::EndKind::kPidsLimit, "pids"),
+        std::pair(run::EndKind::kRecordsLimit, "records"),
         std::pair(run::EndKind::kRunnerLimit, "runner-cpu")}) {
     end.kind = kind;
     report::OutcomeRecord outcome = run::DecideOutcome(end, {}, refused);

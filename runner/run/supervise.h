@@ -32,10 +32,11 @@ enum class EndKind {
   kDiskLimit,
   kPidsLimit,
   kAgentCpuLimit,
-  kRunnerLimit,  // Of the gateway and the supervisor, who work for the agent.
-  kInterrupted,  // SIGINT
-  kTerminated,   // SIGTERM, SIGHUP
-  kSandboxLost,  // The sandbox died before its agent, and we did not kill it.
+  kRecordsLimit,  // Of OpenShell's records of the sandbox.
+  kRunnerLimit,   // Of the gateway and the supervisor, who work for the agent.
+  kInterrupted,   // SIGINT
+  kTerminated,    // SIGTERM, SIGHUP
+  kSandboxLost,   // The sandbox died before its agent, and we did not kill it.
   kGatewayLost,
   kCredentialRefused,  // `refused_by` names the host.
 };

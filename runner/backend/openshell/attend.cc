@@ -24,12 +24,14 @@ constexpr seconds kReapTime{10};
 
 class Attendance {
  public:
-  Attendance(Child command, int signals, int gateway_ended, const run::Request& request,
-             const run::OutputFiles& files, const codec::SecretMask& secrets,
-             ProposalWatch* proposals)
+  Attendance(Child command, int signals, int gateway_ended, const Sandbox& sandbox,
+             const run::Request& request, const run::OutputFiles& files,
+             const codec::SecretMask& secrets, ProposalWatch* proposals)
       : command_(std::move(command)),
         signals_(signals),
         gateway_ended_(gateway_ended),
+        sandbox_(sandbox),
+        records_ended_(sandbox.records_ended()),
         request_(request),
         said_(files, secrets),
         proposals_(proposals),
@@ -82,6 +84,12 @@ class Attendance {
     End(info.ssi_signo == SIGINT ? EndKind::kInterrupted : EndKind::kTerminated);
   }
 
+  // Records that end otherwise are missed when the agent has ended.
+  void TakeRecordsEnd() {
+    records_ended_ = -1;
+    if (sandbox_.RecordsFull()) End(EndKind::kRecordsLimit);
+  }
+
   Status Turn() {
     const bool takes = !said_.full();
     pollfd sources[] = {{output_open_ && takes ? command_.output().get() : -1, POLLIN, 0},
@@ -89,7 +97,8 @@ class Attendance {
                         {signals_, POLLIN, 0},
                         {gateway_ended_, POLLIN, 0},
                         {said_.waiting_terminal(), POLLOUT, 0},
-                        {proposals_ != nullptr ? proposals_->source() : -1, POLLIN, 0}};
+                        {proposals_ != nullptr ? proposals_->source() : -1, POLLIN, 0},
+                        {records_ended_, POLLIN, 0}};
     Deadline next = std::min(wall_, idle_);
     if (proposals_ != nullptr) next = std::min(next, proposals_->next());
     if (::poll(sources, std::size(sources), next.poll_ms()) < 0 && errno != EINTR) {
@@ -105,6 +114,7 @@ class Attendance {
     if (sources[3].revents != 0) End(EndKind::kGatewayLost);
     if (sources[4].revents != 0) said_.Flush();
     if (proposals_ != nullptr) proposals_->Turn(sources[5].revents != 0);
+    if (sources[6].revents != 0) TakeRecordsEnd();
     if (wall_.passed()) End(EndKind::kTimedOut);
     if (idle_.passed()) End(EndKind::kIdle);
     return Ok();
@@ -113,6 +123,8 @@ class Attendance {
   Child command_;
   int signals_;
   int gateway_ended_;
+  const Sandbox& sandbox_;
+  int records_ended_;  // -1 once they have.
   const run::Request& request_;
   AgentOutput said_;
   ProposalWatch* proposals_;
@@ -127,10 +139,11 @@ class Attendance {
 
 }  // namespace
 
-Result<AgentEnd> Attend(Child command, int signals, int gateway_ended, const run::Request& request,
-                        const run::OutputFiles& files, const codec::SecretMask& secrets,
-                        ProposalWatch* proposals) {
-  return Attendance(std::move(command), signals, gateway_ended, request, files, secrets, proposals)
+Result<AgentEnd> Attend(Child command, int signals, int gateway_ended, const Sandbox& sandbox,
+                        const run::Request& request, const run::OutputFiles& files,
+                        const codec::SecretMask& secrets, ProposalWatch* proposals) {
+  return Attendance(std::move(command), signals, gateway_ended, sandbox, request, files, secrets,
+                    proposals)
       .Watch();
 }
 

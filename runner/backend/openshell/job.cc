@@ -39,7 +39,6 @@ constexpr std::chrono::seconds kFetchTimeMax{600};
 constexpr std::chrono::seconds kProposalsTime{30};  // OpenShell derives them every ten.
 constexpr std::chrono::seconds kRemovalTime{60};
 constexpr std::chrono::seconds kRemovalTimeLost{10};
-constexpr size_t kEventFileBytesMax = size_t{64} << 20;
 constexpr size_t kEventLineBytesMax = 65536;
 
 ProgramPlaces PlacesOf(const std::string& checkout) {
@@ -227,7 +226,7 @@ Result<run::AgentEnd> Job::RunAgent(int signals) {
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", request_.agent}, {"isolation", "openshell"}});
   ProposalWatch proposals(gateway_->openshell(), gateway_->invocation(), sandbox_->name());
-  return Attend(std::move(command), signals, gateway_->ended(), request_, files,
+  return Attend(std::move(command), signals, gateway_->ended(), *sandbox_, request_, files,
                 recorder_.secrets(), request_.approval_mode == "manual" ? &proposals : nullptr)
       .Context("watching the agent");
 }
@@ -271,7 +270,7 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable) {
                             gateway::RenderTime(parsed->time_ms) + " OCSF " +
                                 secrets.Mask(gateway::RenderShorthand(*parsed->event)) + "\n");
   };
-  TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kEventFileBytesMax, take));
+  TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
   recorder_.Note(
       std::vector<sandbox::Control>{{"records", complete ? "enforced" : "emulated",

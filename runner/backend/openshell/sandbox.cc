@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -30,7 +32,6 @@ constexpr seconds kReadyTime{20};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
 constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
-constexpr size_t kEventsBytesMax = size_t{64} << 20;
 
 // The script comes on standard input: an argument would be in the list of processes, and may have
 // 32 KiB.
@@ -85,7 +86,7 @@ std::string ProviderName(const std::string& run, size_t index) {
 // The time of the last record that has arrived and that `wanted` is true of; -1 if there is none.
 int64_t LastTime(const std::string& path,
                  const std::function<bool(const LogLine&, std::string_view)>& wanted) {
-  Result<std::string> text = sys::ReadFile(path, kEventsBytesMax);
+  Result<std::string> text = sys::ReadFile(path, kRecordsBytesMax);
   if (!text.ok()) return -1;
   std::string_view lines = text.value();
   while (!lines.empty()) {
@@ -229,8 +230,21 @@ Status Sandbox::FollowEvents() {
   Fd log = TRY(sys::Open(events_path(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
   Child child = TRY(openshell_.Start(
       {"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1, log.get()));
+  // The kernel ends it at the bound; its memory, in which a token may be, becomes no file.
+  const rlimit bound{kRecordsBytesMax, kRecordsBytesMax};
+  const rlimit nothing{0, 0};
+  if (::prlimit(child.pid(), RLIMIT_FSIZE, &bound, nullptr) != 0 ||
+      ::prlimit(child.pid(), RLIMIT_CORE, &nothing, nullptr) != 0) {
+    return Errno("prlimit");
+  }
   follower_ = std::make_unique<Child>(std::move(child));
   return Ok();
+}
+
+bool Sandbox::RecordsFull() const {
+  struct stat facts = {};
+  return ::stat(events_path().c_str(), &facts) == 0 &&
+         facts.st_size >= static_cast<off_t>(kRecordsBytesMax);
 }
 
 // Records come in order; the one of a command that was started after all others is the mark.
@@ -244,7 +258,7 @@ bool Sandbox::AwaitEvents(Deadline deadline) const {
   int64_t mark = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), mark);
   while (LastTime(events_path(), IsAny) < mark) {
-    if (deadline.passed()) return false;
+    if (deadline.passed() || RecordsFull()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   return true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,6 +19,9 @@
 #include "policy/model/policy.h"
 
 namespace openshell {
+
+// The bytes of OpenShell's records of a sandbox that are kept and read. The agent causes them.
+inline constexpr size_t kRecordsBytesMax = size_t{64} << 20;
 
 // The directory of the checkout in a sandbox.
 inline constexpr char kWorkspace[] = "/sandbox/workspace";
@@ -64,8 +68,13 @@ class Sandbox {
              Deadline deadline) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
-  // ends.
+  // ends, or until kRecordsBytesMax are written.
   Status FollowEvents();
+  // Returns a descriptor that is readable once no more records are written down; -1 if none ever
+  // were.
+  int records_ended() const { return follower_ ? follower_->exit().get() : -1; }
+  // Returns whether the bound is why.
+  bool RecordsFull() const;
   // Waits until every record so far has arrived. Returns false if they do not within the deadline.
   bool AwaitEvents(Deadline deadline) const;
   std::string events_path() const { return state_ + "/events.log"; }

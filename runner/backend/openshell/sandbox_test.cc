@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// With a stand-in for `openshell`; tests/openshell has the real one.
+#include "backend/openshell/sandbox.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "backend/openshell/attend.h"
+#include "base/sys.h"
+
+namespace openshell {
+namespace {
+
+// A directory with an `openshell` that is this script.
+class StandIn {
+ public:
+  explicit StandIn(const std::string& script) {
+    REQUIRE(::mkdtemp(top_) != nullptr);
+    REQUIRE(sys::WriteFile(top() + "/openshell", "#!/bin/sh\n" + script + "\n").ok());
+    REQUIRE(::chmod((top() + "/openshell").c_str(), 0755) == 0);
+  }
+  StandIn(const StandIn&) = delete;
+  StandIn& operator=(const StandIn&) = delete;
+  ~StandIn() { std::filesystem::remove_all(top_); }
+
+  std::string top() const { return top_; }
+  ProgramPlaces places() const { return {top() + ":/usr/bin:/bin", ""}; }
+
+ private:
+  char top_[32] = "/tmp/stand-in-XXXXXX";
+};
+
+// Writes once its bound is in force, so that no order of events decides.
+std::string Records(const std::string& bytes) {
+  return "while [ \"$(ulimit -f)\" = unlimited ]; do :; done; exec head -c " + bytes + " /dev/zero";
+}
+
+struct Followed {
+  uintmax_t bytes = 0;
+  bool full = false;
+  run::EndKind end = run::EndKind::kExited;
+};
+
+// Follows a sandbox that has records of so many bytes, whose agent then ends by itself if `ends`.
+Followed Follow(const std::string& bytes, bool ends) {
+  StandIn place(Records(bytes));
+  Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+  REQUIRE(sandbox.FollowEvents().ok());
+  Result<bool> ended = sys::WaitReadable(sandbox.records_ended(), Deadline::Never());
+  REQUIRE(ended.ok());
+  Followed followed;
+  followed.bytes = std::filesystem::file_size(sandbox.events_path());
+  followed.full = sandbox.RecordsFull();
+  Result<Child> agent =
+      Child::Start(place.places(), {.argv = {"sleep", ends ? "0" : "infinity"}, .environment = {}});
+  REQUIRE(agent.ok());
+  run::Request request;
+  request.timeout_s = 600;
+  request.idle_timeout_s = 0;
+  request.output_bytes = 1000;
+  const codec::SecretMask secrets;
+  const run::OutputFiles files;
+  Result<run::AgentEnd> end =
+      Attend(std::move(agent).value(), -1, -1, sandbox, request, files, secrets, nullptr);
+  REQUIRE(end.ok());
+  followed.end = end.value().kind;
+  return followed;
+}
+
+TEST_CASE("A sandbox's records are bounded, and an agent with more is ended") {
+  const Followed many = Follow("100000000", false);
+  CHECK(many.bytes == kRecordsBytesMax);
+  CHECK(many.full);
+  CHECK(many.end == run::EndKind::kRecordsLimit);
+
+  const Followed few = Follow("1000", true);
+  CHECK(few.bytes == 1000);
+  CHECK_FALSE(few.full);
+  CHECK(few.end == run::EndKind::kExited);
+}
+
+}  // namespace
+}  // namespace openshell
