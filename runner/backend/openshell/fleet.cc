@@ -17,6 +17,7 @@ namespace {
 constexpr std::chrono::seconds kFleetTime{60};
 constexpr size_t kFieldBytesMax = 100;
 constexpr int kPage = 500;
+constexpr size_t kSandboxesMax = 10000;
 
 Result<std::unique_ptr<Gateway>> Reach(const GatewayAddress& gateway) {
   return Gateway::Attach({sys::Environment("PATH").value_or(""), ""}, gateway.where, gateway.tls);
@@ -35,6 +36,10 @@ Result<std::vector<FleetSandbox>> ListFleet(const GatewayAddress& address) {
          "--offset", std::to_string(offset)},
         deadline));
     if (page.array() == nullptr) return Error{Code::kIo, "the gateway lists no sandboxes"};
+    if (all.size() + page.array()->size() > kSandboxesMax) {
+      return Error{Code::kIo,
+                   "the gateway lists more than " + std::to_string(kSandboxesMax) + " sandboxes"};
+    }
     for (const codec::Json& one : *page.array()) {
       all.push_back({codec::NeutralLine(one.StringAt("name"), kFieldBytesMax),
                      codec::NeutralLine(one.StringAt("phase"), kFieldBytesMax),

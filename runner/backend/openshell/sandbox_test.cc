@@ -10,6 +10,7 @@
 #include <string>
 
 #include "backend/openshell/attend.h"
+#include "backend/openshell/fleet.h"
 #include "base/sys.h"
 
 namespace openshell {
@@ -81,6 +82,37 @@ TEST_CASE("A sandbox's records are bounded, and an agent with more is ended") {
   CHECK(few.bytes == 1000);
   CHECK_FALSE(few.full);
   CHECK(few.end == run::EndKind::kExited);
+}
+
+// Lists the sandboxes of a gateway whose first page has so many, and whose others are full.
+Result<std::vector<FleetSandbox>> List(int first) {
+  StandIn place(R"(page() { printf '['; seq "$1" | sed 's/.*/{"name":"n&"},/'; echo '{}]'; }
+case "$*" in
+--version) echo openshell 0.0.112;;
+*status*) echo '{"status":"connected","version":"0.0.112"}';;
+*'--offset 0') page )" +
+                std::to_string(first - 1) + R"(;;
+*) page 499;;
+esac)");
+  const std::string path = sys::Environment("PATH").value_or("");
+  const std::optional<std::string> runtime = sys::Environment("XDG_RUNTIME_DIR");
+  ::setenv("PATH", (place.top() + ":/usr/bin:/bin").c_str(), 1);
+  ::setenv("XDG_RUNTIME_DIR", place.top().c_str(), 1);
+  Result<std::vector<FleetSandbox>> all = ListFleet({"http://127.0.0.1:1", ""});
+  ::setenv("PATH", path.c_str(), 1);
+  runtime ? ::setenv("XDG_RUNTIME_DIR", runtime->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
+  return all;
+}
+
+TEST_CASE("A gateway that lists sandboxes without end is an error") {
+  for (int first : {500, 20000}) {
+    Result<std::vector<FleetSandbox>> all = List(first);
+    REQUIRE_FALSE(all.ok());
+    CHECK(all.error().what == "the gateway lists more than 10000 sandboxes");
+  }
+  Result<std::vector<FleetSandbox>> some = List(499);
+  REQUIRE(some.ok());
+  CHECK(some.value().size() == 499);
 }
 
 }  // namespace
