@@ -169,7 +169,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel
     return Error{Code::kNotFound, std::string(program) + " is not on the PATH",
                  "see docs/reference/openshell.md for what OpenShell needs here"};
   }
-  std::string version = TRY(CommandLine(places, HostVariables()).CheckVersion());
+  std::string version = TRY(CommandLine(places, HostVariables(), cancel).CheckVersion());
   StateDirectory state = TRY(StateDirectory::Make(places));
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
   std::unique_ptr<Gateway> gateway(
@@ -188,7 +188,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
                                                  const std::string& tls, int cancel) {
   const bool is_url = where.find("://") != std::string::npos;
   if (is_url) TRY(CheckUrl(where, tls));
-  std::string version = TRY(CommandLine(places, HostVariables()).CheckVersion());
+  std::string version = TRY(CommandLine(places, HostVariables(), cancel).CheckVersion());
   StateDirectory state = TRY(StateDirectory::Make(places));
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
   std::unique_ptr<Gateway> gateway(

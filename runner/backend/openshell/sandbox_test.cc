@@ -84,6 +84,21 @@ TEST_CASE("A sandbox's records are bounded, and an agent with more is ended") {
   CHECK(few.end == run::EndKind::kExited);
 }
 
+TEST_CASE("A signal ends the wait for OpenShell's version") {
+  StandIn silent("exec sleep infinity");
+  auto [read, write] = sys::Pipe().value();
+  write.Close();  // As a signal does, it makes `read` readable.
+  Result<std::unique_ptr<Gateway>> attached =
+      Gateway::Attach(silent.places(), "http://127.0.0.1:1", "", read.get());
+  REQUIRE_FALSE(attached.ok());
+  CHECK(attached.error().what.ends_with("interrupted"));
+
+  StandIn old("echo openshell 0.0.1");
+  attached = Gateway::Attach(old.places(), "http://127.0.0.1:1", "");
+  REQUIRE_FALSE(attached.ok());
+  CHECK(attached.error().code == Code::kUnsupported);
+}
+
 // Lists the sandboxes of a gateway whose first page has so many, and whose others are full.
 Result<std::vector<FleetSandbox>> List(int first) {
   StandIn place(R"(page() { printf '['; seq "$1" | sed 's/.*/{"name":"n&"},/'; echo '{}]'; }
