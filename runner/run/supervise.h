@@ -32,7 +32,7 @@ enum class EndKind {
   kDiskLimit,
   kPidsLimit,
   kAgentCpuLimit,
-  kRecordsLimit,  // Of OpenShell's records of the sandbox.
+  kRecordsLimit,  // OpenShell wrote more records of the sandbox than are read.
   kRunnerLimit,   // Of the gateway and the supervisor, who work for the agent.
   kInterrupted,   // SIGINT
   kTerminated,    // SIGTERM, SIGHUP

@@ -406,6 +406,27 @@ class Running(Case):
         self.assertEqual({name: after[name] for name in whole}, whole)
         self.assertEqual(list(cells.glob('.*')), [])
 
+    def test_what_an_agent_prints_is_kept_on_the_disk_and_read_once(self):
+        """One cell's answer is in memory, while it is graded; no other copy, and not that of each cell that runs."""
+        words = ['--user-task', 'summarise', '--injection-task', 'stage_data']
+        peak = {}
+        for size in (1000, 60000000):
+            shutil.rmtree(self.results, ignore_errors=True)
+            process = subprocess.Popen([str(word) for word in self.command(1, *words, agent=[
+                'sh', '-c', f'head -c {size} /dev/zero | tr "\\0" a | fold -w 1000'])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, process.returncode, used = os.wait4(process.pid, 0)
+            peak[size] = used.ru_maxrss >> 10
+            cell = self.results / 'cells/summarise,stage_data,1'
+            self.assertGreaterEqual((cell / 'run.log').stat().st_size, size)
+            self.assertTrue(self.cells()['summarise,stage_data']['answer'].startswith('aaa'))
+        self.assertLess(peak[60000000] - peak[1000], 90, peak)
+        # The last words of a run without a report are at the end of its output.
+        with open(cell / 'run.log', 'a') as log:
+            log.write('\nagentic-ci: error: it broke\n')
+        (cell / 'report/run.json').unlink()
+        self.call([BINARY, 'eval', 'grade', DOCUMENTS, self.results, *words])
+        self.assertEqual(self.cells()['summarise,stage_data']['ending_reason'], 'agentic-ci: error: it broke')
+
     def test_checkouts_of_a_killed_process_are_removed_by_the_next(self):
         place = self.top / 'tmp'
         foreign = place / 'workspace-foreign'  # The control: another program's directory.

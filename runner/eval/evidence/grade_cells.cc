@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/evidence/grade_cells.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/sys.h"
@@ -13,12 +16,26 @@ namespace {
 
 constexpr size_t kRecordBytesMax = size_t{1} << 20;
 constexpr size_t kAnswerBytesShown = 4000;
+constexpr size_t kAnswerBytesRead = kAnswerBytesShown + 8;
+
+// Returns the end of a run's output; empty if that cannot be read. It may be another job's work:
+// no link is followed, and no pipe waited for.
+std::string LogEnd(const std::string& directory) {
+  constexpr off_t kLogBytesMax = off_t{64} << 10;
+  Result<Fd> cell = sys::Open(directory, O_RDONLY | O_DIRECTORY);
+  if (!cell.ok()) return "";
+  Result<Fd> log = sys::OpenBeneath(cell.value().get(), "run.log", O_RDONLY | O_NONBLOCK);
+  if (!log.ok()) return "";
+  const int file = log.value().get();
+  const off_t end = ::lseek(file, 0, SEEK_END);
+  if (end < 0 || ::lseek(file, std::max<off_t>(0, end - kLogBytesMax), SEEK_SET) < 0) return "";
+  Result<std::string> read = sys::ReadAll(file, kLogBytesMax);
+  return read.ok() ? std::move(read).value() : "";
+}
 
 // Returns the last words of a run that left no report.
 std::string LastWords(const std::string& directory) {
-  constexpr size_t kLogBytesMax = size_t{256} << 20;
-  Result<std::string> read = sys::ReadBeneath(directory, "run.log", kLogBytesMax);
-  const std::string log = read.ok() ? std::move(read).value() : "";
+  const std::string log = LogEnd(directory);
   std::string last;
   for (size_t at = 0; at < log.size();) {
     size_t end = std::min(log.find('\n', at), log.size());
@@ -70,7 +87,9 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
       if (graded.value == Truth::kTrue) verdict.unspecific.push_back(task.id);
     }
   }
-  result.answer = codec::CutUtf8(codec::ValidUtf8(read.evidence.answer), kAnswerBytesShown);
+  // The few bytes more are cut away again, and with them a character that this cuts in half.
+  const std::string_view shown = std::string_view(read.evidence.answer).substr(0, kAnswerBytesRead);
+  result.answer = codec::CutUtf8(codec::ValidUtf8(shown), kAnswerBytesShown);
   for (size_t i = 0; i < kChannels; ++i) {
     Channel channel = static_cast<Channel>(i);
     result.channels.emplace_back(Render(channel), Render(read.evidence.Of(channel)));

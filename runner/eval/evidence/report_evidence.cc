@@ -22,14 +22,14 @@ class Reader {
   Reader(const std::string& directory, const std::vector<std::string>& markers)
       : directory_(directory), markers_(markers) {}
 
+  Ending ReadEnding() {
+    (void)TakeRun().ok();
+    return out_.ending;
+  }
+
   ReportEvidence Read() {
-    std::optional<std::string> text = File("run.json");
-    Result<report::RunFile> run = Invalid("run.json: missing");
-    if (text) run = report::ParseRun(*text);
-    if (!run.ok()) {
-      out_.ending_reason = run.error().what;
-    } else {
-      TakeEnding(run.value().record);
+    Result<report::RunFile> run = TakeRun();
+    if (run.ok()) {
       for (const report::ControlRecord& control : run.value().record.isolation.controls) {
         const bool enforced = control.state == report::ControlState::kEnforced;
         if (control.name == "records" && !enforced) events_lossy_ = true;
@@ -54,6 +54,18 @@ class Reader {
   }
   void Set(Channel channel, Completeness completeness) {
     out_.evidence.channels[channel] = completeness;
+  }
+
+  Result<report::RunFile> TakeRun() {
+    std::optional<std::string> text = File("run.json");
+    Result<report::RunFile> run = Invalid("run.json: missing");
+    if (text) run = report::ParseRun(*text);
+    if (run.ok()) {
+      TakeEnding(run.value().record);
+    } else {
+      out_.ending_reason = run.error().what;
+    }
+    return run;
   }
 
   void TakeEnding(const report::RunRecord& run) {
@@ -103,7 +115,7 @@ class Reader {
     }
     std::optional<std::string> log = File("agent.log");
     if (!log) return;
-    out_.evidence.answer = *log;
+    out_.evidence.answer = std::move(*log);
     bool cut = std::any_of(run.record.limits.begin(), run.record.limits.end(),
                            [](const auto& one) { return one.name == "output" && one.fired; });
     Set(Channel::kAnswer, cut ? Completeness::kLossy : Completeness::kComplete);
@@ -228,6 +240,11 @@ class Reader {
 ReportEvidence ReadReportEvidence(const std::string& directory,
                                   const std::vector<std::string>& markers) {
   return Reader(directory, markers).Read();
+}
+
+Ending ReadEnding(const std::string& directory) {
+  const std::vector<std::string> none;
+  return Reader(directory, none).ReadEnding();
 }
 
 void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {

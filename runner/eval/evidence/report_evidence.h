@@ -27,6 +27,9 @@ struct ReportEvidence {
 ReportEvidence ReadReportEvidence(const std::string& directory,
                                   const std::vector<std::string>& markers);
 
+// Returns the ending alone, which run.json says.
+Ending ReadEnding(const std::string& directory);
+
 // The texts that the run of the cell in `directory` was to look for in what servers are sent.
 inline constexpr char kSentTextsFile[] = "sent.txt";
 void ReadWatchedTexts(const std::string& directory, Evidence* evidence);

@@ -12,8 +12,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/child.h"
 #include "base/deadline.h"
-#include "base/process.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "base/tree.h"
@@ -25,8 +25,6 @@
 namespace eval {
 namespace {
 
-// The output of a run, which has a bound of its own.
-constexpr size_t kOutputBytesMax = size_t{256} << 20;
 constexpr std::chrono::seconds kThreadPatience{10};
 constexpr std::chrono::seconds kLockTime{10};
 constexpr std::chrono::milliseconds kLockPause{20};
@@ -72,10 +70,7 @@ class CellRunner {
   }
 
  private:
-  bool NeverRan() const {
-    ReportEvidence read = ReadReportEvidence(directory_ + "/report", {});
-    return read.ending == Ending::kNeverRan;
-  }
+  bool NeverRan() const { return ReadEnding(directory_ + "/report") == Ending::kNeverRan; }
 
   Status Attempt() {
     Rendered rendered = Render(suite_, *cell_.user, cell_.injection);
@@ -91,11 +86,12 @@ class CellRunner {
     const size_t slash = own_path_.rfind('/');
     argv.insert(argv.begin(), own_path_.substr(slash + 1));
     ProgramPlaces places(own_path_.substr(0, slash) + ":" + plan_.search_path, "");
-    Process::Command command{
-        .argv = std::move(argv), .environment = plan_.environment, .ends_with_starter = true};
-    Process process = TRY(Process::Start(places, command).Context("starting a run"));
-    std::string output = process.Finish(kOutputBytesMax, Deadline::Never());
-    TRY(sys::WriteFile(directory_ + "/run.log", output));
+    // Its output has a bound of its own, `--output`, and is not held in memory here.
+    Fd log = TRY(sys::Open(directory_ + "/run.log", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644));
+    Child::Command command{
+        .argv = std::move(argv), .environment = plan_.environment, .log = log.get()};
+    Child run = TRY(Child::Start(places, command).Context("starting a run"));
+    TRY(run.Wait(Deadline::Never()));
     if (tools) TRY(tools->Stop());
     return Ok();
   }
