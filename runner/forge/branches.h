@@ -3,6 +3,7 @@
 // API: no clone, no git.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,11 +20,12 @@ struct TreeEntry {
   int mode = 0;  // 0100644, 0100755, 0120000; 040000: a directory; 0160000: a submodule.
   std::string id;
 };
-using Directory = std::map<std::string, TreeEntry>;
+// Everything in a tree, directories included, by its path.
+using Tree = std::map<std::string, TreeEntry>;
 
 struct CommitRecord {
   std::string sha;
-  std::string tree;  // For ReadDirectory(), as is the `id` of a directory in it.
+  std::string tree;  // For ReadTree().
   std::string message;
   std::vector<std::string> parents;
 };
@@ -62,6 +64,8 @@ struct BranchPullRequest {
   bool open = true;
 };
 
+inline constexpr size_t kTreeEntriesMax = 100'000;
+
 // Returns whether the error has git's words for a push that lost against another, which a forge may
 // pass on.
 inline bool LostPush(const Error& error) {
@@ -78,9 +82,9 @@ class Branches {
   // Reads `sha` and its ancestors, newest first, at most `count_max` (100 or less).
   virtual Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                         Deadline deadline) = 0;
-  // Reads one directory, not those beneath it. Fails with kInvalid if the forge does not give all
-  // of it.
-  virtual Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) = 0;
+  // Reads the whole tree. Fails with kInvalid if the forge does not give all of it, or it has more
+  // than kTreeEntriesMax entries.
+  virtual Result<Tree> ReadTree(const std::string& tree, Deadline deadline) = 0;
   // Reads a blob of at most 64 MiB.
   virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
 

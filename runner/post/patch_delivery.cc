@@ -208,7 +208,6 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
 
 // The gates once more, over what the patch itself says, and the files that the commit will have.
 Status PatchDelivery::Plan(Deadline deadline) {
-  CommitTree tree(branches_, commit_.on.tree, deadline);
   // Forges take each file's content in one request, and each old file is compared.
   const std::vector<change::PatchSection> sections = TRY(change::ReadSections(report_.patch));
   if (sections.size() > kFilesMax || report_.patch.size() > kPatchBytesMax) {
@@ -221,9 +220,10 @@ Status PatchDelivery::Plan(Deadline deadline) {
   changes.complete = report_.record.changes.complete;
   change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
   limits.prefix = report_.record.changes.prefix;
+  CommitTree tree = TRY(CommitTree::Read(branches_, commit_.on.tree, deadline));
   limits.links = TRY(tree.ProtectedLinks());
-  limits.before = TRY(
-      tree.Names(change::RepositoryCandidates(change::WrittenPaths(changes.files, limits.prefix))));
+  limits.before =
+      tree.Names(change::RepositoryCandidates(change::WrittenPaths(changes.files, limits.prefix)));
   change::Verdict verdict = change::JudgeChanges(changes, limits);
   for (const change::GateFinding& finding : verdict.findings) {
     if (finding.severity != change::Severity::kError) continue;

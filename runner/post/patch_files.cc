@@ -11,7 +11,10 @@ namespace post {
 namespace {
 
 constexpr int kDirectoryMode = 0040000;
-constexpr size_t kLinksMax = 20;
+constexpr size_t kLinksMax = 1000;
+constexpr size_t kTargetsMax = 100;       // Each is a request.
+constexpr size_t kTargetBytesMax = 4095;  // As for the kernel.
+constexpr int kHopsMax = 40;              // As for the kernel.
 
 bool IsFile(int mode) { return mode == 0100644 || mode == 0100755 || mode == kLinkMode; }
 
@@ -31,80 +34,130 @@ Error FileAndDirectory(const std::string& path) {
 // Checks that nothing is at a new path but what the edit removes, and that what is above it stays a
 // directory.
 Status CheckPlace(const std::string& path, const std::string& prefix, const change::TreeEdit& edit,
-                  CommitTree& tree) {
+                  const CommitTree& tree) {
   for (size_t slash = path.find('/'); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
     std::string above = path.substr(0, slash);
-    forge::TreeEntry entry = TRY(tree.Find(prefix + above));
+    forge::TreeEntry entry = tree.Find(prefix + above);
     if (IsFile(entry.mode) && edit.removed.contains(above)) return FileAndDirectory(above);
     if (edit.written.contains(above) || (entry.mode != 0 && entry.mode != kDirectoryMode)) {
       return InTheWay(above);
     }
   }
-  forge::TreeEntry entry = TRY(tree.Find(prefix + path));
+  forge::TreeEntry entry = tree.Find(prefix + path);
   if (entry.mode == kDirectoryMode) return FileAndDirectory(path);
   if (entry.mode != 0 && !edit.removed.contains(path)) return InTheWay(path);
   return Ok();
 }
 
+Error TooManyLinks() {
+  return Error{Code::kInvalid, "the commit has too many symbolic links at protected paths"};
+}
+
+// Returns whether something protected is, or would be, read through a link at `path`, as with
+// `.github`.
+bool StandsForProtected(const std::string& path) {
+  return change::FindProtectedPath(path, {}) || change::FindProtectedPath(path + "/x", {});
+}
+
+void AddComponents(const std::string& path, std::vector<std::string>& ahead) {
+  for (size_t end = path.size();;) {
+    const size_t slash = end == 0 ? std::string::npos : path.rfind('/', end - 1);
+    const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+    std::string name = path.substr(begin, end - begin);
+    if (!name.empty() && name != ".") ahead.push_back(std::move(name));
+    if (slash == std::string::npos) return;
+    end = slash;
+  }
+}
+
 }  // namespace
 
-CommitTree::CommitTree(forge::Branches& branches, std::string tree, Deadline deadline)
-    : branches_(branches), deadline_(deadline) {
-  ids_[""] = std::move(tree);
+Result<CommitTree> CommitTree::Read(forge::Branches& branches, const std::string& tree,
+                                    Deadline deadline) {
+  forge::Tree entries = TRY(branches.ReadTree(tree, deadline));
+  return CommitTree(branches, std::move(entries), deadline);
 }
 
-Result<const forge::Directory*> CommitTree::Open(const std::string& path) {
-  auto known = directories_.find(path);
-  if (known != directories_.end()) return &known->second;
-  if (!ids_.contains(path)) {
-    forge::TreeEntry entry = TRY(Find(path));
-    if (entry.mode != kDirectoryMode) return static_cast<const forge::Directory*>(nullptr);
-    ids_[path] = entry.id;
-  }
-  forge::Directory directory = TRY(branches_.ReadDirectory(ids_[path], deadline_));
-  return &directories_.emplace(path, std::move(directory)).first->second;
+forge::TreeEntry CommitTree::Find(const std::string& path) const {
+  auto entry = entries_.find(path);
+  return entry == entries_.end() ? forge::TreeEntry() : entry->second;
 }
 
-Result<forge::TreeEntry> CommitTree::Find(const std::string& path) {
-  size_t slash = path.rfind('/');
-  const forge::Directory* directory =
-      TRY(Open(slash == std::string::npos ? "" : path.substr(0, slash)));
-  if (directory == nullptr) return forge::TreeEntry();
-  auto entry = directory->find(path.substr(slash + 1));
-  return entry == directory->end() ? forge::TreeEntry() : entry->second;
-}
-
-Result<std::string> CommitTree::ReadBlob(const std::string& id) {
+Result<std::string> CommitTree::ReadBlob(const std::string& id) const {
   return branches_.ReadBlob(id, deadline_);
 }
 
-Result<std::vector<change::ProtectedLink>> CommitTree::ProtectedLinks() {
+Result<std::string> CommitTree::ReadTarget(const std::string& id, Targets& targets) const {
+  auto known = targets.find(id);
+  if (known != targets.end()) return known->second;
+  if (targets.size() == kTargetsMax) return TooManyLinks();
+  std::string target = TRY(ReadBlob(id));
+  if (target.empty() || target.size() > kTargetBytesMax || target.find('\0') != target.npos) {
+    return Error{Code::kInvalid, "a symbolic link of the commit leads to no possible path"};
+  }
+  return targets.emplace(id, std::move(target)).first->second;
+}
+
+// Walks the path of the link as the kernel would, and adds each place where the walk goes on.
+Status CommitTree::Follow(const std::string& link, Targets& targets,
+                          std::vector<change::ProtectedLink>& links) const {
+  std::vector<std::string> ahead;  // The components to come, the next one last.
+  AddComponents(link, ahead);
+  std::string at;
+  for (int hops = 0; !ahead.empty();) {
+    const std::string name = std::move(ahead.back());
+    ahead.pop_back();
+    if (name == "..") {
+      if (at.empty()) return Ok();  // It leads outside.
+      const size_t slash = at.rfind('/');
+      at.resize(slash == std::string::npos ? 0 : slash);
+      continue;
+    }
+    const std::string next = at.empty() ? name : at + "/" + name;
+    const forge::TreeEntry entry = Find(next);
+    if (entry.mode != kLinkMode) {
+      at = next;
+      continue;
+    }
+    if (next != link) links.push_back({link, next});
+    if (++hops > kHopsMax) return Ok();  // It leads nowhere.
+    const std::string target = TRY(ReadTarget(entry.id, targets));
+    if (target.starts_with('/')) return Ok();
+    AddComponents(target, ahead);
+  }
+  if (!at.empty() && at != link) links.push_back({link, at});
+  return Ok();
+}
+
+Result<std::vector<change::ProtectedLink>> CommitTree::ProtectedLinks() const {
   std::vector<change::ProtectedLink> links;
-  const forge::Directory* top = TRY(Open(""));
-  for (const auto& [name, entry] : *top) {
-    if (entry.mode != kLinkMode || links.size() == kLinksMax) continue;
-    if (!change::FindProtectedPath(name, {})) continue;
-    std::string target = TRY(ReadBlob(entry.id));
-    if (change::ValidPath(target)) links.push_back({name, target});
+  Targets targets;
+  for (const auto& [path, entry] : entries_) {
+    if (entry.mode != kLinkMode || !StandsForProtected(path)) continue;
+    TRY(Follow(path, targets, links));
+    if (links.size() > kLinksMax) return TooManyLinks();
   }
   return links;
 }
 
-Result<change::DirectoryNames> CommitTree::Names(const std::vector<std::string>& directories) {
+change::DirectoryNames CommitTree::Names(const std::vector<std::string>& directories) const {
   change::DirectoryNames names;
-  for (const std::string& path : directories) {
-    const forge::Directory* directory = TRY(Open(path));
-    if (directory == nullptr) continue;
-    for (const auto& [name, entry] : *directory) names[path].push_back(name);
+  for (const std::string& directory : directories) {
+    const std::string above = directory.empty() ? "" : directory + "/";
+    for (auto entry = entries_.lower_bound(above);
+         entry != entries_.end() && entry->first.starts_with(above); ++entry) {
+      std::string name = entry->first.substr(above.size());
+      if (name.find('/') == std::string::npos) names[directory].push_back(std::move(name));
+    }
   }
   return names;
 }
 
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
-                                                CommitTree& tree) {
+                                                const CommitTree& tree) {
   change::OldFiles old_files = [&](const std::string& path) -> Result<change::OldFile> {
-    forge::TreeEntry entry = TRY(tree.Find(prefix + path));
+    forge::TreeEntry entry = tree.Find(prefix + path);
     if (entry.mode == 0) return Error{Code::kNotFound, path + " does not exist"};
     if (!IsFile(entry.mode)) return change::OldFile();
     std::string bytes = TRY(tree.ReadBlob(entry.id));
@@ -116,7 +169,7 @@ Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const 
     if (codec::FindInvalidUtf8(path) != std::string_view::npos) {
       return Error{Code::kRefused, "a path that is not UTF-8 cannot be given to the forge"};
     }
-    forge::TreeEntry old = TRY(tree.Find(prefix + path));
+    forge::TreeEntry old = tree.Find(prefix + path);
     forge::FileWrite file;
     file.path = prefix + path;
     file.old_id = old.id;

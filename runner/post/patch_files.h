@@ -2,7 +2,9 @@
 // A patch against the files of a commit that only the forge has.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
@@ -14,32 +16,40 @@ namespace post {
 
 inline constexpr int kLinkMode = 0120000;  // The mode of a symbolic link in git.
 
-// Reads directories and files of one commit, each at most once.
+// The files of one commit. The forge lists them once.
 class CommitTree {
  public:
-  CommitTree(forge::Branches& branches, std::string tree, Deadline deadline);
+  static Result<CommitTree> Read(forge::Branches& branches, const std::string& tree,
+                                 Deadline deadline);
 
   // Returns an entry of mode 0 if there is nothing at `path`.
-  Result<forge::TreeEntry> Find(const std::string& path);
-  Result<std::string> ReadBlob(const std::string& id);
-  // Returns the links at protected paths in the top directory: change::GateLimits::links.
-  Result<std::vector<change::ProtectedLink>> ProtectedLinks();
+  forge::TreeEntry Find(const std::string& path) const;
+  Result<std::string> ReadBlob(const std::string& id) const;
+  // Returns what the links at protected paths lead to, each link on the way included:
+  // change::GateLimits::links. What leads outside of the tree is left out. Fails with kInvalid
+  // beyond 1000 links, or 100 different texts of links.
+  Result<std::vector<change::ProtectedLink>> ProtectedLinks() const;
   // Returns change::GateLimits::before of these directories.
-  Result<change::DirectoryNames> Names(const std::vector<std::string>& directories);
+  change::DirectoryNames Names(const std::vector<std::string>& directories) const;
 
  private:
-  Result<const forge::Directory*> Open(const std::string& path);
+  using Targets = std::map<std::string, std::string>;  // The text of a link by its blob.
+
+  CommitTree(forge::Branches& branches, forge::Tree entries, Deadline deadline)
+      : branches_(branches), entries_(std::move(entries)), deadline_(deadline) {}
+  Result<std::string> ReadTarget(const std::string& id, Targets& targets) const;
+  Status Follow(const std::string& link, Targets& targets,
+                std::vector<change::ProtectedLink>& links) const;
 
   forge::Branches& branches_;
+  forge::Tree entries_;
   Deadline deadline_;
-  std::map<std::string, std::string> ids_;  // Path of a directory to its tree.
-  std::map<std::string, forge::Directory> directories_;
 };
 
 // Plans the files that `patch` makes of the commit, `prefix` being the directory that its paths
 // start from ("" or "directory/"). Fails with kInvalid if it does not apply to the commit, with
 // kRefused if it may not, or cannot.
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
-                                                CommitTree& tree);
+                                                const CommitTree& tree);
 
 }  // namespace post

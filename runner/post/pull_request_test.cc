@@ -26,7 +26,9 @@ class FakeForge final : public forge::Forge,
   std::vector<forge::ReviewThread> threads;
   std::vector<std::string> changed = {"a.c"};  // The files in the pull request's difference.
   std::string hunks = "@@ -1 +1,3 @@\n one\n+two\n+three\n";  // Each one's.
-  forge::Directory tree;                                      // Every directory of its head.
+  forge::Tree tree;                                           // The tree of its head.
+
+  std::map<std::string, std::string> blobs = {{"guide", "guide.md"}};
 
   FakeForge() {
     can.check_runs = can.code_scanning = can.comments_on_files = true;
@@ -128,9 +130,12 @@ class FakeForge final : public forge::Forge,
     if (fails.contains("history")) return fails.at("history");
     return std::vector{forge::CommitRecord{kHead, "tree", "message", {}}};
   }
-  Result<forge::Directory> ReadDirectory(const std::string&, Deadline) override { return tree; }
+  Result<forge::Tree> ReadTree(const std::string&, Deadline) override {
+    if (fails.contains("tree")) return fails.at("tree");
+    return tree;
+  }
   Result<std::string> ReadBlob(const std::string& id, Deadline) override {
-    return id == "guide" ? std::string("guide.md") : std::string();
+    return blobs.contains(id) ? blobs.at(id) : std::string();
   }
   Result<std::string> Commit(const forge::CommitRequest&, Deadline) override {
     TRY(Call("commit"));
@@ -214,6 +219,8 @@ TEST_CASE("The comment is posted before the review, and that before check, statu
   CHECK(outcome.delivered.on_files == 1);
 }
 
+constexpr char kOffered[] = "```suggestion\nx\n```\n";
+
 // The one comment of a review of this suggestion in this file.
 std::string CommentOn(FakeForge& forge, const std::string& path, const std::string& suggestion,
                       const Parts& parts = All()) {
@@ -226,11 +233,9 @@ std::string CommentOn(FakeForge& forge, const std::string& path, const std::stri
 }
 
 TEST_CASE("A suggestion is offered where the gates let its lines into its file") {
-  {
-    FakeForge forge;
-    forge.tree["a.c"] = {0100644, "id"};
-    CHECK(CommentOn(forge, "a.c", "x\n").ends_with("```suggestion\nx\n```\n"));
-  }
+  FakeForge free;
+  free.tree["a.c"] = {0100644, "id"};
+  CHECK(CommentOn(free, "a.c", "x\n").ends_with(kOffered));
   const std::string token = "ghp_" + std::string("aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5");
   for (const auto& [path, lines, why] : std::vector<std::array<std::string, 3>>{
            {".github/workflows/ci.yml", "run: x\n", "protected file"},
@@ -254,6 +259,53 @@ TEST_CASE("A suggestion is offered where the gates let its lines into its file")
     CHECK(text.find(token) == std::string::npos);
     CHECK(forge.calls[1] == "review 1");
   }
+}
+
+std::string SuggestionUnder(const std::map<std::string, std::string>& links,
+                            const std::string& path) {
+  FakeForge forge;
+  for (const auto& [link, target] : links) {
+    forge.tree[link] = {0120000, target};
+    forge.blobs[target] = target;
+  }
+  return CommentOn(forge, path, "x\n");
+}
+
+TEST_CASE("What a link at a protected path leads to takes no suggestion, however it leads there") {
+  const std::map<std::string, std::string> chain = {
+      {"pkg/CLAUDE.md", "./../doc//rules.md"}, {"doc", "a/b"}, {"a/b/rules.md", "../r.md"}};
+  for (const char* path : {"doc", "a/b/rules.md", "a/r.md"}) {
+    CHECK(SuggestionUnder(chain, path).find("suggestion\n") == std::string::npos);
+  }
+  CHECK(SuggestionUnder(chain, "a/r.md").find("by the link pkg/CLAUDE.md") != std::string::npos);
+  CHECK(SuggestionUnder({{".github", "hub"}}, "hub/workflows/ci.yml").find("by the link") !=
+        std::string::npos);
+  CHECK(SuggestionUnder(chain, "a/b/c.md").ends_with(kOffered));
+  for (const char* target : {"../a.c", "/a.c", "CLAUDE.md"}) {
+    CHECK(SuggestionUnder({{"CLAUDE.md", target}}, "a.c").ends_with(kOffered));
+  }
+}
+
+TEST_CASE("Nothing is offered where the links at protected paths cannot all be known") {
+  auto links = [](size_t count, bool same) {
+    std::map<std::string, std::string> made;
+    for (size_t at = 0; at < count; ++at) {
+      const std::string name = std::to_string(at);
+      made[name + "/CLAUDE.md"] = same ? "AGENTS.md" : name + ".md";
+    }
+    return made;
+  };
+  const std::string many = "the commit has too many symbolic links at protected paths";
+  CHECK(SuggestionUnder(links(100, false), "a.c").ends_with(kOffered));
+  CHECK(SuggestionUnder(links(101, false), "a.c").find(many) != std::string::npos);
+  CHECK(SuggestionUnder(links(1000, true), "a.c").ends_with(kOffered));
+  CHECK(SuggestionUnder(links(1001, true), "a.c").find(many) != std::string::npos);
+  CHECK(SuggestionUnder({{"CLAUDE.md", std::string("a\0b", 3)}}, "a.c").find("no possible path") !=
+        std::string::npos);
+  FakeForge cut;
+  cut.fails.emplace("tree", Error{Code::kInvalid, "too many files", ""});
+  CHECK(CommentOn(cut, "a.c", "x\n").find("it cannot be judged here: too many files") !=
+        std::string::npos);
 }
 
 TEST_CASE("A suggestion follows the rules of the base, and is not offered where they are unknown") {

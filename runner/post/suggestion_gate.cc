@@ -17,7 +17,7 @@ Status SuggestionGate::Read() {
   limits_ = TRY(read_gates_());
   std::vector<forge::CommitRecord> history = TRY(branches_.ReadHistory(head_sha_, 1, deadline_));
   if (history.empty()) return Error{Code::kNotFound, "there is no commit " + head_sha_};
-  CommitTree tree(branches_, history.front().tree, deadline_);
+  CommitTree tree = TRY(CommitTree::Read(branches_, history.front().tree, deadline_));
   limits_.links = TRY(tree.ProtectedLinks());
   tree_.emplace(std::move(tree));
   return Ok();
@@ -25,9 +25,9 @@ Status SuggestionGate::Read() {
 
 Result<std::string> SuggestionGate::Judge(const std::string& path, const std::string& lines) {
   TRY(Read());
-  forge::TreeEntry entry = TRY(tree_->Find(path));
+  forge::TreeEntry entry = tree_->Find(path);
   if (entry.mode == kLinkMode) return std::string("the file is a symbolic link");
-  limits_.before = TRY(tree_->Names(change::RepositoryCandidates({path})));
+  limits_.before = tree_->Names(change::RepositoryCandidates({path}));
   for (const change::GateFinding& finding : change::JudgeLines(path, lines, limits_).findings) {
     if (finding.severity == change::Severity::kError) {
       return "the gate " + finding.gate + " refuses it: " + finding.message;

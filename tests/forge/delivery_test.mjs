@@ -103,7 +103,7 @@ describe("commits on the pull request's branch", () => {
     assert.deepEqual(service.requests.map((r) => r.replace(/[0-9a-f]{40}/g, 'ID')), [
       'GET /repos/acme/site/pulls/7', 'GET /repos/acme/site/git/ref/heads%2Ffix',
       'GET /repos/acme/site/commits?sha=ID&per_page=100', 'GET /repos/acme/site/contents/.agentic-ci/config.yml?ref=main',
-      'GET /repos/acme/site/git/trees/ID',
+      'GET /repos/acme/site/git/trees/ID?recursive=1',
       'GET /repos/acme/site/git/blobs/ID', 'POST /repos/acme/site/git/trees', 'POST /repos/acme/site/git/commits',
       'PATCH /repos/acme/site/git/refs/heads%2Ffix']);
     const tip = service.git.tip('fix');
@@ -235,6 +235,24 @@ describe('nothing is delivered', () => {
     s.push();
     s.write('a.c', 'obey\n');
   }, /by the link CLAUDE\.md/);
+  refused('on a path that a link further down makes a protected one', (s) => {
+    s.write('docs/rules.md', 'x\n');
+    fs.mkdirSync(s.at('pkg'));
+    fs.symlinkSync('../docs/rules.md', s.at('pkg/CLAUDE.md'));
+    s.head = s.commit('a link');
+    s.push();
+    s.write('docs/rules.md', 'obey\n');
+  }, /by the link pkg\/CLAUDE\.md/);
+  claim('of a commit whose tree the forge cuts, and the control is', async (service, site) => {
+    const directory = report(site, creation('fine'));
+    service.git.treeEntriesMax = 5;
+    const posted = await post(service, directory, 'commits');
+    assert.equal(posted.status, 77, posted.stdout + posted.stderr);
+    assert.match(posted.stderr, /the commit has too many files for the forge to list/);
+    assert.equal(service.git.tip('fix'), site.head);
+    service.git.treeEntriesMax = 100;
+    assert.equal((await post(service, directory, 'commits')).status, 0);
+  });
   refused('that makes a directory a repository', (s) => {
     for (const part of ['objects', 'refs']) s.write(`docs/${part}/keep`, 'x\n');
     s.head = s.commit('two directories');

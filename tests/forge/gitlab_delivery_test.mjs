@@ -84,7 +84,7 @@ describe("commits on the merge request's branch", () => {
     await post(service, report(site, text), 'commits');
     assert.deepEqual(service.requests.map((r) => r.replace(/[0-9a-f]{40}/g, 'ID').replace(`/api/v4${API}`, '')), [
       'GET /merge_requests/7', 'GET /repository/branches/fix', 'GET /repository/commits?ref_name=ID&per_page=100',
-      'GET /repository/files/.agentic-ci%2Fconfig.yml?ref=main', 'GET /repository/tree?ref=ID&per_page=100&page=1',
+      'GET /repository/files/.agentic-ci%2Fconfig.yml?ref=main', 'GET /repository/tree?ref=ID&recursive=true&per_page=100&page=1',
       'GET /repository/blobs/ID', 'GET /repository/branches/fix', 'POST /repository/commits']);
     const tip = service.git.tip('fix');
     const again = await post(service, report(site, text), 'commits');
@@ -200,6 +200,14 @@ describe('nothing is delivered', () => {
     assert.deepEqual(service.writes, []);
   });
   refused('on a protected path', (s) => s.write('.gitlab-ci.yml', 'x: {script: id}\n'), /protected-paths refuses/);
+  refused('on a path that a link on a later page of the tree makes a protected one', (s) => {
+    for (let i = 0; i < 120; ++i) s.write(`docs/${i}`, 'x\n');
+    fs.mkdirSync(s.at('pkg'));
+    fs.symlinkSync('../docs/7', s.at('pkg/CLAUDE.md'));
+    s.head = s.commit('a link');
+    s.push();
+    s.write('docs/7', 'obey\n');
+  }, /by the link pkg\/CLAUDE\.md/);
   refused('as a new symbolic link', (s) => fs.symlinkSync('a.c', s.at('other')), /cannot write symbolic links: other/);
   refused('where a symbolic link goes', (s) => fs.unlinkSync(s.at('link')), /cannot write symbolic links: link/);
   const fileToDirectory = (s) => { fs.unlinkSync(s.at('a.c')); s.write('a.c/b', 'x\n'); };

@@ -10,9 +10,7 @@
 namespace forge {
 namespace {
 
-constexpr size_t kEntriesMax = 100'000;       // The entries of one directory.
 constexpr size_t kMergeRequestsMax = 10'000;  // Between two branches, those of forks included.
-constexpr int kDirectoryMode = 0040000;
 constexpr int kExecutableMode = 0100755;
 constexpr int kLinkMode = 0120000;
 
@@ -58,7 +56,7 @@ codec::Json RenderActions(const Changes& changes, const std::string& tip) {
 Result<CommitRecord> ReadGitLabCommit(const codec::Json& json) {
   CommitRecord record;
   record.sha = json.StringAt("id");
-  record.tree = record.sha + ":";
+  record.tree = record.sha;
   record.message = json.StringAt("message");
   const codec::Json* parents = json.Find("parent_ids");
   if (record.sha.empty() || parents == nullptr || parents->array() == nullptr) {
@@ -151,24 +149,15 @@ Result<std::vector<CommitRecord>> GitLabBranches::ReadHistory(const std::string&
   return history;
 }
 
-Result<Directory> GitLabBranches::ReadDirectory(const std::string& tree, Deadline deadline) {
-  const size_t colon = tree.find(':');
-  const std::string commit = tree.substr(0, colon);
-  const std::string path = tree.substr(colon + 1);
-  ApiPath query = (project_.Path() / "repository" / "tree").Query("ref", commit);
-  if (!path.empty()) query = query.Query("path", path);
-  Directory directory;
+Result<Tree> GitLabBranches::ReadTree(const std::string& tree, Deadline deadline) {
+  const ApiPath query =
+      (project_.Path() / "repository" / "tree").Query("ref", tree).Query("recursive", "true");
+  Tree whole;
   for (const codec::Json& json :
-       TRY(client_.GetAll(query, kGitLabPermission, kEntriesMax, deadline))) {
-    TreeEntry entry{ParseMode(json.StringAt("mode")), json.StringAt("id")};
-    const std::string name = json.StringAt("name");
-    if (entry.mode == kDirectoryMode) {
-      entry.id = commit;
-      entry.id += ":" + (path.empty() ? "" : path + "/") + name;
-    }
-    directory[name] = std::move(entry);
+       TRY(client_.GetAll(query, kGitLabPermission, kTreeEntriesMax, deadline))) {
+    whole[json.StringAt("path")] = {ParseMode(json.StringAt("mode")), json.StringAt("id")};
   }
-  return directory;
+  return whole;
 }
 
 Result<std::string> GitLabBranches::ReadBlob(const std::string& id, Deadline deadline) {

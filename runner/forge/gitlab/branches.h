@@ -23,8 +23,8 @@ class GitLabBranches : public Branches {
   Result<std::optional<std::string>> ReadTip(const std::string& branch, Deadline deadline) override;
   Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                 Deadline deadline) override;
-  // `tree` is "COMMIT:PATH", since the API knows no tree by its hash.
-  Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) override;
+  // `tree` is the commit, since the API knows no tree by its hash.
+  Result<Tree> ReadTree(const std::string& tree, Deadline deadline) override;
   Result<std::string> ReadBlob(const std::string& id, Deadline deadline) override;
   Result<std::string> Commit(const CommitRequest& request, Deadline deadline) override;
   bool moved() const override { return moved_; }

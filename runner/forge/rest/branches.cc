@@ -61,23 +61,24 @@ Result<std::vector<CommitRecord>> RestBranches::ReadHistory(const std::string& s
   return history;
 }
 
-Result<Directory> RestBranches::ReadDirectory(const std::string& tree, Deadline deadline) {
-  Directory directory;
+Result<Tree> RestBranches::ReadTree(const std::string& tree, Deadline deadline) {
+  const ApiPath path = (repository_ / "git" / "trees" / tree).Query("recursive", 1);
+  Tree whole;
   for (int page = 1;; ++page) {
-    codec::Json json = TRY(client_.Get(PageOf(repository_ / "git" / "trees" / tree, page),
-                                       kContentsPermission, deadline));
+    codec::Json json = TRY(client_.Get(PageOf(path, page), kContentsPermission, deadline));
     const codec::Json* entries = json.Find("tree");
     if (entries == nullptr || entries->array() == nullptr) {
       return Error{Code::kTemporary, "the forge's response is not a tree"};
     }
     for (const codec::Json& entry : *entries->array()) {
-      directory[entry.StringAt("path")] = {ParseMode(entry.StringAt("mode")),
-                                           entry.StringAt("sha")};
+      whole[entry.StringAt("path")] = {ParseMode(entry.StringAt("mode")), entry.StringAt("sha")};
     }
-    if (!json.BooleanAt("truncated")) return directory;
-    if (!has_pages() || entries->array()->empty()) {
-      return Error{Code::kInvalid, "a directory is too large for the forge to list"};
+    const bool more = json.BooleanAt("truncated");
+    const bool stuck = more && (!has_pages() || entries->array()->empty());
+    if (stuck || whole.size() > kTreeEntriesMax) {
+      return Error{Code::kInvalid, "the commit has too many files for the forge to list"};
     }
+    if (!more) return whole;
   }
 }
 

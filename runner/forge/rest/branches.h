@@ -23,7 +23,7 @@ class RestBranches : public Branches {
 
   Result<std::vector<CommitRecord>> ReadHistory(const std::string& sha, int count_max,
                                                 Deadline deadline) override;
-  Result<Directory> ReadDirectory(const std::string& tree, Deadline deadline) override;
+  Result<Tree> ReadTree(const std::string& tree, Deadline deadline) override;
   Result<std::string> ReadBlob(const std::string& id, Deadline deadline) override;
   bool moved() const override { return moved_; }
   Result<BranchPullRequest> Open(const PullRequestText& text, Deadline deadline) override;
@@ -34,10 +34,10 @@ class RestBranches : public Branches {
   // it was; returns `error`.
   Error Moved(Error error);
   static Result<BranchPullRequest> ReadOpen(const codec::Json& json);
-  // Return the rest of the queries for a history, and for the `page`-th part of a directory.
+  // Return the rest of the queries for a history, and for the `page`-th part of a tree.
   virtual ApiPath HistoryOf(const ApiPath& commits, int count) const = 0;
   virtual ApiPath PageOf(const ApiPath& tree, int page) const = 0;
-  // Returns whether a directory comes in pages.
+  // Returns whether a tree comes in pages.
   virtual bool has_pages() const = 0;
 
   Client& client_;

@@ -13,6 +13,7 @@ export class GitData {
   statuses = [];  // {sha, state, context, description, target_url}
   sarifs = [];    // {commit_sha, ref, sarif, tool_name}
   labels = new Map();  // Number to names.
+  treeEntriesMax = 100000;
   permissions = new Map();  // Login to "admin", "write", "read", "none".
   #service;
   #contract;
@@ -61,7 +62,7 @@ export class GitData {
     if (contents && method === 'GET') return this.#contents(decodeURIComponent(contents[1]), query);
     if (!this.#directory) return method === 'GET' ? this.#empty(rest, query) : null;
     if (rest === '/commits' && method === 'GET') return this.#history(query);
-    if (rest.startsWith('/git/')) return this.#data(method, rest.slice('/git/'.length), body);
+    if (rest.startsWith('/git/')) return this.#data(method, rest.slice('/git/'.length), query, body);
     if (rest === '/pulls') return method === 'POST' ? this.#open(body) : this.#list(query);
     const pull = /^\/pulls\/(\d+)$/.exec(rest);
     const ours = pull && this.pulls.find((entry) => entry.number === Number(pull[1]));
@@ -86,11 +87,11 @@ export class GitData {
                                    parents: [], commit }] };
   }
 
-  #data(method, rest, body) {
+  #data(method, rest, query, body) {
     const [kind] = rest.split('/');
     const id = decodeURIComponent(rest.slice(kind.length + 1));
     if (method === 'GET' && kind === 'ref') return this.#readRef(id);
-    if (method === 'GET' && kind === 'trees') return this.#readTree(id);
+    if (method === 'GET' && kind === 'trees') return this.#readTree(id, query.has('recursive'));
     if (method === 'GET' && kind === 'blobs') return this.#readBlob(id);
     if (method === 'POST' && kind === 'blobs') return this.#makeBlob(body);
     if (method === 'POST' && kind === 'trees') return this.#makeTree(body);
@@ -111,14 +112,16 @@ export class GitData {
     return { status: 200, body: this.#renderRef(`refs/${name}`, sha) };
   }
 
-  #readTree(id) {
+  // With directories beneath, up to treeEntriesMax entries.
+  #readTree(id, recursive = false) {
     if (this.#type(id) !== 'tree') return { status: 404, body: failure(404, 'Not Found') };
     const url = `${this.#service.url}/git/${id}`;
-    const tree = this.git(['ls-tree', '-z', id]).split('\0').filter(Boolean).map((line) => {
+    const tree = this.git(['ls-tree', '-z', ...(recursive ? ['-r', '-t'] : []), id]).split('\0').filter(Boolean).map((line) => {
       const [, mode, type, sha, path] = /^(\d+) (\w+) ([0-9a-f]+)\t([^]*)$/.exec(line);
       return { path, mode, type, sha, url };
     });
-    return { status: 200, body: { sha: id, url, tree, truncated: false } };
+    const truncated = tree.length > this.treeEntriesMax;
+    return { status: 200, body: { sha: id, url, tree: truncated ? tree.slice(0, this.treeEntriesMax) : tree, truncated } };
   }
 
   #readBlob(id) {

@@ -101,7 +101,7 @@ export class GitLabRepository {
     const path = query.get('path') ?? '';
     const found = sha && this.#try(['cat-file', '-t', `${sha}:${path}`]);
     if (found !== 'tree') throw this.#refuse(404, '404 invalid revision or path Not Found');
-    const entries = this.#entries([`${sha}:${path}`]).map((entry) => ({ ...entry, path: path ? `${path}/${entry.path}` : entry.path }));
+    const entries = this.#entries([...(query.get('recursive') === 'true' ? ['-r', '-t'] : []), `${sha}:${path}`]).map((entry) => ({ ...entry, path: path ? `${path}/${entry.path}` : entry.path }));
     return page(query, entries);
   }
 
