@@ -8,6 +8,7 @@
 
 #include "advise/explain.h"
 #include "base/ascii.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/data/yaml_fields.h"
 #include "policy/load/parse.h"
@@ -101,7 +102,7 @@ class TableRun {
     }
     policy::ParseContext context = context_;
     context.file = name->front() == '/' ? *name : Folder(path_) + *name;
-    Result<std::string> bytes = sys::ReadFile(context.file, policy::kPolicyBytesMax);
+    Result<std::string> bytes = ReadNamedFile(context.file, policy::kPolicyBytesMax);
     if (!bytes.ok()) {
       return codec::InvalidAt(path_, node.at, "policy '" + *name + "': " + bytes.error().what,
                               "the path is relative to the table");
@@ -287,7 +288,7 @@ class TableRun {
 }  // namespace
 
 Result<TableReport> RunPolicyTable(const std::string& path, const policy::ModelHosts& model_hosts) {
-  std::string bytes = TRY(sys::ReadFile(path, kTableBytesMax).Context("reading the table"));
+  std::string bytes = TRY(ReadNamedFile(path, kTableBytesMax).Context("reading the table"));
   codec::YamlLimits limits;
   limits.bytes_max = kTableBytesMax;
   YamlNode root = TRY(codec::ParseYaml(bytes, path, limits));

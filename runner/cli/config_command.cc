@@ -9,6 +9,7 @@
 
 #include "agent/description.h"
 #include "base/exit_code.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/options.h"
@@ -49,7 +50,7 @@ struct CheckedConfig {
 
 CheckedConfig CheckConfig(const std::string& file) {
   Result<std::string> text =
-      sys::ReadFile(file, kConfigFileBytesMax).Context("reading the configuration");
+      ReadNamedFile(file, kConfigFileBytesMax).Context("reading the configuration");
   if (!text.ok()) return {file, "", {text.error()}};
   auto read = [&](const std::string& path) -> Result<std::string> {
     Fd root = TRY(sys::Open(RootOf(file), O_RDONLY | O_DIRECTORY));

@@ -10,6 +10,7 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
@@ -189,7 +190,7 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
       bool file = option.spec.value == "FILE";
       if (file) value = TRY(AbsoluteOf(value));
       if (name == "policy" && dict) {
-        plan.policy = TRY(sys::ReadFile(value, kResultsBytesMax).Context("reading the policy"));
+        plan.policy = TRY(ReadNamedFile(value, kResultsBytesMax).Context("reading the policy"));
         continue;
       }
       plan.options.insert(plan.options.end(), {"--" + name, value});
@@ -299,7 +300,7 @@ Result<int> Show(const Arguments& arguments, const eval::Results& results,
 
 Result<codec::Json> ReadEvaluation(const std::string& path) {
   std::string file = path.ends_with(".json") ? path : path + "/eval.json";
-  std::string text = TRY(sys::ReadFile(file, kResultsBytesMax).Context("reading " + file));
+  std::string text = TRY(ReadNamedFile(file, kResultsBytesMax).Context("reading " + file));
   return codec::ParseJson(text, {.bytes_max = kResultsBytesMax, .values_max = 5000000})
       .Context(file);
 }

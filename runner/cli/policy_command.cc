@@ -17,6 +17,7 @@
 #include "backend/openshell/command_line.h"
 #include "backend/openshell/policy_text.h"
 #include "base/exit_code.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
@@ -59,7 +60,7 @@ Result<std::string> PolicyFileOf(const Arguments& arguments, const std::string& 
 }
 
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
-  std::string text = TRY(sys::ReadFile(file, kFileBytesMax).Context("reading the policy"));
+  std::string text = TRY(ReadNamedFile(file, kFileBytesMax).Context("reading the policy"));
   return policy::ParsePolicy(text, ContextOf(file, agent));
 }
 
@@ -172,7 +173,7 @@ struct Checked {
 };
 
 Checked Check(const std::string& file) {
-  Result<std::string> text = sys::ReadFile(file, kFileBytesMax).Context("reading the policy");
+  Result<std::string> text = ReadNamedFile(file, kFileBytesMax).Context("reading the policy");
   if (!text.ok()) return {file, "", text.error(), {text.error()}};
   std::vector<Error> errors;
   Result<policy::ParsedPolicy> parsed =
@@ -351,7 +352,7 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
   }
   std::string body = arguments.Get("body");
   if (!body.empty()) {
-    std::string bytes = TRY(sys::ReadFile(body, kFileBytesMax).Context("reading the body"));
+    std::string bytes = TRY(ReadNamedFile(body, kFileBytesMax).Context("reading the body"));
     question.body = std::move(bytes);
   }
   advise::Explanation explanation = TRY(advise::Explain(parsed, question));
@@ -432,7 +433,7 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
   std::vector<advise::Denial> denials;
   for (report::DeniedRequest& one : refusals.denials) denials.push_back(std::move(one.denial));
   policy::ParseContext context = ContextOf(arguments.Get("policy"), "command");
-  std::string text = TRY(sys::ReadFile(context.file, kFileBytesMax).Context("reading the policy"));
+  std::string text = TRY(ReadNamedFile(context.file, kFileBytesMax).Context("reading the policy"));
   advise::SuggestedPatch suggested = TRY(advise::SuggestPatch(text, context, denials));
   for (const std::string& note : suggested.notes) notes += "# " + note + "\n";
   if (suggested.patch.empty()) notes += "# No refused request could be allowed by an addition.\n";

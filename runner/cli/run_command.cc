@@ -5,6 +5,7 @@
 
 #include "backend/openshell/job.h"
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/setup_command.h"
 #include "codec/wire/http_target.h"
@@ -38,7 +39,7 @@ namespace {
 // The lines of a file that are not empty.
 Result<std::vector<std::string>> ReadWatchedTexts(const std::string& file) {
   constexpr size_t kBytesMax = size_t{64} << 10;
-  std::string text = TRY(sys::ReadFile(file, kBytesMax).Context("reading the watched texts"));
+  std::string text = TRY(ReadNamedFile(file, kBytesMax).Context("reading the watched texts"));
   std::vector<std::string> texts;
   for (size_t at = 0; at < text.size();) {
     size_t end = std::min(text.find('\n', at), text.size());

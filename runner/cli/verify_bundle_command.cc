@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/named_path.h"
 #include "base/openssl_owner.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
@@ -87,7 +88,7 @@ Result<sigstore::Artifact> ArtifactOf(const std::string& operand) {
 
 // A layer of a `sha256-<hex>.sig` manifest, with its descriptor's annotations.
 Result<sigstore::LegacySignature> ReadLegacyLayer(const std::string& file) {
-  std::string text = TRY(sys::ReadFile(file, kBundleBytesMax).Context("reading the layer"));
+  std::string text = TRY(ReadNamedFile(file, kBundleBytesMax).Context("reading the layer"));
   codec::Json layer = TRY(codec::ParseJson(text, {.bytes_max = kBundleBytesMax}).Context(file));
   std::optional<std::string> payload = codec::DecodeBase64(layer.StringAt("payload"));
   const codec::Json* annotations = layer.Find("annotations");
@@ -116,7 +117,7 @@ Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
     if (!identity.empty() || !issuer.empty()) {
       return Error{Code::kUsage, "--key and --certificate-identity are mutually exclusive"};
     }
-    std::string pem = TRY(sys::ReadFile(key, kKeyBytesMax).Context("reading the key"));
+    std::string pem = TRY(ReadNamedFile(key, kKeyBytesMax).Context("reading the key"));
     TRY(sigstore::CheckKey(pem).Context(key));
     options.signer = sigstore::KeyRule{std::move(pem), arguments.Has("require-log")};
     return options;
@@ -220,7 +221,7 @@ Result<int> VerifyBundleCommand(const Arguments& arguments) {
   std::optional<sigstore::TrustedRoot> given;
   if (!root_file.empty()) {
     std::string text =
-        TRY(sys::ReadFile(root_file, kRootBytesMax).Context("reading the trusted root"));
+        TRY(ReadNamedFile(root_file, kRootBytesMax).Context("reading the trusted root"));
     sigstore::TrustedRoot parsed = TRY(sigstore::ParseTrustedRoot(text));
     given = std::move(parsed);
   }
@@ -232,7 +233,7 @@ Result<int> VerifyBundleCommand(const Arguments& arguments) {
     return Report(sigstore::VerifyLegacy(layer, artifact.sha256, options, &root), json);
   }
   std::string bundle =
-      TRY(sys::ReadFile(bundle_file, kBundleBytesMax).Context("reading the bundle"));
+      TRY(ReadNamedFile(bundle_file, kBundleBytesMax).Context("reading the bundle"));
   return Report(sigstore::VerifyBundle(bundle, artifact, options, &root), json);
 }
 

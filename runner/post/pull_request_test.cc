@@ -290,8 +290,7 @@ TEST_CASE("Nothing is offered where the links at protected paths cannot all be k
   auto links = [](size_t count, bool same) {
     std::map<std::string, std::string> made;
     for (size_t at = 0; at < count; ++at) {
-      const std::string name = std::to_string(at);
-      made[name + "/CLAUDE.md"] = same ? "AGENTS.md" : name + ".md";
+      made[std::to_string(at) + "/CLAUDE.md"] = same ? "AGENTS.md" : std::to_string(at) + ".md";
     }
     return made;
   };

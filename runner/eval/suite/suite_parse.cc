@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/yaml_fields.h"
@@ -292,7 +293,7 @@ void FindIn(const codec::Json& tree, const std::string& path, const std::string&
 }  // namespace
 
 Result<Suite> LoadSuite(const std::string& file) {
-  std::string text = TRY(sys::ReadFile(file, kLimits.bytes_max).Context("reading the suite"));
+  std::string text = TRY(ReadNamedFile(file, kLimits.bytes_max).Context("reading the suite"));
   YamlNode root = TRY(codec::ParseYaml(text, file, kLimits));
   Suite suite = TRY(SuiteParser(file, root).Parse());
   suite.name = NameOf(file);
