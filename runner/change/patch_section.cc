@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "change/binary_block.h"
+#include "codec/text/git_name.h"
 
 namespace change {
 namespace {
@@ -23,64 +24,6 @@ bool TakeText(std::string_view& text, std::string_view expected) {
   if (!text.starts_with(expected)) return false;
   text.remove_prefix(expected.size());
   return true;
-}
-
-// Takes a C-quoted name ("a\303\274\n") off the front of `text`, git's core.quotePath form.
-std::optional<std::string> TakeQuoted(std::string_view& text) {
-  if (!TakeText(text, "\"")) return std::nullopt;
-  std::string name;
-  while (!text.empty()) {
-    char c = text.front();
-    text.remove_prefix(1);
-    if (c == '"') return name;
-    if (c != '\\') {
-      name += c;
-      continue;
-    }
-    if (text.empty()) return std::nullopt;
-    constexpr std::string_view kLetters = "abtnvfr\"\\";
-    constexpr std::string_view kMeanings = "\a\b\t\n\v\f\r\"\\";
-    size_t letter = kLetters.find(text.front());
-    if (letter != std::string_view::npos) {
-      name += kMeanings[letter];
-      text.remove_prefix(1);
-      continue;
-    }
-    std::string_view octal = text.substr(0, 3);
-    std::optional<int64_t> byte = TakeNumber(octal, 8);
-    if (!byte.has_value() || !octal.empty() || *byte > 255 || text.size() < 3) return std::nullopt;
-    name += static_cast<char>(*byte);
-    text.remove_prefix(3);
-  }
-  return std::nullopt;
-}
-
-// The whole of `text` as a name, quoted or not.
-std::optional<std::string> WholeName(std::string_view text) {
-  if (!text.starts_with('"')) return std::string(text);
-  std::optional<std::string> name = TakeQuoted(text);
-  if (!text.empty()) return std::nullopt;
-  return name;
-}
-
-// Names of the head line are only read where both are the same, as git does: otherwise a space in a
-// name could be read in two ways, and other lines have them.
-std::optional<std::string> NameOfHead(std::string_view text) {
-  if (text.starts_with('"')) {
-    std::optional<std::string> first = TakeQuoted(text);
-    if (!first.has_value() || !TakeText(text, " ")) return std::nullopt;
-    std::optional<std::string> second = WholeName(text);
-    bool same = second.has_value() && first->starts_with("a/") && second->starts_with("b/") &&
-                first->substr(2) == second->substr(2);
-    return same ? std::optional(first->substr(2)) : std::nullopt;
-  }
-  size_t half = text.size() / 2;
-  if (text.size() < 7 || text.size() % 2 == 0 || text[half] != ' ') return std::nullopt;
-  std::string_view first = text.substr(0, half);
-  std::string_view second = text.substr(half + 1);
-  bool same =
-      first.starts_with("a/") && second.starts_with("b/") && first.substr(2) == second.substr(2);
-  return same ? std::optional(std::string(first.substr(2))) : std::nullopt;
 }
 
 bool IsId(std::string_view text) {
@@ -122,7 +65,7 @@ class SectionReader {
     created_ = deleted_ = false;
     std::string_view head = line_;
     if (end_ || !TakeText(head, "diff --git ")) return false;
-    std::optional<std::string> both = NameOfHead(head);
+    std::optional<std::string> both = codec::NameOfDiff(head);
     Next();
     if (!ReadExtendedHeader()) return false;
     bool named = !section_.old_path.empty() && !section_.new_path.empty();
@@ -146,7 +89,7 @@ class SectionReader {
   }
 
   bool ReadRenameName(std::string& into) {
-    std::optional<std::string> name = WholeName(line_);
+    std::optional<std::string> name = codec::UnquoteGitName(line_);
     if (!name.has_value() || name->empty()) return false;
     into = *name;
     return true;
@@ -204,7 +147,7 @@ class SectionReader {
     if (end_ || !TakeText(text, mark)) return false;
     if (text.ends_with('\t')) text.remove_suffix(1);  // git's, behind names with spaces.
     if (none) return text == "/dev/null";
-    std::optional<std::string> name = WholeName(text);
+    std::optional<std::string> name = codec::UnquoteGitName(text);
     return name.has_value() && *name == std::string(side) + path;
   }
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "codec/text/git_name.h"
+
 namespace forge {
 namespace {
 
@@ -66,6 +68,48 @@ std::optional<std::vector<DiffLine>> ReadHunks(std::string_view hunks, size_t* b
   return lines;
 }
 
+bool Take(std::string_view& line, std::string_view start) {
+  if (!line.starts_with(start)) return false;
+  line.remove_prefix(start.size());
+  return true;
+}
+
+// Puts the name behind "--- " or "+++ " into `path`, unless it is /dev/null.
+void ReadSide(std::string_view text, std::string_view side, std::string* path) {
+  // Git ends a name with a space in it by a tab.
+  if (text.ends_with('\t')) text.remove_suffix(1);
+  const std::optional<std::string> name = codec::UnquoteGitName(text);
+  if (name && name->starts_with(side)) *path = name->substr(side.size());
+}
+
+// Reads what stands above the hunks. Without a name that can be read, `path` is empty.
+DiffFile ReadHeadOfFile(std::string_view head) {
+  DiffFile file;
+  while (!head.empty()) {
+    std::string_view line = head.substr(0, head.find('\n'));
+    head.remove_prefix(std::min(head.size(), line.size() + 1));
+    if (Take(line, "diff --git ")) {
+      file.path = file.old_path = codec::NameOfDiff(line).value_or("");
+    } else if (Take(line, "rename from ") || Take(line, "copy from ")) {
+      file.old_path = codec::UnquoteGitName(line).value_or("");
+    } else if (Take(line, "rename to ") || Take(line, "copy to ")) {
+      file.path = codec::UnquoteGitName(line).value_or("");
+    } else if (Take(line, "--- ")) {
+      ReadSide(line, "a/", &file.old_path);
+    } else if (Take(line, "+++ ")) {
+      ReadSide(line, "b/", &file.path);
+    } else if (line.starts_with("deleted file mode ")) {
+      file.removed = true;
+    } else if (Take(line, "index ")) {
+      line = line.substr(0, line.find(' '));
+      const size_t dots = line.find("..");
+      if (dots != std::string_view::npos) file.blob = std::string(line.substr(dots + 2));
+    }
+  }
+  if (file.old_path.empty()) file.old_path = file.path;
+  return file;
+}
+
 }  // namespace
 
 const DiffLine* DiffFile::Find(int number) const {
@@ -81,12 +125,6 @@ std::vector<DiffLine> ParseHunks(std::string_view hunks) {
 
 Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits& limits) {
   constexpr std::string_view kStart = "\ndiff --git ";
-  constexpr std::string_view kBlobs = "\nindex ";
-  constexpr std::string_view kOld = "\n--- a/";
-  constexpr std::string_view kNew = "\n+++ b/";
-  auto line_after = [](std::string_view text, size_t from) {
-    return text.substr(from, text.find('\n', from) - from);
-  };
   std::vector<DiffFile> files;
   size_t lines_left = limits.line_bytes_max;
   size_t names_left = limits.name_bytes_max;
@@ -94,34 +132,19 @@ Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits&
     std::string_view file = diff.substr(0, diff.find(kStart));
     diff.remove_prefix(std::min(diff.size(), file.size() + 1));
     // The head ends where the hunks begin: a line of the file may look like part of it.
-    size_t hunks = file.find("\n@@ ");
-    std::string_view head = file.substr(0, hunks);
-    size_t path = head.find(kNew);
-    if (hunks == std::string_view::npos || path == std::string_view::npos) continue;
-    size_t old_path = head.find(kOld);
-    DiffFile parsed;
-    // Git ends a name with a space in it by a tab.
-    parsed.path = std::string(line_after(head, path + kNew.size()));
-    if (parsed.path.ends_with('\t')) parsed.path.pop_back();
-    parsed.old_path = old_path == std::string_view::npos
-                          ? parsed.path
-                          : std::string(line_after(head, old_path + kOld.size()));
-    if (parsed.old_path.ends_with('\t')) parsed.old_path.pop_back();
-    const size_t blobs = head.find(kBlobs);
-    if (blobs != std::string_view::npos) {
-      std::string_view names = line_after(head, blobs + kBlobs.size());
-      names = names.substr(0, names.find(' '));
-      const size_t dots = names.find("..");
-      if (dots != std::string_view::npos) parsed.blob = std::string(names.substr(dots + 2));
-    }
+    const size_t hunks = file.find("\n@@ ");
+    DiffFile parsed = ReadHeadOfFile(file.substr(0, hunks));
+    if (parsed.path.empty()) continue;
     const size_t bytes =
         2 * sizeof parsed + parsed.path.size() + parsed.old_path.size() + parsed.blob.size();
     if (bytes > names_left) {
       return Error{Code::kRefused, "the difference has too many files to be looked at"};
     }
     names_left -= bytes;
-    std::optional<std::vector<DiffLine>> lines = ReadHunks(file.substr(hunks + 1), &lines_left);
-    if (lines) parsed.lines = *std::move(lines);
+    if (hunks != std::string_view::npos) {
+      std::optional<std::vector<DiffLine>> lines = ReadHunks(file.substr(hunks + 1), &lines_left);
+      if (lines) parsed.lines = *std::move(lines);
+    }
     files.push_back(std::move(parsed));
   }
   return files;

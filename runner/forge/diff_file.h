@@ -40,9 +40,8 @@ struct DiffLimits {
   size_t name_bytes_max = 32 << 20;
 };
 
-// Reads a whole difference in git's format. Files without hunks, removed files and names that git
-// quotes are left out: they carry no comment beside a line. A file whose lines exceed what is left
-// of the limit has none. Fails with kRefused if the names of the files exceed theirs.
+// Reads a whole difference in git's format. A file whose lines exceed what is left of the limit has
+// none. Fails with kRefused if the names of the files exceed theirs.
 Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits& limits = {});
 
 }  // namespace forge

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/diff_file.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 namespace forge {
@@ -35,7 +36,7 @@ TEST_CASE("What is not understood in hunks carries no comment") {
 }
 
 }  // namespace
-TEST_CASE("A difference's files are those whose lines can carry a comment") {
+TEST_CASE("A difference has all its files, those without lines, removed and renamed included") {
   const std::vector<DiffFile> files =
       ParseDiff(
           "diff --git a/a b.c b/a b.c\nindex 1..2 100644\n--- a/a b.c\t\n+++ b/a b.c\t\n@@ -1 +1,2 "
@@ -48,15 +49,31 @@ TEST_CASE("A difference's files are those whose lines can carry a comment") {
           "diff --git a/logo.png b/logo.png\nBinary files a/logo.png and b/logo.png differ\n"
           "diff --git a/old b/new\nrename from old\nrename to new\n--- a/old\n+++ b/new\n@@ -7 +8 "
           "@@\n"
-          "-y\n+z\n")
+          "-y\n+z\n"
+          "diff --git a/rules/p.yml b/away/p.yml\nsimilarity index 100%\nrename from rules/p.yml\n"
+          "rename to away/p.yml\n"
+          "diff --git \"a/\\303\\274.c\" \"b/\\303\\274.c\"\nnew file mode 100644\nindex 0..3\n"
+          "--- /dev/null\n+++ \"b/\\303\\274.c\"\n@@ -0,0 +1 @@\n+x\n")
           .value();
-  REQUIRE(files.size() == 2);
+  REQUIRE(files.size() == 6);
   CHECK(files[0].path == "a b.c");
+  CHECK(files[0].blob == "2");
   REQUIRE(files[0].lines.size() == 2);
   CHECK(files[0].lines[1].text == "++ b/fake");
-  CHECK(files[1].path == "new");
-  CHECK(files[1].old_path == "old");
-  CHECK(files[1].Find(8) != nullptr);
+  CHECK(files[1].path == "gone");
+  CHECK(files[1].removed);
+  CHECK(files[1].lines.empty());
+  CHECK(files[2].path == "logo.png");
+  CHECK(files[2].lines.empty());
+  CHECK(files[3].path == "new");
+  CHECK(files[3].old_path == "old");
+  CHECK(files[3].Find(8) != nullptr);
+  CHECK(files[4].path == "away/p.yml");
+  CHECK(files[4].old_path == "rules/p.yml");
+  CHECK(files[4].lines.empty());
+  CHECK(files[5].path == "\303\274.c");
+  CHECK(files[5].Find(1) != nullptr);
+  CHECK(std::ranges::count_if(files, &DiffFile::removed) == 1);
   CHECK(ParseDiff("").value().empty());
 }
 

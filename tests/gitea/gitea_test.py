@@ -369,6 +369,14 @@ class Post(unittest.TestCase):
         os.unlink(work + '/rm')
         write(work + '/run.sh', '#!/bin/sh\ntrue\n')
 
+    def with_head(self, head, base=None):
+        self.head = head
+        for attempt in range(100):  # Gitea takes a moment to see what was pushed.
+            pull = GITEA.api('GET', f'/repos/{self.repository}/pulls/1')
+            if pull['head']['sha'] == self.head and pull['merge_base'] == (base or pull['merge_base']):
+                return
+            time.sleep(0.1)
+
     def with_more_files(self):
         self.git('checkout', '-q', 'fix')
         work = self.directory + '/work'
@@ -376,11 +384,7 @@ class Post(unittest.TestCase):
         write(work + '/rm', 'x\n')
         write(work + '/run.sh', '#!/bin/sh\n')
         os.chmod(work + '/run.sh', 0o755)
-        self.head = self.push('fix', AFTER)
-        for attempt in range(100):  # Gitea takes a moment to see what was pushed.
-            if GITEA.api('GET', f'/repos/{self.repository}/pulls/1')['head']['sha'] == self.head:
-                return
-            time.sleep(0.1)
+        self.with_head(self.push('fix', AFTER))
 
     def test_the_changes_are_a_commit_on_the_pull_requests_branch_once(self):
         self.with_more_files()
@@ -544,6 +548,23 @@ class Post(unittest.TestCase):
             again = self.posting(report, number, way)
             self.assertEqual((again.communicate(timeout=600)[0], again.returncode)[1], 0)
         self.check_whole(number, branch, tree)
+
+    def test_rules_that_are_deleted_or_moved_away_are_told(self):
+        work = self.directory + '/work'
+        self.git('checkout', '-q', 'main')
+        write(work + '/.agentic-ci/openshell-policy.yml', 'endpoints: []\n')
+        write(work + '/.agentic-ci/config.yml', 'limits: {max_requests: 5}\n')
+        base = self.push('main', BEFORE)
+        self.git('checkout', '-q', 'fix')
+        self.git('merge', '-q', 'main')
+        for change in (['rm', '-q', '.agentic-ci/openshell-policy.yml'], ['mv', '.agentic-ci/config.yml', 'config.yml']):
+            self.git(*change)
+            self.with_head(self.push('fix', AFTER), base)
+            self.post(self.report(), '--what', 'comment')
+            [comment] = self.comments()
+            self.assertIn("> This pull request changes agentic-ci's own rules: `.agentic-ci/openshell-policy.yml`", comment['body'])
+        self.assertIn('rules: `.agentic-ci/openshell-policy.yml`, `config.yml`', comment['body'])
+        self.assertIn('The policy is removed: the built-in default would apply.', comment['body'])
 
     def test_there_are_no_check_runs(self):
         done = self.post(self.report(), '--what', 'comment,check', code=64)
