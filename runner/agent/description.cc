@@ -224,21 +224,36 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
   return agent;
 }
 
-Result<std::vector<AgentDescription>> ParseAgents(const YamlNode& node, const std::string& file) {
+namespace {
+
+Result<AgentDescription> ParseOwnAgent(const codec::YamlEntry& entry, const std::string& file) {
+  if (!IsAgentName(entry.key)) {
+    return codec::InvalidAt(file, entry.at, "an agent's name must consist of a-z, 0-9 and '-'",
+                            "my-agent");
+  }
+  const std::vector<std::string> taken = AgentNames();
+  if (entry.key == "command" || std::find(taken.begin(), taken.end(), entry.key) != taken.end()) {
+    return codec::InvalidAt(file, entry.at, "there is a built-in agent '" + entry.key + "'",
+                            "my-" + entry.key);
+  }
+  return ParseAgent(entry.value, file, entry.key);
+}
+
+}  // namespace
+
+Result<std::vector<AgentDescription>> ParseAgents(const YamlNode& node, const std::string& file,
+                                                  std::vector<Error>* errors) {
   TRY(codec::CheckMapping(file, node, "'agents'"));
-  std::vector<std::string> taken = AgentNames();
-  taken.emplace_back("command");
   std::vector<AgentDescription> agents;
   for (const codec::YamlEntry& entry : node.entries) {
-    if (!IsAgentName(entry.key)) {
-      return codec::InvalidAt(file, entry.at, "an agent's name must consist of a-z, 0-9 and '-'",
-                              "my-agent");
+    Result<AgentDescription> agent = ParseOwnAgent(entry, file);
+    if (!agent.ok()) {
+      if (errors == nullptr) return std::move(agent).error();
+      errors->push_back(std::move(agent).error());
+      agent = AgentDescription();
+      agent.value().name = entry.key;
     }
-    if (std::find(taken.begin(), taken.end(), entry.key) != taken.end()) {
-      return codec::InvalidAt(file, entry.at, "there is a built-in agent '" + entry.key + "'",
-                              "my-" + entry.key);
-    }
-    agents.push_back(TRY(ParseAgent(entry.value, file, entry.key)));
+    agents.push_back(std::move(agent).value());
   }
   return agents;
 }

@@ -56,9 +56,11 @@ struct AgentDescription {
 Result<AgentDescription> ParseAgent(const codec::YamlNode& node, const std::string& file,
                                     const std::string& name = {});
 
-// Parses a configuration's `agents`: each with a name of its own, that no built-in agent has.
+// Parses a configuration's `agents`: each with a name of its own, that no built-in agent has. With
+// `errors`, an agent that fails adds its error there, and is left with its name alone.
 Result<std::vector<AgentDescription>> ParseAgents(const codec::YamlNode& node,
-                                                  const std::string& file);
+                                                  const std::string& file,
+                                                  std::vector<Error>* errors = nullptr);
 
 // Returns the agent of that name: one of `own`, or one that is built in. Fails with kUsage and the
 // nearest name as a hint.

@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "codec/text/quantity.h"
 #include "gateway/credential/provider.h"
+#include "image/source/reference.h"
 
 namespace cli {
 namespace {
@@ -148,12 +149,19 @@ Status CheckAgent(const std::string& name) {
   return Usage("an agent's name consists of a-z, 0-9 and '-'", "--agent claude-code");
 }
 
+Status CheckIsolation(const std::string& tier) {
+  if (tier == "namespaces" || tier == "landlock") return Ok();
+  return Usage(tier + " is not a tier", "--isolation landlock");
+}
+
 Status SetTaskOption(std::string_view name, std::string_view text, run::Request* request) {
   const auto* option = std::find_if(kRunOptions.begin(), kRunOptions.end(),
                                     [&](const RunOption& one) { return one.spec.name == name; });
   ENSURE(option != kRunOptions.end());  // Tasks name options of the table only.
   TRY(SetField(*option, text, request));
   if (name == "agent") return CheckAgent(request->agent);
+  if (name == "isolation") return CheckIsolation(request->isolation);
+  if (name == "image") TRY(image::ParseReference(request->image));
   if (name == "provider") TRY(gateway::FindProvider(request->providers.back().name));
   return Ok();
 }
@@ -224,9 +232,7 @@ Status CheckRequest(const run::Request& request) {
   if (signer && request.image.empty()) {
     return Usage("this option requires an image", "--image REF");
   }
-  if (request.isolation != "namespaces" && request.isolation != "landlock") {
-    return Usage("--isolation: " + request.isolation + " is not a tier", "--isolation landlock");
-  }
+  TRY(CheckIsolation(request.isolation).Context("--isolation"));
   if (request.isolation == "landlock" && !request.image.empty()) {
     return Usage("--image needs --isolation namespaces");
   }

@@ -107,7 +107,9 @@ Status ReadLock(const ConfigReader& reader, agent::Package* package) {
 // Parses agents with their lock files, and models at known providers.
 Result<std::vector<agent::AgentDescription>> ParseConfigAgents(const YamlNode& node,
                                                                ConfigReader* reader) {
-  auto agents = TRY(agent::ParseAgents(node, reader->file()));
+  std::vector<Error> errors;
+  auto agents = TRY(agent::ParseAgents(node, reader->file(), &errors));
+  for (Error& error : errors) reader->Keep(Status(std::move(error)));
   for (size_t i = 0; i < agents.size(); ++i) {  // In the order of the entries.
     auto keep = [&](const Status& status) {
       if (status.ok()) return;
