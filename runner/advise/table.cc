@@ -291,6 +291,7 @@ Result<TableReport> RunPolicyTable(const std::string& path, const policy::ModelH
   std::string bytes = TRY(ReadNamedFile(path, kTableBytesMax).Context("reading the table"));
   codec::YamlLimits limits;
   limits.bytes_max = kTableBytesMax;
+  limits.nul = true;  // A request that a table asks about may have one.
   YamlNode root = TRY(codec::ParseYaml(bytes, path, limits));
   return TableRun(path, model_hosts).Run(root);
 }
