@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <map>
+#include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/fd.h"
@@ -19,6 +21,7 @@ namespace {
 constexpr int kOrdinaryDepth = 2;  // The top and the directories there.
 constexpr int kProtectedDepth = 8;
 constexpr int kEntriesMax = 20'000;
+constexpr int kHopsMax = 40;  // The kernel follows as many.
 
 // `a/b/../c` -> `a/c`; nullopt for what leaves the tree.
 std::optional<std::string> Normalise(const std::string& path) {
@@ -70,10 +73,25 @@ class Search {
     }
   }
 
-  std::vector<ProtectedLink> Take() const {
-    std::vector<ProtectedLink> links;
-    for (const auto& [path, target] : links_) links.push_back({path, target});
-    return links;
+  // Adds what links lead to that lie in a directory which a link found so far leads to: they are
+  // read by a protected name too.
+  void FollowDirectories(const std::vector<std::string>& tracked) {
+    std::set<std::string> followed;
+    for (size_t i = 0; i < links_.size(); ++i) {
+      const ProtectedLink link = links_[i];
+      for (const std::string& path : tracked) {
+        if (!path.starts_with(link.target + "/")) continue;
+        const std::string name = link.path + path.substr(link.target.size());
+        if (IsProtected(name) && followed.insert(path).second) AddHops(name, path);
+      }
+    }
+  }
+
+  std::vector<ProtectedLink> Take() {
+    std::sort(links_.begin(), links_.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.path, a.target) < std::tie(b.path, b.target);
+    });
+    return std::move(links_);
   }
 
  private:
@@ -82,28 +100,36 @@ class Search {
     return FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});
   }
 
-  void Add(const std::string& path) {
-    std::string target;
-    Result<std::string> real = sys::RealPath(top_ + "/" + path);
-    if (real.ok()) {
-      if (!real.value().starts_with(top_ + "/")) return;
-      target = real.value().substr(top_.size() + 1);
-    } else {
-      // It leads to nothing yet: the agent may make what it leads to.
-      std::string text = sys::ReadLink(top_ + "/" + path).value_or("");
-      if (text.empty() || text.starts_with('/')) return;
-      size_t slash = path.rfind('/');
-      std::string before = slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  void Add(const std::string& path) { AddHops(path, path); }
+
+  // Adds every place that `name` leads to, by the link at `place`, by the links that this leads to,
+  // and in the end. Where nothing is yet, the agent may make it; where a link is, another file.
+  void AddHops(const std::string& name, const std::string& place) {
+    std::string at = place;
+    for (int hops = 0; hops < kHopsMax; ++hops) {
+      std::string text = sys::ReadLink(top_ + "/" + at).value_or("");
+      if (text.empty() || text.starts_with('/')) break;
+      size_t slash = at.rfind('/');
+      std::string before = slash == std::string::npos ? "" : at.substr(0, slash + 1);
       std::optional<std::string> inside = Normalise(before + text);
-      if (!inside || inside->empty()) return;
-      target = *inside;
+      if (!inside || inside->empty()) break;
+      Insert(name, *inside);
+      at = *std::move(inside);
     }
-    links_[path] = target;
+    Result<std::string> real = sys::RealPath(top_ + "/" + place);
+    if (real.ok() && real.value().starts_with(top_ + "/")) {
+      Insert(name, real.value().substr(top_.size() + 1));
+    }
+  }
+
+  void Insert(const std::string& name, const std::string& target) {
+    if (known_.emplace(name, target).second) links_.push_back({name, target});
   }
 
   const std::string& top_;
   int entries_ = 0;
-  std::map<std::string, std::string> links_;
+  std::vector<ProtectedLink> links_;
+  std::set<std::pair<std::string, std::string>> known_;
 };
 
 }  // namespace
@@ -113,6 +139,7 @@ std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
   Search search(top);
   search.TakeTracked(tracked);
   search.List("", 1);
+  search.FollowDirectories(tracked);
   return search.Take();
 }
 

@@ -33,7 +33,26 @@ TEST_CASE("Links at protected paths are found with what they lead to in the end"
   CHECK(LinksOf(tree.root()) == Pairs{{".claude/commands/run.md", "docs/later/run.md"},
                                       {".husky", "tools/hooks"},
                                       {"AGENTS.md", "docs/guide.md"},
+                                      {"CLAUDE.md", "AGENTS.md"},
                                       {"CLAUDE.md", "docs/guide.md"}});
+}
+
+TEST_CASE("What lies on the way of a link is protected, and what lies in its directory") {
+  TestTree tree;
+  tree.Write("docs/v1/rules.md", "x");
+  tree.Write("lib/x.md", "x");
+  tree.Directory("tools");
+  tree.Link("docs/now", "v1");
+  tree.Link("CLAUDE.md", "docs/now/rules.md");
+  tree.Link(".claude", "tools");
+  tree.Link("tools/commands", "../lib");
+  tree.Link("tools/loop", ".");
+  CHECK(LinksOf(tree.root(), {"tools/commands", "tools/loop", "docs/now", "CLAUDE.md"}) ==
+        Pairs{{".claude", "tools"},
+              {".claude/commands", "lib"},
+              {".claude/loop", "tools"},
+              {"CLAUDE.md", "docs/now/rules.md"},
+              {"CLAUDE.md", "docs/v1/rules.md"}});
 }
 
 TEST_CASE("Tracked links are found at any depth, and beside any number of files") {

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@ namespace {
 
 constexpr size_t kInstructionBytesMax = size_t{1} << 20;
 constexpr size_t kInstructionsMax = 1000;
+constexpr int kHopsMax = 40;
 constexpr int kInstructionDepthMax = 8;  // The depth of directories such as `.claude/`.
 
 std::string ParentOf(const std::string& path) {
@@ -38,7 +38,7 @@ class InstructionSearch {
       std::string inside = path.substr(repository_.prefix().size());
       if (change::IsAgentInstruction(inside)) candidates_.insert(inside);
     }
-    if (!differing.empty()) TRY(AddLinks(differing));
+    if (!differing.empty()) TRY(AddLinks());
     TRY(List("", 0));
     TRY(List(".github", 0));
     std::vector<sandbox::WorkspaceFile> files;
@@ -86,46 +86,30 @@ class InstructionSearch {
   }
 
   // Adds links that are instructions. What one leads to may differ where the link itself does not.
-  // A directory is withheld where anything on the way to it, or in it, may.
-  Status AddLinks(const std::vector<std::string>& differing) {
+  Status AddLinks() {
     for (const std::string& path : TRY(repository_.TrackedLinks())) {
       if (!path.starts_with(repository_.prefix())) continue;
       std::string inside = path.substr(repository_.prefix().size());
-      if (!change::IsAgentInstruction(inside)) continue;
-      struct stat st {};
-      bool directory = ::stat(OnDisk(inside).c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-      if (directory && !LeadsToAny(path, differing)) continue;
-      candidates_.insert(inside);
+      if (change::IsAgentInstruction(inside)) candidates_.insert(std::move(inside));
       if (candidates_.size() > kInstructionsMax) return TooMany();
     }
     return Ok();
   }
 
-  // Returns whether the link leads to, into or through one of the paths, all relative to the top.
-  bool LeadsToAny(const std::string& link, const std::vector<std::string>& paths) const {
-    std::string text = sys::ReadLink(repository_.top() + "/" + link).value_or("");
-    if (change::LinkMayLeave(link, text)) return true;
-    const std::string target = Resolve(ParentOf(link), text);
-    Result<std::string> real = sys::RealPath(repository_.top() + "/" + link);
-    if (!real.ok() || real.value() != repository_.top() + "/" + target) return true;
-    auto meets = [&](const std::string& path) {
-      return path == target || path.starts_with(target + "/") || target.starts_with(path + "/");
-    };
-    return std::any_of(paths.begin(), paths.end(), meets);
-  }
-
-  // The text of `path` at the trusted commit, a link followed once; nullopt if there is no file.
+  // Returns the text of `path` at the trusted commit, links followed; nullopt if there is no file.
   Result<std::optional<std::string>> AtBase(const std::string& path) const {
     using Found = std::optional<std::string>;
-    const std::string whole = repository_.prefix() + path;
-    Result<std::optional<std::string>> link = repository_.ReadLinkAtRef(ref_, whole);
-    if (link.ok() && link.value()) {
-      if (change::LinkMayLeave(whole, *link.value())) return Found();
-      std::string target = Resolve(ParentOf(whole), *link.value());
-      Result<Found> text = repository_.ReadAtRef(ref_, target, kInstructionBytesMax);
-      return text.ok() ? text : Result<Found>(Found());
+    std::string place = repository_.prefix() + path;
+    bool is_link = false;
+    for (int hops = 0; hops < kHopsMax; ++hops) {
+      Result<std::optional<std::string>> link = repository_.ReadLinkAtRef(ref_, place);
+      if (!link.ok() || !link.value()) break;
+      if (change::LinkMayLeave(place, *link.value())) return Found();
+      place = Resolve(ParentOf(place), *link.value());
+      is_link = true;
     }
-    Result<Found> text = repository_.ReadAtRef(ref_, whole, kInstructionBytesMax);
+    Result<Found> text = repository_.ReadAtRef(ref_, place, kInstructionBytesMax);
+    if (!text.ok() && is_link) return Found();
     // A directory there is no file; what is in it is looked at by itself.
     if (!text.ok() && text.error().what.ends_with("is a directory")) return Found();
     return text;
