@@ -59,7 +59,10 @@ void AgentOutput::Add(Stream& stream, const std::string& text, bool ends, Lines*
   // A terminal shows what its escapes hide from a search.
   if (visible != kept) {
     std::string searched = secrets_.Mask(codec::RedactTokens(visible));
-    if (searched != visible) kept = visible = std::move(searched);
+    if (searched != visible) {
+      kept = codec::CutUtf8(searched, kept.size());  // The log takes no more than the output.
+      visible = std::move(searched);
+    }
   }
   if (unfinished_ != nullptr && unfinished_ != &stream) lines->kept += '\n';
   lines->kept += kept;

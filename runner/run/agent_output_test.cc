@@ -144,4 +144,13 @@ TEST_CASE("What a terminal escape hides from the search for secrets is masked ev
   }
 }
 
+TEST_CASE("What is masked in its visible form takes no more of the log than it had") {
+  codec::SecretMask secrets;
+  REQUIRE(secrets.Add("hidden-secret-value"));
+  const std::string line = "hidden-\x1b[0msecret-value" + std::string(10000, '\x01');
+  const Written written = Write({{Pipe::kOutput, line + "\n"}}, std::nullopt, secrets);
+  CHECK(written.log.starts_with("[CREDENTIAL]"));
+  CHECK(written.log.size() <= line.size() + 1);
+}
+
 }  // namespace run
