@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <filesystem>
@@ -23,7 +24,7 @@ Result<Fd> OpenNamed(const std::string& path, int flags) {
   if (opened.error().os_error == ELOOP) {
     return Error{Code::kInvalid, path + ": a symbolic link in a checkout is not followed"};
   }
-  return Errno("openat " + path, opened.error().os_error);
+  return Errno(path, opened.error().os_error);
 }
 
 }  // namespace
@@ -46,6 +47,12 @@ Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max) {
   if (::fstatfs(file.get(), &system) != 0) return Errno(path);
   if (system.f_type == PROC_SUPER_MAGIC) {
     return Error{Code::kInvalid, path + ": a file of /proc is not read"};
+  }
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return Errno(path);
+  // It was opened without waiting for one who writes.
+  if (S_ISFIFO(about.st_mode) && FindCheckoutPath(path)) {
+    return Error{Code::kInvalid, path + ": a named pipe in a checkout is not read"};
   }
   return sys::ReadAll(file.get(), bytes_max).Context(path);
 }

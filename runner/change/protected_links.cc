@@ -21,27 +21,19 @@ namespace {
 constexpr int kOrdinaryDepth = 2;  // The top and the directories there.
 constexpr int kProtectedDepth = 8;
 constexpr int kEntriesMax = 20'000;
+constexpr int kStepsMax = 1'000'000;
 constexpr int kHopsMax = 40;  // The kernel follows as many.
 
-// `a/b/../c` -> `a/c`; nullopt for what leaves the tree.
-std::optional<std::string> Normalise(const std::string& path) {
-  std::vector<std::string> parts;
-  for (size_t at = 0; at <= path.size();) {
-    size_t end = std::min(path.find('/', at), path.size());
-    std::string part = path.substr(at, end - at);
-    at = end + 1;
-    if (part.empty() || part == ".") continue;
-    if (part != "..") {
-      parts.push_back(std::move(part));
-    } else if (parts.empty()) {
-      return std::nullopt;
-    } else {
-      parts.pop_back();
-    }
+// Puts the components of a path before those in `ahead`, of which the next one is last.
+void AddComponents(std::string_view path, std::vector<std::string>* ahead) {
+  std::vector<std::string> names;
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (!name.empty() && name != ".") names.emplace_back(name);
   }
-  std::string joined;
-  for (const std::string& part : parts) joined += (joined.empty() ? "" : "/") + part;
-  return joined;
+  ahead->insert(ahead->end(), names.rbegin(), names.rend());
 }
 
 class Search {
@@ -74,15 +66,17 @@ class Search {
   }
 
   // Adds what links lead to that lie in a directory which a link found so far leads to: they are
-  // read by a protected name too.
+  // read by a protected name too. `tracked` is sorted.
   void FollowDirectories(const std::vector<std::string>& tracked) {
     std::set<std::string> followed;
-    for (size_t i = 0; i < links_.size(); ++i) {
+    int steps = 0;
+    for (size_t i = 0; i < links_.size() && steps < kStepsMax; ++i) {
       const ProtectedLink link = links_[i];
-      for (const std::string& path : tracked) {
-        if (!path.starts_with(link.target + "/")) continue;
-        const std::string name = link.path + path.substr(link.target.size());
-        if (IsProtected(name) && followed.insert(path).second) AddHops(name, path);
+      const std::string above = link.target + "/";
+      for (auto path = std::lower_bound(tracked.begin(), tracked.end(), above);
+           path != tracked.end() && path->starts_with(above) && ++steps < kStepsMax; ++path) {
+        const std::string name = link.path + path->substr(link.target.size());
+        if (IsProtected(name) && followed.insert(*path).second) Follow(name, *path);
       }
     }
   }
@@ -100,26 +94,41 @@ class Search {
     return FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});
   }
 
-  void Add(const std::string& path) { AddHops(path, path); }
+  void Add(const std::string& path) { Follow(path, path); }
 
-  // Adds every place that `name` leads to, by the link at `place`, by the links that this leads to,
-  // and in the end. Where nothing is yet, the agent may make it; where a link is, another file.
-  void AddHops(const std::string& name, const std::string& place) {
-    std::string at = place;
-    for (int hops = 0; hops < kHopsMax; ++hops) {
-      std::string text = sys::ReadLink(top_ + "/" + at).value_or("");
-      if (text.empty() || text.starts_with('/')) break;
-      size_t slash = at.rfind('/');
-      std::string before = slash == std::string::npos ? "" : at.substr(0, slash + 1);
-      std::optional<std::string> inside = Normalise(before + text);
-      if (!inside || inside->empty()) break;
-      Insert(name, *inside);
-      at = *std::move(inside);
-    }
+  // Walks the path of the link at `place` as the kernel would, and adds each place where the walk
+  // goes on as one that `name` leads to. Where nothing is yet, the agent may make it; where a link
+  // is, another one.
+  void Follow(const std::string& name, const std::string& place) {
+    // A link may also lead outside of the tree and back.
     Result<std::string> real = sys::RealPath(top_ + "/" + place);
     if (real.ok() && real.value().starts_with(top_ + "/")) {
       Insert(name, real.value().substr(top_.size() + 1));
     }
+    std::vector<std::string> ahead;  // The components to come, the next one last.
+    AddComponents(place, &ahead);
+    std::string at;
+    for (int hops = 0; !ahead.empty();) {
+      const std::string next_name = std::move(ahead.back());
+      ahead.pop_back();
+      if (next_name == "..") {
+        if (at.empty()) return;  // It leads outside.
+        const size_t slash = at.rfind('/');
+        at.resize(slash == std::string::npos ? 0 : slash);
+        continue;
+      }
+      const std::string next = at.empty() ? next_name : at + "/" + next_name;
+      const std::string text = sys::ReadLink(top_ + "/" + next).value_or("");
+      if (text.empty()) {
+        at = next;
+        continue;
+      }
+      if (next != place) Insert(name, next);
+      if (++hops > kHopsMax) return;  // It leads nowhere.
+      if (text.starts_with('/')) return;
+      AddComponents(text, &ahead);
+    }
+    if (!at.empty() && at != place) Insert(name, at);
   }
 
   void Insert(const std::string& name, const std::string& target) {
@@ -139,7 +148,9 @@ std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
   Search search(top);
   search.TakeTracked(tracked);
   search.List("", 1);
-  search.FollowDirectories(tracked);
+  std::vector<std::string> sorted = tracked;
+  std::sort(sorted.begin(), sorted.end());
+  search.FollowDirectories(sorted);
   return search.Take();
 }
 

@@ -51,8 +51,19 @@ TEST_CASE("What lies on the way of a link is protected, and what lies in its dir
         Pairs{{".claude", "tools"},
               {".claude/commands", "lib"},
               {".claude/loop", "tools"},
-              {"CLAUDE.md", "docs/now/rules.md"},
+              {"CLAUDE.md", "docs/now"},
               {"CLAUDE.md", "docs/v1/rules.md"}});
+  tree.Link("GEMINI.md", "docs/now/../far.md");  // The kernel goes on from where docs/now leads.
+  tree.Link("docs/other", "../lib/deep");
+  tree.Directory("lib/deep");
+  tree.Link("AGENTS.md", "docs/other/../near.md");
+  CHECK(LinksOf(tree.root(), {"GEMINI.md", "AGENTS.md"}) == Pairs{{".claude", "tools"},
+                                                                  {"AGENTS.md", "docs/other"},
+                                                                  {"AGENTS.md", "lib/near.md"},
+                                                                  {"CLAUDE.md", "docs/now"},
+                                                                  {"CLAUDE.md", "docs/v1/rules.md"},
+                                                                  {"GEMINI.md", "docs/far.md"},
+                                                                  {"GEMINI.md", "docs/now"}});
 }
 
 TEST_CASE("Tracked links are found at any depth, and beside any number of files") {

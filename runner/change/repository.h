@@ -109,8 +109,8 @@ class Repository {
   // bytes, where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;
   std::optional<std::string> TrackedBlob(const std::string& path) const;
-  // Returns the paths, relative to the top, of all symbolic links in the index. Fails with kInvalid
-  // for an index that cannot be read.
+  // Returns the paths, relative to the top, of all symbolic links in the index; where libgit2
+  // cannot read it, those in HEAD. Fails with kInvalid where neither can be read.
   Result<std::vector<std::string>> TrackedLinks() const;
   // Returns whether the index has a submodule at `path`.
   bool TracksSubmodule(const std::string& path) const;

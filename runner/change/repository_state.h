@@ -35,6 +35,7 @@ struct Repository::State {
     git_oid id = {};
   };
   Result<std::optional<Found>> Find(const std::string& ref, const std::string& path) const;
+  Result<std::vector<std::string>> LinksAtHead() const;
   // Returns the error that the object of `path` is not here.
   Error Missing(const std::string& ref, const std::string& path) const;
   // Returns the index's entry at `path`, relative to the checkout; null if it has none.

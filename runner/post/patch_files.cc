@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "post/patch_files.h"
 
+#include <set>
 #include <utility>
 
 #include "change/protected_path.h"
@@ -13,8 +14,8 @@ namespace {
 constexpr int kDirectoryMode = 0040000;
 constexpr size_t kLinksMax = 1000;
 constexpr size_t kTargetsMax = 100;       // Each is a request.
-constexpr size_t kTargetBytesMax = 4095;  // As for the kernel.
-constexpr int kHopsMax = 40;              // As for the kernel.
+constexpr size_t kTargetBytesMax = 4095;  // The kernel has the same bound.
+constexpr int kHopsMax = 40;              // The kernel has the same bound.
 
 bool IsFile(int mode) { return mode == 0100644 || mode == 0100755 || mode == kLinkMode; }
 
@@ -99,11 +100,12 @@ Result<std::string> CommitTree::ReadTarget(const std::string& id, Targets& targe
   return targets.emplace(id, std::move(target)).first->second;
 }
 
-// Walks the path of the link as the kernel would, and adds each place where the walk goes on.
-Status CommitTree::Follow(const std::string& link, Targets& targets,
+// Walks the path of the link at `place` as the kernel would, and adds each place where the walk
+// goes on as one that `name_read` leads to.
+Status CommitTree::Follow(const std::string& name_read, const std::string& place, Targets& targets,
                           std::vector<change::ProtectedLink>& links) const {
   std::vector<std::string> ahead;  // The components to come, the next one last.
-  AddComponents(link, ahead);
+  AddComponents(place, ahead);
   std::string at;
   for (int hops = 0; !ahead.empty();) {
     const std::string name = std::move(ahead.back());
@@ -120,13 +122,13 @@ Status CommitTree::Follow(const std::string& link, Targets& targets,
       at = next;
       continue;
     }
-    if (next != link) links.push_back({link, next});
+    if (next != place) links.push_back({name_read, next});
     if (++hops > kHopsMax) return Ok();  // It leads nowhere.
     const std::string target = TRY(ReadTarget(entry.id, targets));
     if (target.starts_with('/')) return Ok();
     AddComponents(target, ahead);
   }
-  if (!at.empty() && at != link) links.push_back({link, at});
+  if (!at.empty() && at != place) links.push_back({name_read, at});
   return Ok();
 }
 
@@ -135,10 +137,31 @@ Result<std::vector<change::ProtectedLink>> CommitTree::ProtectedLinks() const {
   Targets targets;
   for (const auto& [path, entry] : entries_) {
     if (entry.mode != kLinkMode || !StandsForProtected(path)) continue;
-    TRY(Follow(path, targets, links));
+    TRY(Follow(path, path, targets, links));
     if (links.size() > kLinksMax) return TooManyLinks();
   }
+  TRY(FollowDirectories(targets, links));
   return links;
+}
+
+// Adds what links lead to that lie in a directory which a link found so far leads to: they are read
+// by a protected name too.
+Status CommitTree::FollowDirectories(Targets& targets,
+                                     std::vector<change::ProtectedLink>& links) const {
+  std::set<std::string> followed;
+  for (size_t i = 0; i < links.size(); ++i) {
+    const change::ProtectedLink link = links[i];
+    const std::string above = link.target + "/";
+    for (auto entry = entries_.lower_bound(above);
+         entry != entries_.end() && entry->first.starts_with(above); ++entry) {
+      if (entry->second.mode != kLinkMode) continue;
+      const std::string name = link.path + entry->first.substr(link.target.size());
+      if (!StandsForProtected(name) || !followed.insert(entry->first).second) continue;
+      TRY(Follow(name, entry->first, targets, links));
+      if (links.size() > kLinksMax) return TooManyLinks();
+    }
+  }
+  return Ok();
 }
 
 change::DirectoryNames CommitTree::Names(const std::vector<std::string>& directories) const {

@@ -281,6 +281,12 @@ TEST_CASE("What a link at a protected path leads to takes no suggestion, however
   CHECK(SuggestionUnder({{".github", "hub"}}, "hub/workflows/ci.yml").find("by the link") !=
         std::string::npos);
   CHECK(SuggestionUnder(chain, "a/b/c.md").ends_with(kOffered));
+  // A link in the directory that one leads to.
+  const std::map<std::string, std::string> inner = {{".claude", "tools"},
+                                                    {"tools/commands", "../lib"}};
+  CHECK(SuggestionUnder(inner, "lib/x.md").find("by the link .claude/commands") !=
+        std::string::npos);
+  CHECK(SuggestionUnder(inner, "library/x.md").ends_with(kOffered));
   for (const char* target : {"../a.c", "/a.c", "CLAUDE.md"}) {
     CHECK(SuggestionUnder({{"CLAUDE.md", target}}, "a.c").ends_with(kOffered));
   }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,7 +39,7 @@ class InstructionSearch {
       std::string inside = path.substr(repository_.prefix().size());
       if (change::IsAgentInstruction(inside)) candidates_.insert(inside);
     }
-    if (!differing.empty()) TRY(AddLinks());
+    if (!differing.empty()) TRY(AddLinks(differing));
     TRY(List("", 0));
     TRY(List(".github", 0));
     std::vector<sandbox::WorkspaceFile> files;
@@ -85,15 +86,34 @@ class InstructionSearch {
             "more than " + std::to_string(kInstructionsMax) + " files of agent instructions"};
   }
 
-  // Adds links that are instructions. What one leads to may differ where the link itself does not.
-  Status AddLinks() {
+  // Adds links that are instructions and may lead to something else than at the trusted commit,
+  // though they are the same. `differing` is sorted.
+  Status AddLinks(const std::vector<std::string>& differing) {
     for (const std::string& path : TRY(repository_.TrackedLinks())) {
       if (!path.starts_with(repository_.prefix())) continue;
       std::string inside = path.substr(repository_.prefix().size());
-      if (change::IsAgentInstruction(inside)) candidates_.insert(std::move(inside));
+      if (!change::IsAgentInstruction(inside) || !LeadsToAny(path, differing)) continue;
+      candidates_.insert(std::move(inside));
       if (candidates_.size() > kInstructionsMax) return TooMany();
     }
     return Ok();
+  }
+
+  // Returns whether the link may lead to, into or through one of the paths, all relative to the
+  // top.
+  bool LeadsToAny(const std::string& link, const std::vector<std::string>& paths) const {
+    std::string text = sys::ReadLink(repository_.top() + "/" + link).value_or("");
+    if (change::LinkMayLeave(link, text)) return true;
+    const std::string target = Resolve(ParentOf(link), text);
+    Result<std::string> real = sys::RealPath(repository_.top() + "/" + link);
+    // By further links on the way: they are not looked at one by one.
+    if (!real.ok() || real.value() != repository_.top() + "/" + target) return true;
+    for (size_t end = target.find('/'); end != std::string::npos; end = target.find('/', end + 1)) {
+      if (std::binary_search(paths.begin(), paths.end(), target.substr(0, end))) return true;
+    }
+    const auto beneath = std::lower_bound(paths.begin(), paths.end(), target + "/");
+    return std::binary_search(paths.begin(), paths.end(), target) ||
+           (beneath != paths.end() && beneath->starts_with(target + "/"));
   }
 
   // Returns the text of `path` at the trusted commit, links followed; nullopt if there is no file.
