@@ -297,6 +297,20 @@ Result<std::string> Repository::ResolveCommit(const std::string& ref) const {
   return std::string(git_oid_tostr(text, sizeof text, git_commit_id(commit.get())));
 }
 
+// libgit2 says that a commit at the edge of a shallow checkout has no parents.
+Result<std::vector<std::string>> Repository::ParentsOf(const std::string& ref) const {
+  constexpr std::string_view kParent = "parent ";
+  GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
+  std::vector<std::string> parents;
+  std::string_view rest = git_commit_raw_header(commit.get());
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.starts_with(kParent)) parents.emplace_back(line.substr(kParent.size()));
+  }
+  return parents;
+}
+
 Error Repository::State::Missing(const std::string& ref, const std::string& path) const {
   Error error = GitError(Code::kNotFound, "reading " + path + " at " + ref);
   if (partial) error.hint = FetchObjects(top, ref, path);

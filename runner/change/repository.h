@@ -63,6 +63,10 @@ class Repository {
   // kNotFound and a hint to fetch if nothing has that name.
   Result<std::string> ResolveCommit(const std::string& ref) const;
 
+  // Returns the parents that the commit itself names, also those that a shallow checkout lacks.
+  // Fails as ResolveCommit() does.
+  Result<std::vector<std::string>> ParentsOf(const std::string& ref) const;
+
   // Reads the file `path` (relative to the top, `/` between components) in the tree of `ref`.
   // Returns nullopt if that tree has no such file. Every other reason not to have its bytes is an
   // Error, so that a policy which could not be read never passes for one that is not there. Fails

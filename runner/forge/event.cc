@@ -258,6 +258,7 @@ Status Check(const Event& event) {
     if (!IsHttpUrl(url)) return Error{Code::kInvalid, "not an HTTP URL: " + Quoted(url)};
   }
   TRY(CheckSha("base", event.base_sha));
+  TRY(CheckSha("merge", event.merge_sha));
   TRY(CheckSha("head", event.head_sha));
   TRY(CheckSha("GITHUB_SHA", event.trusted_sha));
   TRY(CheckRef("base", event.base_ref));
@@ -362,6 +363,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   std::string ref = variables.Get("GITHUB_REF");
   std::string sha = variables.Get("GITHUB_SHA");
   if (IsOwnRef(ref)) event.trusted_sha = sha;
+  if (ref.starts_with("refs/pull/")) event.merge_sha = sha;
 
   bool about_pull_request =
       event.kind == EventKind::kPullRequest || event.kind == EventKind::kPullRequestTarget;

@@ -49,6 +49,7 @@ struct Event {
   std::string base_sha;         // A push's: what was there before; empty for a new branch.
   std::string head_ref;
   std::string head_sha;
+  std::string merge_sha;  // The forge's merge of the two, or the head: GITHUB_SHA of refs/pull/.
   std::string head_repository;  // Empty if it was deleted, or is not in the event.
   HeadOrigin head_origin = HeadOrigin::kBase;
   // A commit that belongs to the base repository, whatever was checked out: the base of a merge

@@ -67,6 +67,7 @@ Status ReadMergeRequest(const Variables& variables, Event& event) {
                                  variables.Get("CI_MERGE_REQUEST_DIFF_BASE_SHA"));
   event.head_ref = variables.Get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME");
   // In a pipeline of a merged result, CI_COMMIT_SHA is the merge.
+  event.merge_sha = variables.Get("CI_COMMIT_SHA");
   event.head_sha =
       variables.Get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", variables.Get("CI_COMMIT_SHA"));
   event.head_repository = variables.Get("CI_MERGE_REQUEST_SOURCE_PROJECT_PATH");
@@ -121,6 +122,7 @@ Status Check(const Event& event, const std::string& main) {
   }
   TRY(CheckSha("base", event.base_sha));
   TRY(CheckSha("CI_COMMIT_SHA", event.head_sha));
+  TRY(CheckSha("CI_COMMIT_SHA", event.merge_sha));
   TRY(CheckRef("base", event.base_ref));
   TRY(CheckRef("CI_DEFAULT_BRANCH", main));
   return CheckRef("head", event.head_ref);

@@ -10,21 +10,28 @@ std::string UnreadCi(const forge::Event& event) {
   return event.unread_ci + " is set, and agentic-ci does not read the events of this CI system";
 }
 
-// Returns whether `ref` is the branch that the event's pull request proposes. The checkout may have
-// taken a later commit from it than the event names. A fork's is often called as its base is.
+// Returns whether `ref` names what a pull request proposes: GitHub's own ref of one, or the branch
+// of the event's. The checkout may have taken a later commit from it than the event names. A fork's
+// branch is not here under its name, which often is the base's.
 bool IsProposed(const forge::Event& event, std::string_view ref) {
-  for (std::string_view prefix : {"refs/heads/", "refs/remotes/origin/"}) {
-    if (ref.starts_with(prefix)) ref.remove_prefix(prefix.size());
+  for (const char* pulls : {"pull/", "refs/pull/", "refs/remotes/pull/"}) {
+    if (ref.starts_with(pulls) && (ref.ends_with("/head") || ref.ends_with("/merge"))) return true;
   }
-  const bool distinct =
-      event.head_origin == forge::HeadOrigin::kBase || event.head_ref != event.base_ref;
-  return event.proposal_number > 0 && distinct && ref == event.head_ref;
+  if (event.head_origin != forge::HeadOrigin::kBase) return false;
+  for (const char* branches : {"", "origin/", "refs/heads/", "refs/remotes/origin/"}) {
+    if (ref == branches + event.head_ref) return true;
+  }
+  return false;
 }
 
 Result<TrustedRef> CheckAsked(const forge::Event& event, const std::string& asked) {
-  if (asked != kWorktree && IsProposed(event, asked)) return RefuseProposed(asked);
+  TrustedRef ref{asked};
+  if (asked == kWorktree) return ref;
   const bool proposal = event.proposal_number > 0;
-  return TrustedRef{asked, false, {}, proposal ? event.head_sha : std::string()};
+  if (proposal && IsProposed(event, asked)) return RefuseProposed(asked);
+  if (proposal && !event.head_sha.empty()) ref.refused.push_back(event.head_sha);
+  if (!event.merge_sha.empty()) ref.refused.push_back(event.merge_sha);
+  return ref;
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Trust JudgeTrust(const forge::Event& event);
 // Returns the ref that the repository's policy and configuration are read from: `asked`
 // (--policy-ref), else the commit that the event says is the base repository's own, never what
 // happens to be checked out; outside CI, HEAD. Fails with kSetup where it has to be given, with
-// kRefused for the pull request's own branch.
+// kRefused for the pull request's own branch or another name of what it proposes.
 Result<TrustedRef> FindTrustedRef(const forge::Event& event, const std::string& asked);
 
 }  // namespace run

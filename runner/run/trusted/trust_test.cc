@@ -94,20 +94,40 @@ TEST_CASE("FindTrustedRef takes no ref that the pull request itself has named") 
     CAPTURE(ref);
     CHECK(run::FindTrustedRef(event, ref).error().code == Code::kRefused);
   }
-  CHECK(run::FindTrustedRef(event, "refs/remotes/origin/main").value().refused == event.head_sha);
+  using Refused = std::vector<std::string>;
+  CHECK(run::FindTrustedRef(event, "refs/remotes/origin/main").value().refused ==
+        Refused{event.head_sha});
   event.head_ref = run::kWorktree;
   CHECK(run::FindTrustedRef(event, run::kWorktree).value().ref == run::kWorktree);
-
-  // A fork's branch has its base's name more often than not.
-  event.head_ref = "main";
-  CHECK_FALSE(run::FindTrustedRef(event, "main").ok());
-  event.head_origin = HeadOrigin::kFork;
-  CHECK(run::FindTrustedRef(event, "main").value().refused == event.head_sha);
+  event.head_ref = "fix";
+  for (const char* ref : {"fix", "origin/fix", "refs/heads/fix", "refs/remotes/origin/fix",
+                          "pull/7/head", "refs/remotes/pull/7/merge", "refs/pull/8/merge"}) {
+    CAPTURE(ref);
+    CHECK(run::FindTrustedRef(event, ref).error().code == Code::kRefused);
+  }
+  event.merge_sha = std::string(40, 'c');
+  CHECK(run::FindTrustedRef(event, "main").value().refused ==
+        Refused{event.head_sha, event.merge_sha});
 
   forge::Event push = Event("push", HeadOrigin::kBase);
   push.head_ref = "main";
   push.head_sha = std::string(40, 'b');
   CHECK(run::FindTrustedRef(push, "main").value().refused.empty());
+}
+
+TEST_CASE("FindTrustedRef takes the base's branch of the name that a fork's has") {
+  forge::Event event = Event("pull_request", HeadOrigin::kFork, 7);
+  event.base_ref = "develop";
+  event.head_ref = "main";
+  event.head_sha = std::string(40, 'b');
+  for (const char* ref : {"main", "origin/main", "refs/remotes/origin/main"}) {
+    CAPTURE(ref);
+    CHECK(run::FindTrustedRef(event, ref).ok());
+    event.head_origin = HeadOrigin::kBase;
+    CHECK_FALSE(run::FindTrustedRef(event, ref).ok());
+    event.head_origin = HeadOrigin::kFork;
+  }
+  CHECK_FALSE(run::FindTrustedRef(event, "refs/remotes/pull/7/merge").ok());
 }
 
 TEST_CASE("ReadTrustedFile reads nothing at the commit that a pull request proposes") {
@@ -117,12 +137,22 @@ TEST_CASE("ReadTrustedFile reads nothing at the commit that a pull request propo
   change::Repository repository = change::Repository::Open(tree.root()).value();
   const std::string head = repository.ResolveCommit("HEAD").value();
   auto read = [&](const std::string& ref, const std::string& refused) {
-    return run::ReadTrustedFile(&repository, tree.root(), {ref, false, {}, refused}, "f", 10);
+    return run::ReadTrustedFile(&repository, tree.root(), {ref, false, {}, {refused}}, "f", 10);
   };
   CHECK(read("HEAD", head).error().code == Code::kRefused);
   CHECK(read(head, head).error().code == Code::kRefused);
   CHECK(read("HEAD", std::string(40, 'a')).value().text == "theirs");
   CHECK(read("HEAD", "").value().text == "theirs");
+  tree.Commit({"f"});
+  CHECK(read("HEAD", head).error().code == Code::kRefused);
+  // A shallow checkout has the merge alone.
+  tree.Write(".git/shallow", repository.ResolveCommit("HEAD").value() + "\n");
+  change::Repository shallow = change::Repository::Open(tree.root()).value();
+  CHECK(run::ReadTrustedFile(&shallow, tree.root(), {"HEAD", false, {}, {head}}, "f", 10)
+            .error()
+            .code == Code::kRefused);
+  tree.Commit({"f"});
+  CHECK(read("HEAD", head).value().text == "theirs");
   CHECK(read(run::kWorktree, head).value().text == "theirs");
 }
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -58,6 +59,17 @@ Result<std::vector<std::string>> Names(const change::Repository* repository,
   return names;
 }
 
+Status CheckNotRefused(const change::Repository& repository, const TrustedRef& ref,
+                       const std::string& commit) {
+  if (ref.refused.empty()) return Ok();
+  std::vector<std::string> shown = TRY(repository.ParentsOf(commit));
+  shown.push_back(commit);
+  for (const std::string& id : shown) {
+    if (std::ranges::find(ref.refused, id) != ref.refused.end()) return RefuseProposed(ref.ref);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Error RefuseProposed(const std::string& ref) {
@@ -80,7 +92,7 @@ Result<TrustedFile> ReadTrustedFile(const change::Repository* repository,
       return Error{Code::kNotFound, std::move(commit).error().what, ref.fetch};
     }
     result.commit = TRY(std::move(commit));
-    if (result.commit == ref.refused) return RefuseProposed(ref.ref);
+    TRY(CheckNotRefused(*repository, ref, result.commit));
     result.text = TRY(repository->ReadAtRef(ref.ref, path, bytes_max));
   }
   if (!ref.assumed) return result;

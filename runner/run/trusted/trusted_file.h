@@ -20,8 +20,9 @@ struct TrustedRef {
   bool assumed = false;  // HEAD, since this is not CI and no other ref was given.
   // The command to type if the checkout lacks it; if empty, as for any ref.
   std::string fetch = {};
-  // The commit that the event's pull request proposes, to which a given ref must not lead.
-  std::string refused = {};
+  // The commits that the event's pull request proposes. A given ref must not lead to one of them,
+  // nor to a commit that has one for a parent, as the forge's own merge has.
+  std::vector<std::string> refused = {};
 };
 
 // Returns the error for a given ref that is the pull request's own branch or commit.
