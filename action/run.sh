@@ -33,15 +33,15 @@ fetch_branch() {
 }
 
 fetch_base() {
-  local commit=${BASE_SHA:-}
+  local commit=${BASE_SHA:-} remote=origin
   if [[ -z ${GITEA_ACTIONS:-}${FORGEJO_ACTIONS:-} && -n ${BASE_REF:-} ]]; then
     if [[ $GITHUB_EVENT_NAME != pull_request_target ]]; then
       fetch_branch "$BASE_REF"
       return
     fi
-    commit=$GITHUB_SHA
+    commit=$GITHUB_SHA remote=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY
   fi
-  [[ ! $commit =~ ^[0-9a-f]{40,64}$ ]] || fetch_commit origin "$commit"
+  [[ ! $commit =~ ^[0-9a-f]{40,64}$ ]] || fetch_commit "$remote" "$commit"
 }
 
 # The `.git` nearest above, which no commit can contain. git itself also takes a directory with the files of a bare
@@ -58,7 +58,7 @@ find_repository() {
 
 checkout=${WORKDIR:-.}
 if find_repository "$checkout"; then
-  fetch_base || echo "::warning title=agentic-ci::the base commit is not in the checkout and could not be fetched"
+  fetch_base || echo "::warning title=agentic-ci::the base could not be fetched"
 fi
 # The run asks the forge who may start it; the agent gets neither variable. Gitea answers such a question only to those who
 # administer the repository, which a job's token does not.
