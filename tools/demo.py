@@ -153,7 +153,7 @@ class Stage:
         self.git('add', '.')
         self.git('commit', '-qm', 'A shop')
         self.base = self.git('rev-parse', 'HEAD')
-        self.git('update-ref', 'refs/agentic-ci/base', self.base)  # As the action fetches it.
+        self.git('update-ref', 'refs/agentic-ci/base', self.base)  # The action fetches it.
         self.git('switch', '-qc', 'discount')
         self._write(self.checkout / 'price.py', SOURCE)
         self._write(self.checkout / 'test_price.py', TEST)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that a person or a workflow names, and that may lead into a checkout. A pull request
+// A path that a person or a workflow names may lead into a checkout. A pull request
 // decides what lies there: a symbolic link would lead to any file of the machine, also to
-// /proc/self/environ. None is followed beneath the top of a checkout; those above it are the
+// /proc/self/environ. No link is followed beneath the top of a checkout; those above it are the
 // machine's own.
 #pragma once
 

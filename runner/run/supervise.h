@@ -33,7 +33,7 @@ enum class EndKind {
   kPidsLimit,
   kAgentCpuLimit,
   kRecordsLimit,  // OpenShell wrote more records of the sandbox than are read.
-  kRunnerLimit,   // Of the gateway and the supervisor, who work for the agent.
+  kRunnerLimit,   // The gateway and the supervisor spent --runner-cpu.
   kInterrupted,   // SIGINT
   kTerminated,    // SIGTERM, SIGHUP
   kSandboxLost,   // The sandbox died before its agent, and we did not kill it.

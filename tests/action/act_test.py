@@ -294,7 +294,7 @@ class Act(unittest.TestCase):
                       self.comment(pull_request=None)):
             self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', event), 0, self.output)
             self.assertEqual(self.state()['requests'], [])
-        for author in ('visitor', 'stranger'):  # Who may read, and who is unknown.
+        for author in ('visitor', 'stranger'):  # The first may read, the second is unknown.
             event = self.comment(author=author)
             self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', event), 1, self.output)
             self.assertEqual(self.state()['requests'][-1], f'GET /repos/acme/site/collaborators/{author}/permission')
