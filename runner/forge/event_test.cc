@@ -157,6 +157,9 @@ TEST_CASE("ParseEvent takes no base that GitHub's event says for the base branch
   Event elsewhere = read("pull_request_target", {{"GITHUB_REF", "refs/pull/7/merge"}});
   CHECK(elsewhere.trusted_sha.empty());
   CHECK(elsewhere.trusted_ref.empty());
+  // For a pull request's own ref, it is the merge with the base.
+  CHECK(elsewhere.merge_sha == kSha);
+  CHECK(read("pull_request_target").merge_sha.empty());
   // Gitea's event says where the branch is.
   for (const char* name : {"pull_request", "pull_request_target"}) {
     CHECK(read(name, {{"GITEA_ACTIONS", "true"}}).trusted_sha == kBase);

@@ -96,6 +96,7 @@ TEST_CASE("ReadGitLabEvent takes a merged result's head from the source branch, 
                                    {"CI_MERGE_REQUEST_EVENT_TYPE", "merged_result"},
                                    {"CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", kHead},
                                    {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA", kTarget}}));
+  CHECK(event.merge_sha == kMerge);
   CHECK(event.head_sha == kHead);
   CHECK(event.base_sha == kTarget);
   CHECK(event.trusted_sha.empty());
