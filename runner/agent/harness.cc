@@ -41,6 +41,8 @@ bool IsPathWord(std::string_view text) {
   });
 }
 
+bool NamesCodex(std::string_view text) { return text.find("codex") != std::string_view::npos; }
+
 Error NoCredential(const AgentDescription& agent) {
   std::string providers;
   for (const ModelAccess& access : agent.models) {
@@ -114,6 +116,8 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
   plan.stream = agent.stream;
   plan.model = Expand("${model}", words);
   plan.argv.push_back(request.executable.empty() ? agent.program : request.executable);
+  const std::string program = plan.argv[0];
+  plan.may_be_codex = agent.stream == "codex" || NamesCodex(program.substr(program.rfind('/') + 1));
   for (const std::string& text : agent.arguments) plan.argv.push_back(Expand(text, words));
   if (!plan.model.empty()) {
     for (const std::string& text : agent.model_arguments) plan.argv.push_back(Expand(text, words));
@@ -144,6 +148,7 @@ Result<AgentPlan> PlanCommand(const AgentRequest& request) {
   }
   AgentPlan plan;
   plan.argv = request.command;
+  plan.may_be_codex = std::any_of(plan.argv.begin(), plan.argv.end(), NamesCodex);
   if (!request.executable.empty()) plan.argv[0] = request.executable;
   plan.stdin_text = request.prompt;
   return plan;
@@ -171,12 +176,6 @@ bool IsModelAlias(const AgentDescription& agent, std::string_view model) {
   // "opus", "opusplan", "sonnet[1m]": every model of Anthropic's has the number of its version.
   return agent.model_aliases &&
          model.substr(0, model.find('[')).find_first_of("0123456789") == std::string_view::npos;
-}
-
-bool AgentPlan::may_be_codex() const {
-  return stream == "codex" || std::any_of(argv.begin(), argv.end(), [](const std::string& word) {
-           return word.find("codex") != std::string::npos;
-         });
 }
 
 }  // namespace agent

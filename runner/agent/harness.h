@@ -31,9 +31,8 @@ struct AgentPlan {
   std::string stdin_text;        // Written to standard input, which is then closed.
   std::string stream = "plain";  // The form in which standard output is read (StreamReader).
   std::string model;             // The model that is asked for; if empty, the agent's own default.
+  bool may_be_codex = false;     // It is Codex, or a command that names it.
   bool streams_json() const { return stream != "plain"; }
-  // Returns whether it is Codex, or a command that names it.
-  bool may_be_codex() const;
 };
 
 // Fails with kUsage for a missing task or model, and with kSetup for a missing credential or

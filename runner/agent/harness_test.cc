@@ -62,6 +62,23 @@ TEST_CASE("PlanCommand runs a command as it stands") {
   CHECK(plan.home_files.empty());
 }
 
+TEST_CASE("An agent is Codex by its program, and a command by any of its words") {
+  AgentDescription agent;
+  agent.name = agent.program = "mine";
+  agent.prompt_argument = true;
+  AgentRequest request{.prompt = "ask codex", .executable = "/opt/codex/bin/mine"};
+  CHECK_FALSE(PlanAgent(agent, request).value().may_be_codex);
+  request.executable = "/opt/bin/codex-2";
+  CHECK(PlanAgent(agent, request).value().may_be_codex);
+  request.executable = "";
+  agent.stream = "codex";
+  CHECK(PlanAgent(agent, request).value().may_be_codex);
+  request.command = {"sh", "-c", "npx codex exec"};
+  CHECK(PlanCommand(request).value().may_be_codex);
+  request.command = {"cat"};
+  CHECK_FALSE(PlanCommand(request).value().may_be_codex);
+}
+
 TEST_CASE("PlanAgent refuses what cannot start, with something to type") {
   Result<AgentPlan> unknown = Plan("claude-cod", {.prompt = "x"});
   REQUIRE_FALSE(unknown.ok());

@@ -250,7 +250,7 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
           .section = forge::MakeLogSection(sys::Environment, "agentic_ci_agent",
                                            "The agent's output", std::time(nullptr)),
           .events = directory.path + "/events.ocsf.jsonl",
-          .may_be_codex = plan.agent.may_be_codex(),
+          .may_be_codex = plan.agent.may_be_codex,
           .stream = plan.agent.stream};
 }
 

@@ -68,6 +68,7 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   files.shown = run::ShownAt(STDOUT_FILENO);
   codec::SecretMask masked;  // Left empty: the sandbox's supervisor masks.
   files.stream = plan.stream;
+  files.may_be_codex = plan.may_be_codex;
   run::AgentOutput output(files, masked);
   auto sink = [&](bool error, std::string_view bytes) {
     output.Take(error ? run::AgentOutput::Pipe::kError : run::AgentOutput::Pipe::kOutput, bytes);

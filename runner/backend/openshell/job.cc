@@ -221,7 +221,7 @@ Result<run::AgentEnd> Job::RunAgent(int signals) {
   files.terminal = request_.json ? STDERR_FILENO : STDOUT_FILENO;
   files.shown = run::ShownAt(files.terminal);
   files.style = run::StyleOf(request_);
-  files.may_be_codex = agent.may_be_codex();
+  files.may_be_codex = agent.may_be_codex;
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", request_.agent}, {"isolation", "openshell"}});
