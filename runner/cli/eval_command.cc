@@ -268,7 +268,7 @@ Result<int> Judge(const Arguments& arguments, const eval::Results& results) {
   size_t undecided = results.missing.size();
   for (const eval::CellResult& cell : results.cells) {
     if (cell.injection.empty()) {
-      undecided += cell.ending == eval::Ending::kNeverRan ? 1 : 0;
+      undecided += eval::IsJudged(cell.ending) ? 0 : 1;
       continue;
     }
     const eval::Outcome outcome = cell.verdict.outcome;
@@ -358,7 +358,7 @@ std::vector<Command> EvalCommands() {
       {.name = "eval compare",
        .operands = "BASELINE NOW",
        .doc = "Compare two results, each a directory or its eval.json. Exit status 77 if an attack "
-              "succeeds that did not before.",
+              "succeeds that did not before, or was decided before and is not any more.",
        .options = {kJsonOption},
        .variables = {}},
       {.name = "eval redteam",
