@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -231,20 +232,23 @@ Status Sandbox::FollowEvents() {
   Child child = TRY(openshell_.Start(
       {"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1, log.get()));
   // The kernel ends it at the bound; its memory, in which a token may be, becomes no file.
-  const rlimit bound{kRecordsBytesMax, kRecordsBytesMax};
+  // This process may have a lower one, which it cannot raise.
+  rlimit bound{};
   const rlimit nothing{0, 0};
+  if (::prlimit(child.pid(), RLIMIT_FSIZE, nullptr, &bound) != 0) return Errno("prlimit");
+  bound.rlim_cur = bound.rlim_max = std::min<rlim_t>(bound.rlim_max, kRecordsBytesMax);
   if (::prlimit(child.pid(), RLIMIT_FSIZE, &bound, nullptr) != 0 ||
       ::prlimit(child.pid(), RLIMIT_CORE, &nothing, nullptr) != 0) {
     return Errno("prlimit");
   }
+  records_max_ = static_cast<int64_t>(bound.rlim_cur);
   follower_ = std::make_unique<Child>(std::move(child));
   return Ok();
 }
 
 bool Sandbox::RecordsFull() const {
   struct stat facts = {};
-  return ::stat(events_path().c_str(), &facts) == 0 &&
-         facts.st_size >= static_cast<off_t>(kRecordsBytesMax);
+  return ::stat(events_path().c_str(), &facts) == 0 && facts.st_size >= records_max_;
 }
 
 // Records come in order; the one of a command that was started after all others is the mark.

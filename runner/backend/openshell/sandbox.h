@@ -68,7 +68,8 @@ class Sandbox {
              Deadline deadline) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
-  // ends, or until kRecordsBytesMax are written.
+  // ends, or until kRecordsBytesMax are written, or as many bytes as its own hard limit of a file
+  // allows.
   Status FollowEvents();
   // Returns a descriptor that is readable once no more records are written down; -1 if none ever
   // were.
@@ -101,6 +102,7 @@ class Sandbox {
   std::string name_;
   std::string state_;
   std::unique_ptr<Child> follower_;
+  int64_t records_max_ = kRecordsBytesMax;
 };
 
 // The label of each sandbox that this program makes.

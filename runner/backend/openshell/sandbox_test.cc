@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// With a stand-in for `openshell`; tests/openshell has the real one.
+// These tests have a stand-in for `openshell`; those in tests/openshell have the real one.
 #include "backend/openshell/sandbox.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -35,9 +38,18 @@ class StandIn {
   char top_[32] = "/tmp/stand-in-XXXXXX";
 };
 
-// Writes once its bound is in force, so that no order of events decides.
+constexpr std::chrono::seconds kPatience{120};
+
+// Writes once the file `go` is there, so that no order of events decides.
 std::string Records(const std::string& bytes) {
-  return "while [ \"$(ulimit -f)\" = unlimited ]; do :; done; exec head -c " + bytes + " /dev/zero";
+  return "until [ -e \"${0%/*}/go\" ]; do sleep 0.01; done; exec head -c " + bytes + " /dev/zero";
+}
+
+// The bound of records, which this process's hard limit may lower.
+uintmax_t RecordsMax() {
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+  return std::min<uintmax_t>(limit.rlim_max, kRecordsBytesMax);
 }
 
 struct Followed {
@@ -51,8 +63,10 @@ Followed Follow(const std::string& bytes, bool ends) {
   StandIn place(Records(bytes));
   Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
   REQUIRE(sandbox.FollowEvents().ok());
-  Result<bool> ended = sys::WaitReadable(sandbox.records_ended(), Deadline::Never());
+  REQUIRE(sys::WriteFile(place.top() + "/go", "").ok());
+  Result<bool> ended = sys::WaitReadable(sandbox.records_ended(), Deadline::After(kPatience));
   REQUIRE(ended.ok());
+  REQUIRE(ended.value());
   Followed followed;
   followed.bytes = std::filesystem::file_size(sandbox.events_path());
   followed.full = sandbox.RecordsFull();
@@ -74,7 +88,7 @@ Followed Follow(const std::string& bytes, bool ends) {
 
 TEST_CASE("A sandbox's records are bounded, and an agent with more is ended") {
   const Followed many = Follow("100000000", false);
-  CHECK(many.bytes == kRecordsBytesMax);
+  CHECK(many.bytes == RecordsMax());
   CHECK(many.full);
   CHECK(many.end == run::EndKind::kRecordsLimit);
 
