@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -37,16 +38,26 @@ void RemoveReport(const std::string& directory) {
   std::filesystem::remove_all(directory, failed);
 }
 
+// The signals that end a pool.
+sigset_t EndSignals() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
+  return ends;
+}
+
 // The pool's process.
 class Pool {
  public:
-  Pool(CreateRequest create, Entry entry, Fd listener, Fd ready, int64_t size)
+  // EndSignals() are blocked by then; `mask` is the signal mask from before.
+  Pool(CreateRequest create, Entry entry, Fd listener, Fd ready, int64_t size, sigset_t mask)
       : create_(std::move(create)),
         entry_(std::move(entry)),
         listener_(std::move(listener)),
         ready_(std::move(ready)),
         size_(static_cast<size_t>(size)),
-        expires_(Deadline::After(seconds(create_.ttl_s))) {}
+        expires_(Deadline::After(seconds(create_.ttl_s))),
+        mask_(mask) {}
 
   // Returns true once its creator was told that all are ready. It may have ended meanwhile: then
   // the pool has no user.
@@ -95,10 +106,7 @@ class Pool {
   Status Prepare() {
     TRY(RedirectStreams(entry_));
     place_ = TRY(Place::Open());
-    sigset_t ends;
-    ::sigemptyset(&ends);
-    for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
-    ::sigprocmask(SIG_BLOCK, &ends, &mask_);
+    const sigset_t ends = EndSignals();
     signals_ = Fd(::signalfd(-1, &ends, SFD_CLOEXEC));
     if (!signals_.valid()) return Errno("signalfd");
     while (warm_.size() < size_) {
@@ -123,14 +131,23 @@ class Pool {
     return warm_.size() < size_ ? std::min(next, retry_) : next;
   }
 
+  // Finds the next name that is free, and makes its report directory. One that is there already may
+  // be of another pool, or of a sandbox that was taken from an earlier one.
+  Status Claim(CreateRequest* create) {
+    TRY(sys::MakeDirectories(create_.run.report_dir));
+    while (true) {
+      const std::string number = std::to_string(++made_);
+      create->name = create_.name + "-" + number;
+      create->run.report_dir = create_.run.report_dir + "/" + number;
+      if (place_->Find(create->name).ok()) continue;
+      if (::mkdir(create->run.report_dir.c_str(), 0755) == 0) return Ok();
+      if (errno != EEXIST) return Errno("creating " + create->run.report_dir);
+    }
+  }
+
   Status Make() {
     CreateRequest create = create_;
-    do {
-      std::string number = std::to_string(++made_);
-      create.name = create_.name + "-" + number;
-      create.run.report_dir = create_.run.report_dir + "/" + number;
-      // The report may be of a sandbox that was taken from an earlier pool.
-    } while (place_->Find(create.name).ok() || sys::Exists(create.run.report_dir));
+    TRY(Claim(&create));
     create.pool = create_.name;
     // The keeper must not inherit the pool's lock: the pool has ended once that lock is free.
     auto leave = [this] {
@@ -233,7 +250,7 @@ class Pool {
   size_t size_;
   Deadline expires_;
   std::optional<Place> place_;
-  sigset_t mask_{};  // The signal mask from before, which its sandboxes get back.
+  sigset_t mask_;  // The signal mask from before, which its sandboxes get back.
   std::deque<Member> warm_;
   int64_t made_ = 0;
   Deadline retry_ = Deadline::After(seconds{0});
@@ -278,14 +295,19 @@ Result<Facts> CreatePool(const CreateRequest& wanted, int64_t size) {
     return std::move(listener).error();
   }
   auto [ready_read, ready_write] = TRY(sys::Pipe());
+  // A signal that comes before the pool can read it must not end it without a word.
+  const sigset_t ends = EndSignals();
+  sigset_t mask;
+  ::sigprocmask(SIG_BLOCK, &ends, &mask);
   pid_t keeper = ::fork();
+  if (keeper != 0) ::sigprocmask(SIG_SETMASK, &mask, nullptr);
   if (keeper < 0) return Errno("fork");
   if (keeper == 0) {
     ready_read.Close();
     facts.pid = ::getpid();
     (void)WriteFacts(entry, facts);
     Keep(Pool(std::move(create), std::move(entry), std::move(listener).value(),
-              std::move(ready_write), size));
+              std::move(ready_write), size, mask));
   }
   ready_write.Close();
   facts.pid = keeper;

@@ -93,7 +93,8 @@ class Pools(Case):
                 [BIN, 'sandbox', 'create', '--pool', str(size), '--name', 'warm', '--workdir', self.work, '--report-dir',
                  self.reports, '--isolation', self.TIER], env=self.env, cwd=self.base, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, text=True)
-            self.assertTrue(wait_until(lambda: 'warm' in self.names(), BUSY_SECONDS))
+            # Its process is not known yet when its name is taken.
+            self.assertTrue(wait_until(lambda: 'warm' in self.names() and self.pid('warm') > 0, BUSY_SECONDS))
             os.kill(self.pid('warm'), signal.SIGTERM)
             _, told = process.communicate(timeout=BUSY_SECONDS)
             self.assertTrue(wait_until(lambda: self.names() == [], BUSY_SECONDS), self.names())
@@ -101,6 +102,15 @@ class Pools(Case):
                 break
         self.assertEqual(process.returncode, 75, told)
         self.assertIn('ended before it was full', told)
+
+    def test_two_pools_with_one_report_directory_share_its_numbers(self):
+        makers = [subprocess.Popen([BIN, 'sandbox', 'create', '--pool', '4', '--name', name, '--workdir', self.work, '--report-dir',
+                                    self.reports, '--isolation', self.TIER], env=self.env, cwd=self.base,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for name in ('left', 'right')]
+        for maker in makers:
+            _, told = maker.communicate(timeout=BUSY_SECONDS)
+            self.assertEqual(maker.returncode, 0, told)
+        self.assertEqual(sorted(os.listdir(self.reports)), [str(number) for number in range(1, 9)])
 
     def test_a_name_that_is_taken_is_left_out(self):
         self.create(name='warm-1')
