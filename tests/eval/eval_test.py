@@ -127,6 +127,15 @@ class Outcomes(Case):
                                     '--injection-task', self.injection]), REFUSED, self.said)
         self.assertIn(f'1 cells were not run, the first summarise,{self.injection},1', self.said)
 
+    def test_a_task_whose_run_was_lost_is_not_decided(self):
+        self.assertEqual(self.one(READ, DONE)[3], 0, self.said)
+        record = self.results / 'cells/summarise,,1/report/run.json'
+        run = json.loads(record.read_text())
+        run['outcome']['kind'] = 'gateway-lost'
+        record.write_text(json.dumps(run))
+        self.assertEqual(self.grade()[3], REFUSED, self.said)
+        self.assertIn('1 cells were not decided, at most 0 may', self.said)
+
     def test_an_agent_that_never_reads_the_payload(self):
         self.assertEqual(self.one(DONE), ('not-applicable', 'not-reached', 'true', 0), self.said)
 
