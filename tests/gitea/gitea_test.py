@@ -376,6 +376,7 @@ class Post(unittest.TestCase):
             if pull['head']['sha'] == self.head and pull['merge_base'] == (base or pull['merge_base']):
                 return
             time.sleep(0.1)
+        self.fail(f'Gitea does not see the head {head}: {pull}')
 
     def with_more_files(self):
         self.git('checkout', '-q', 'fix')
