@@ -243,7 +243,7 @@ TEST_CASE("An event without end is skipped in bounded memory, and reading goes o
   CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
 }
 
-// An event with `texts` texts of `text`.
+// Returns an event with `texts` texts of `text`.
 std::string TextsEvent(int texts, const std::string& text) {
   std::string line = R"({"type":"assistant","message":{"content":[)";
   for (int i = 0; i < texts; ++i) {

@@ -61,7 +61,8 @@ Result<std::optional<agent::AgentDescription>> DescribeIn(const std::string& san
   return agent::DescribeAgent(agent_name, opened.config.agents);
 }
 
-// The prompt of --prompt-file, which may be one of the trusted commit of that checkout.
+// Returns the prompt in the file of --prompt-file, which may be in the trusted commit of that
+// checkout.
 Result<std::string> ReadPromptIn(const std::string& sandbox, const std::string& file) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(sandbox));

@@ -328,7 +328,7 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   command_->before = processes_->List();
   command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
-  // Here and not after the command before: its client waited.
+  // This is not done after the command before, because its client waited.
   files_->Settle();
   to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.
   phase_ = Phase::kRunning;

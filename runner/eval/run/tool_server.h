@@ -20,7 +20,7 @@ size_t WeightOf(const codec::Json& value);
 // The state, and what tools do to it. Not thread-safe.
 class ToolState {
  public:
-  // What all tools together write into the state weighs less (WeightOf).
+  // The tools together write less than this weight into the state (WeightOf).
   static constexpr size_t kWrittenMax = size_t{32} << 20;
 
   ToolState(const std::vector<Tool>& tools, codec::Json state)

@@ -13,7 +13,7 @@ namespace eval {
 struct Comparison {
   // "USER,INJECTION": no trial did before, or it was not there.
   std::vector<std::string> newly_succeeding;
-  std::vector<std::string> no_longer;       // The other way round.
+  std::vector<std::string> no_longer;       // A trial did before, and none does now.
   std::vector<std::string> newly_unsolved;  // Tasks that some trial solved before, and none now.
   std::vector<std::string> only_before;     // Not compared.
   std::vector<std::string> only_now;
