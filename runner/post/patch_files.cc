@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "post/patch_files.h"
 
-#include <set>
 #include <utility>
 
-#include "change/protected_path.h"
+#include "change/protected_links.h"
 #include "change/tree_edit.h"
 #include "codec/text/utf8.h"
 
@@ -15,7 +14,6 @@ constexpr int kDirectoryMode = 0040000;
 constexpr size_t kLinksMax = 1000;
 constexpr size_t kTargetsMax = 100;       // Each is a request.
 constexpr size_t kTargetBytesMax = 4095;  // The kernel has the same bound.
-constexpr int kHopsMax = 40;              // The kernel has the same bound.
 
 bool IsFile(int mode) { return mode == 0100644 || mode == 0100755 || mode == kLinkMode; }
 
@@ -55,23 +53,6 @@ Error TooManyLinks() {
   return Error{Code::kInvalid, "the commit has too many symbolic links at protected paths"};
 }
 
-// Returns whether something protected is, or would be, read through a link at `path`, as with
-// `.github`.
-bool StandsForProtected(const std::string& path) {
-  return change::FindProtectedPath(path, {}) || change::FindProtectedPath(path + "/x", {});
-}
-
-void AddComponents(const std::string& path, std::vector<std::string>& ahead) {
-  for (size_t end = path.size();;) {
-    const size_t slash = end == 0 ? std::string::npos : path.rfind('/', end - 1);
-    const size_t begin = slash == std::string::npos ? 0 : slash + 1;
-    std::string name = path.substr(begin, end - begin);
-    if (!name.empty() && name != ".") ahead.push_back(std::move(name));
-    if (slash == std::string::npos) return;
-    end = slash;
-  }
-}
-
 }  // namespace
 
 Result<CommitTree> CommitTree::Read(forge::Branches& branches, const std::string& tree,
@@ -100,68 +81,23 @@ Result<std::string> CommitTree::ReadTarget(const std::string& id, Targets& targe
   return targets.emplace(id, std::move(target)).first->second;
 }
 
-// Walks the path of the link at `place` as the kernel would, and adds each place where the walk
-// goes on as one that `name_read` leads to.
-Status CommitTree::Follow(const std::string& name_read, const std::string& place, Targets& targets,
-                          std::vector<change::ProtectedLink>& links) const {
-  std::vector<std::string> ahead;  // The components to come, the next one last.
-  AddComponents(place, ahead);
-  std::string at;
-  for (int hops = 0; !ahead.empty();) {
-    const std::string name = std::move(ahead.back());
-    ahead.pop_back();
-    if (name == "..") {
-      if (at.empty()) return Ok();  // It leads outside.
-      const size_t slash = at.rfind('/');
-      at.resize(slash == std::string::npos ? 0 : slash);
-      continue;
-    }
-    const std::string next = at.empty() ? name : at + "/" + name;
-    const forge::TreeEntry entry = Find(next);
-    if (entry.mode != kLinkMode) {
-      at = next;
-      continue;
-    }
-    if (next != place) links.push_back({name_read, next});
-    if (++hops > kHopsMax) return Ok();  // It leads nowhere.
-    const std::string target = TRY(ReadTarget(entry.id, targets));
-    if (target.starts_with('/')) return Ok();
-    AddComponents(target, ahead);
-  }
-  if (!at.empty() && at != place) links.push_back({name_read, at});
-  return Ok();
-}
-
 Result<std::vector<change::ProtectedLink>> CommitTree::ProtectedLinks() const {
-  std::vector<change::ProtectedLink> links;
   Targets targets;
+  change::LinkWalk walk([&](const std::string& path) -> Result<std::string> {
+    if (walk.links().size() > kLinksMax) return TooManyLinks();
+    const forge::TreeEntry entry = Find(path);
+    return entry.mode == kLinkMode ? ReadTarget(entry.id, targets) : Result<std::string>("");
+  });
+  std::vector<std::string> paths;
   for (const auto& [path, entry] : entries_) {
-    if (entry.mode != kLinkMode || !StandsForProtected(path)) continue;
-    TRY(Follow(path, path, targets, links));
-    if (links.size() > kLinksMax) return TooManyLinks();
+    if (entry.mode == kLinkMode) paths.push_back(path);
   }
-  TRY(FollowDirectories(targets, links));
-  return links;
-}
-
-// Adds what links lead to that lie in a directory which a link found so far leads to: they are read
-// by a protected name too.
-Status CommitTree::FollowDirectories(Targets& targets,
-                                     std::vector<change::ProtectedLink>& links) const {
-  std::set<std::string> followed;
-  for (size_t i = 0; i < links.size(); ++i) {
-    const change::ProtectedLink link = links[i];
-    const std::string above = link.target + "/";
-    for (auto entry = entries_.lower_bound(above);
-         entry != entries_.end() && entry->first.starts_with(above); ++entry) {
-      if (entry->second.mode != kLinkMode) continue;
-      const std::string name = link.path + entry->first.substr(link.target.size());
-      if (!StandsForProtected(name) || !followed.insert(entry->first).second) continue;
-      TRY(Follow(name, entry->first, targets, links));
-      if (links.size() > kLinksMax) return TooManyLinks();
-    }
+  for (const std::string& path : paths) {
+    if (change::StandsForProtected(path)) TRY(walk.Follow(path, path));
   }
-  return Ok();
+  TRY(walk.FollowDirectories(paths));
+  if (walk.links().size() > kLinksMax) return TooManyLinks();
+  return walk.links();
 }
 
 change::DirectoryNames CommitTree::Names(const std::vector<std::string>& directories) const {

@@ -38,9 +38,6 @@ class CommitTree {
   CommitTree(forge::Branches& branches, forge::Tree entries, Deadline deadline)
       : branches_(branches), entries_(std::move(entries)), deadline_(deadline) {}
   Result<std::string> ReadTarget(const std::string& id, Targets& targets) const;
-  Status Follow(const std::string& name_read, const std::string& place, Targets& targets,
-                std::vector<change::ProtectedLink>& links) const;
-  Status FollowDirectories(Targets& targets, std::vector<change::ProtectedLink>& links) const;
 
   forge::Branches& branches_;
   forge::Tree entries_;
