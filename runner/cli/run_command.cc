@@ -62,9 +62,10 @@ Status SetModelHost(const std::string& text, run::Request* request) {
   return Ok();
 }
 
-// Renames, in a job of CI, what was refused as the report directory: a commit may have put it
-// there, and a later step, or GitLab's `artifacts`, uploads the directory by its name.
-void SetRefusedReportAside(const std::string& report_dir) {
+}  // namespace
+
+void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
+  if (!error.what.starts_with(run::kPreparingReport)) return;
   Result<forge::Event> event = forge::ReadEvent(sys::Environment);
   const bool in_ci = !event.ok() || event.value().forge != forge::ForgeKind::kNone ||
                      !event.value().unread_ci.empty();
@@ -80,16 +81,12 @@ void SetRefusedReportAside(const std::string& report_dir) {
   }
 }
 
-}  // namespace
-
 Result<int> RunInBackend(run::Request request) {
   const std::string report_dir = request.report_dir;
   Result<int> status = request.backend == "openshell"
                            ? openshell::Run(std::move(request), TaskOptionRules())
                            : run::Run(std::move(request), TaskOptionRules());
-  if (!status.ok() && status.error().what.starts_with(run::kPreparingReport)) {
-    SetRefusedReportAside(report_dir);
-  }
+  if (!status.ok()) SetRefusedReportAside(status.error(), report_dir);
   return status;
 }
 

@@ -338,7 +338,9 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
     return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
   }
   std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(create.run.backend));
-  session::Created created = TRY(backend->Create(create));
+  Result<session::Created> begun = backend->Create(create);
+  if (!begun.ok()) SetRefusedReportAside(begun.error(), create.run.report_dir);
+  session::Created created = TRY(std::move(begun));
   if (snapshot) created.state = TRY(BeginWith(*snapshot, created.facts.name));
   TRY(PrintSandbox(created.facts, &created.state, create.run.json));
   return 0;
