@@ -22,6 +22,7 @@
 #include "base/process.h"
 #include "base/sys.h"
 #include "base/wire.h"
+#include "codec/text/shell_word.h"
 #include "sandbox/agent_process.h"
 #include "sandbox/call/other_sockets.h"
 #include "sandbox/control.h"
@@ -122,7 +123,7 @@ Result<Fd> OpenSource(const MountStep& step, const SandboxPlan& plan, std::map<u
   if (!set) {
     Error error = Errno("id-mapping " + step.source);
     error.code = Code::kUnsupported;
-    error.hint = "chown -R 1000:1000 " + step.source;
+    error.hint = "chown -R 1000:1000 " + codec::ShellArgument(step.source);
     return error;
   }
   return tree;

@@ -2,6 +2,7 @@
 // The part of a Server for a person at a terminal: starts a shell on it, and says what is used of
 // each limit.
 #include "base/wire.h"
+#include "codec/text/shell_word.h"
 #include "session/server.h"
 
 namespace session {
@@ -12,10 +13,10 @@ namespace {
 std::string TerminalScript(const std::string& kind, const std::string& term,
                            const std::string& path) {
   std::string missing = "agentic-ci: a shell on a terminal needs the program setsid";
-  return "if \\command -v setsid >/dev/null; then (TERM=" + QuoteWord(term) +
-         " \\command setsid -c " + (kind == "bash" ? "bash" : "sh") + " -i 0<>" + QuoteWord(path) +
-         " 1>&0 2>&0; exit \"$?\"); else \\command printf '%s\\r\\n' " + QuoteWord(missing) + " >" +
-         QuoteWord(path) + "; (exit 127); fi";
+  return "if \\command -v setsid >/dev/null; then (TERM=" + codec::ShellWord(term) +
+         " \\command setsid -c " + (kind == "bash" ? "bash" : "sh") + " -i 0<>" +
+         codec::ShellWord(path) + " 1>&0 2>&0; exit \"$?\"); else \\command printf '%s\\r\\n' " +
+         codec::ShellWord(missing) + " >" + codec::ShellWord(path) + "; (exit 127); fi";
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/wire.h"
 #include "change/apply.h"
 #include "change/gate.h"
+#include "codec/text/shell_word.h"
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "session/change_list.h"
@@ -34,7 +35,7 @@ std::string StateFor(const RestoreRequest& restore, std::string state,
     if (std::find(before.begin(), before.end(), variable) != before.end()) continue;
     size_t equals = variable.find('=');
     state += "\nexport " + variable.substr(0, equals) + "=" +
-             QuoteWord(std::string_view(variable).substr(equals + 1));
+             codec::ShellWord(std::string_view(variable).substr(equals + 1));
   }
   if (restore.facts.checkout == plan.workdir) return state;
   std::string cwd = plan.workdir;
@@ -43,7 +44,7 @@ std::string StateFor(const RestoreRequest& restore, std::string state,
   } else if (restore.facts.cwd != restore.facts.checkout) {
     cwd = restore.facts.cwd;
   }
-  return state + "\ncd -- " + QuoteWord(cwd);
+  return state + "\ncd -- " + codec::ShellWord(cwd);
 }
 
 std::string WhyRefused(const change::Verdict& verdict) {

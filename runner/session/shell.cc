@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/result.h"
+#include "codec/text/shell_word.h"
 
 namespace session {
 namespace {
@@ -60,21 +61,9 @@ std::string MakeNonce() {
   return text;
 }
 
-std::string QuoteWord(std::string_view word) {
-  std::string out = "'";
-  for (char c : word) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 std::string QuoteWords(const std::vector<std::string>& words) {
   std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + QuoteWord(word);
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + codec::ShellWord(word);
   return line;
 }
 
@@ -107,7 +96,7 @@ std::string Shell::TextOf(std::string_view script) const {
   // `$?` is the last script's; where errors end the shell, that would end it.
   bool ends_on_error = state_.find("set -o errexit\n") != std::string::npos;
   if (last_status_ != 0 && !ends_on_error) text += "(exit " + std::to_string(last_status_) + ")\n";
-  text += "{ \\eval " + QuoteWord(script) + "\n} </dev/null 9>&-\n" + Epilogue();
+  text += "{ \\eval " + codec::ShellWord(script) + "\n} </dev/null 9>&-\n" + Epilogue();
   return text;
 }
 
@@ -131,7 +120,7 @@ std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* to_she
 // The state is all that may fail in it: some variables are read-only.
 std::string Shell::Beginning() {
   starting_ = MakeNonce();
-  return "\n" + key_ + " go\n{ \\eval " + QuoteWord(state_) +
+  return "\n" + key_ + " go\n{ \\eval " + codec::ShellWord(state_) +
          "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ printf '\\000" + starting_ +
          " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
 }

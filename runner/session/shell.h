@@ -14,9 +14,7 @@ namespace session {
 // Makes the nonce of one shell or one script: 32 hexadecimal digits from the kernel.
 std::string MakeNonce();
 
-// Returns `word` as one word of any shell.
-std::string QuoteWord(std::string_view word);
-// Returns a command line of those words.
+// Returns a command line of those words, each quoted.
 std::string QuoteWords(const std::vector<std::string>& words);
 
 // Returns the program of the sandbox's agent: keeps a shell running, bash where the sandbox has

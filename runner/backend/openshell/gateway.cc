@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "net/url.h"
 #include "sandbox/tree_copy.h"
 #include "session/shell.h"
@@ -175,7 +176,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(state), std::move(openshell), std::move(version)));
   gateway->invocation_ =
-      "XDG_CONFIG_HOME=" + session::QuoteWord(gateway->state().path() + "/config") + " openshell";
+      "XDG_CONFIG_HOME=" + codec::ShellWord(gateway->state().path() + "/config") + " openshell";
   TRY(gateway->StartPodman().Context("starting podman's service"));
   TRY(gateway->MakeNetwork().Context("making the sandbox's network"));
   TRY(gateway->MakeKeys().Context("making the gateway's certificates"));
@@ -194,8 +195,8 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(state), std::move(openshell), std::move(version)));
   TRY(is_url ? gateway->Register(where, tls, 0) : gateway->CopyRegistered(where));
-  gateway->invocation_ = (is_url ? "openshell --gateway-endpoint " : "openshell --gateway ") +
-                         session::QuoteWord(where);
+  gateway->invocation_ =
+      (is_url ? "openshell --gateway-endpoint " : "openshell --gateway ") + codec::ShellWord(where);
   Error error;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Status answer = gateway->CheckAnswer(kAnswerTime);

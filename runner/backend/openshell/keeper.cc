@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "base/wire.h"
 #include "codec/data/json.h"
+#include "codec/text/shell_word.h"
 #include "run/collect.h"
 #include "run/run.h"
 #include "session/change_list.h"
@@ -44,7 +45,7 @@ Status WriteLimits(const std::string& state, const run::Request& request,
 Status WriteEnvironment(const std::string& state, const Variables& variables) {
   std::string script;
   for (const auto& [name, value] : variables) {
-    script += "export " + name + "=" + session::QuoteWord(value) + "\n";
+    script += "export " + name + "=" + codec::ShellWord(value) + "\n";
   }
   return sys::WriteFile(state + kEnvironmentName, script, 0600);
 }

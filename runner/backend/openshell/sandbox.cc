@@ -21,6 +21,7 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "session/shell.h"
 
 namespace openshell {
@@ -220,7 +221,7 @@ Status Sandbox::Put(const std::string& from, const std::string& to) const {
 Status Sandbox::Get(const std::string& from, const std::string& to, int64_t bytes_max,
                     Deadline deadline) const {
   Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  const std::string pack = "cd " + session::QuoteWord(from) + " && exec tar -cf - .";
+  const std::string pack = "cd " + codec::ShellWord(from) + " && exec tar -cf - .";
   Child child = TRY(
       openshell_.Start({"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", pack}, -1));
   return FetchArchive(std::move(child), directory.get(),
