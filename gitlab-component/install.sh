@@ -10,7 +10,7 @@ fail() {
   exit "$1"
 }
 
-# Of a URL, with the port; nothing of one that is not understood.
+# Prints the host of a URL, with the port; nothing for one that is not understood.
 host_of() { printf '%s\n' "$1" | sed -nE 's,^https?://([A-Za-z0-9.-]+(:[0-9]+)?)([/?#].*)?$,\1,p'; }
 
 # generated: checksums begin
