@@ -54,7 +54,9 @@ struct LeftOut {
 struct ChangeSet {
   std::vector<FileChange> files;  // In the patch's order.
   std::string patch;              // The patch for `git apply`; empty if nothing changed.
-  std::vector<LeftOut> left_out;  // At most 1000; `left_out_count` counts all.
+  // At most 1000, whose paths have at most 256 KiB together; `left_out_count` counts all.
+  std::vector<LeftOut> left_out;
+  size_t left_out_bytes = 0;  // The length of the paths listed there.
   int64_t left_out_count = 0;
   // Untracked paths under the checkout's ignore rules; a directory is one.
   int64_t ignored_count = 0;

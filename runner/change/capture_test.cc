@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/skip.h"
+#include "change/patch.h"
 #include "change/test_tree.h"
 
 namespace change {
@@ -467,6 +468,17 @@ TEST_CASE("A copy with nothing of the checkout deletes nothing, and is not compl
   CHECK_FALSE(changes.value().complete);
   REQUIRE(changes.value().left_out.size() == 1);
   CHECK(changes.value().left_out[0].reason.find("nothing of the checkout") == 0);
+}
+
+TEST_CASE("Paths that are left out are listed up to a bound, and all are counted") {
+  ChangeSet changes;
+  for (int i = 0; i < 2000; ++i) LeaveOut(changes, "a/" + std::to_string(i), "named pipe", false);
+  CHECK(changes.left_out.size() == 1000);
+  CHECK(changes.left_out_count == 2000);
+  changes = {};
+  for (int i = 0; i < 1000; ++i) LeaveOut(changes, std::string(4096, 'a'), "named pipe", false);
+  CHECK(changes.left_out.size() == 64);
+  CHECK(changes.left_out_count == 1000);
 }
 
 TEST_CASE("In a copy, a layer's marks mean nothing") {

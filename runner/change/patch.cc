@@ -11,6 +11,7 @@ namespace change {
 namespace {
 
 constexpr int64_t kLeftOutMax = 1000;
+constexpr size_t kLeftOutBytesMax = size_t{256} << 10;
 // Similarity is O(sources x targets); above this only files with equal bytes are paired.
 constexpr size_t kSimilarFilesMax = 1000;
 
@@ -131,7 +132,11 @@ Status AddSection(MemoryRepository& repository, git_diff* diff, size_t at, int64
 }  // namespace
 
 void LeaveOut(ChangeSet& changes, const std::string& path, const std::string& reason, bool lost) {
-  if (changes.left_out_count++ < kLeftOutMax) changes.left_out.push_back({path, reason, lost});
+  const bool fits = changes.left_out_bytes + path.size() <= kLeftOutBytesMax;
+  if (changes.left_out_count++ < kLeftOutMax && fits) {
+    changes.left_out_bytes += path.size();
+    changes.left_out.push_back({path, reason, lost});
+  }
   if (lost) changes.complete = false;
 }
 

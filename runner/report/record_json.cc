@@ -15,12 +15,18 @@ using codec::Json;
 
 constexpr size_t kTextBytesMax = size_t{64} << 10;
 constexpr size_t kEntriesMax = 20000;
+constexpr size_t kFileBytesMax = size_t{16} << 20;  // What is read; twice what lists may fill.
+constexpr size_t kListBytesMax = kFileBytesMax / 2;
 constexpr double kNumberMax = 9e15;  // Whole numbers up to here are exact in every JSON reader.
 
 // Writes members of one object. Writer and Reader have the same face, so that a record's members
 // are listed once (the Fields functions) and cannot differ between writing and reading.
 class Writer {
  public:
+  // Lists end where `left`, which all of a file's lists share, is used up: what an agent makes long
+  // must not make the file too long to be read.
+  explicit Writer(size_t* left) : left_(left) {}
+
   Json Take() { return std::move(json_); }
 
   void Field(const char* name, std::string& text) { json_.Set(name, Bounded(text)); }
@@ -35,7 +41,9 @@ class Writer {
   }
   void Field(const char* name, std::vector<std::string>& texts) {
     Json list = Json::EmptyArray();
-    for (const std::string& text : texts) list.Push(Bounded(text));
+    for (const std::string& text : texts) {
+      if (!Push(Bounded(text), &list)) break;
+    }
     json_.Set(name, std::move(list));
   }
   template <typename Enum, size_t N>
@@ -44,7 +52,7 @@ class Writer {
   }
   template <typename T>
   void Object(const char* name, T& value) {
-    Writer inner;
+    Writer inner(left_);
     Fields(inner, value);
     json_.Set(name, inner.Take());
   }
@@ -52,10 +60,9 @@ class Writer {
   void List(const char* name, std::vector<T>& values) {
     Json list = Json::EmptyArray();
     for (T& value : values) {
-      if (list.array()->size() == kEntriesMax) break;
-      Writer inner;
+      Writer inner(left_);
       Fields(inner, value);
-      list.Push(inner.Take());
+      if (list.array()->size() == kEntriesMax || !Push(inner.Take(), &list)) break;
     }
     json_.Set(name, std::move(list));
   }
@@ -66,6 +73,16 @@ class Writer {
     return codec::CutUtf8(codec::RedactTokens(codec::ValidUtf8(text)), kTextBytesMax);
   }
 
+  // Returns false if there is no room.
+  bool Push(Json entry, Json* list) {
+    const size_t bytes = codec::RenderJson(entry).size();
+    if (bytes > *left_) return false;
+    *left_ -= bytes;
+    list->Push(std::move(entry));
+    return true;
+  }
+
+  size_t* left_;
   Json json_ = Json::EmptyObject();
 };
 
@@ -220,7 +237,8 @@ class Reader {
 
 template <typename T>
 std::string RenderVersioned(T value) {
-  Writer writer;
+  size_t left = kListBytesMax;
+  Writer writer(&left);
   int version = kRecordVersion;
   writer.Field("version", version);
   Fields(writer, value);
@@ -229,7 +247,7 @@ std::string RenderVersioned(T value) {
 
 template <typename T>
 Result<T> ParseVersioned(std::string_view text) {
-  const Json json = TRY(codec::ParseJson(text, {.bytes_max = size_t{16} << 20, .depth_max = 16}));
+  const Json json = TRY(codec::ParseJson(text, {.bytes_max = kFileBytesMax, .depth_max = 16}));
   std::string fault;
   Reader reader(json, "", &fault);
   int version = 0;

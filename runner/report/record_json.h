@@ -21,6 +21,8 @@ struct RunFile {
   std::vector<std::string> agent_tail = {};
 };
 
+// Both can be parsed again: lists end after 20,000 entries, and where all lists of the file have
+// 8 MiB.
 std::string RenderRun(const RunFile& run);
 std::string RenderChanges(const ChangesRecord& totals, const std::vector<ChangedFile>& files);
 

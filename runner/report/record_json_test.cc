@@ -136,5 +136,24 @@ TEST_CASE("Changed files are read back as they were") {
   CHECK_FALSE(ParseChanges(Replace(json, "\"renamed\"", "\"moved\"")).ok());
 }
 
+TEST_CASE("What an agent makes long is cut where it could not be read back") {
+  ChangedFile file;
+  file.path = std::string(4000, '\1');  // Six characters each in JSON.
+  std::vector<ChangedFile> files(100, file);
+  CHECK(ParseChanges(RenderChanges({}, files)).value().size() == 100);
+  files.resize(2000, file);
+  const std::vector<ChangedFile> back = ParseChanges(RenderChanges({}, files)).value();
+  CHECK(back.size() > 300);
+  CHECK(back.size() < 400);
+  RunFile run = Sample();
+  Finding finding;
+  finding.path = file.path;
+  run.record.findings.assign(2000, finding);
+  run.agent_tail.assign(2000, file.path);
+  const std::string json = RenderRun(run);
+  CHECK(json.size() < size_t{9} << 20);
+  CHECK(ParseRun(json).ok());
+}
+
 }  // namespace
 }  // namespace report

@@ -278,6 +278,14 @@ void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix)
     finding.message = "not part of the patch: " + left_out.reason;
     input_.record.findings.push_back(std::move(finding));
   }
+  const int64_t more = changes.left_out_count - static_cast<int64_t>(changes.left_out.size());
+  if (more > 0) {
+    report::Finding finding;
+    finding.rule = "left-out";
+    finding.severity = report::Severity::kNote;
+    finding.message = std::to_string(more) + " more paths are not part of the patch";
+    input_.record.findings.push_back(std::move(finding));
+  }
 }
 
 void Recorder::Note(const report::AgentFindings& findings) {

@@ -89,7 +89,7 @@ bool IsRecord(int directory) {
   if (!file.ok()) return false;
   Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
   if (!text.ok()) return false;
-  Result<codec::Json> record = codec::ParseJson(text.value());
+  Result<codec::Json> record = codec::ParseJson(text.value(), {.bytes_max = kRecordBytesMax});
   return record.ok() && record.value().Find("tool_version") != nullptr &&
          record.value().Find("outcome") != nullptr;
 }
