@@ -374,13 +374,44 @@ void TellOfProcesses(Rules& rules) {
   }
 }
 
-// The two ways to a terminal's other end, for a user whose other terminals lie beside the agent's.
-void TellOfTerminals(Rules& rules) {
-  rules.TellWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
-  rules.TellWhere(SCMP_SYS(openat), Flag(2, O_NOCTTY));
+// The calls that open a file by a path, and which argument has the flags.
+struct Open {
+  int call;
+  unsigned flags;
+};
+
+constexpr auto kOpens = std::to_array<Open>({
+    {SCMP_SYS(openat), 2},
 #ifdef SYS_open  // Linux on arm64 never had it.
-  rules.TellWhere(SCMP_SYS(open), Flag(1, O_NOCTTY));
+    {SCMP_SYS(open), 1},
 #endif
+});
+
+// An open that asks for neither reading nor writing (an access mode of 3) asks Landlock for no
+// right; it can truncate nonetheless, and ioctl(2) takes it. One that asks to read can truncate
+// what may only be read, where Landlock does not look at that. The flags of openat2(2) are in
+// memory, where no filter sees them: programs do without the call, as before Linux 5.6.
+void DenyOpens(Rules& rules, bool truncates) {
+  rules.Deny(SCMP_SYS(openat2), ENOSYS);
+  for (auto [call, flags] : kOpens) {
+    rules.DenyWhere(call, std::array{Flag(flags, O_ACCMODE)}, EACCES);
+    if (!truncates) continue;
+    constexpr uint64_t kReads = O_ACCMODE | O_TRUNC;
+    rules.DenyWhere(call, std::array{Argument(flags, SCMP_CMP_MASKED_EQ, kReads, O_TRUNC)}, EACCES);
+  }
+}
+
+// The two ways to a terminal's other end, for a user whose other terminals lie beside the agent's.
+// No rule here meets one of DenyOpens(): which of two has effect is not said.
+void TellOfTerminals(Rules& rules, bool truncates) {
+  rules.TellWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
+  for (auto [call, flags] : kOpens) {
+    for (uint64_t mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
+      const uint64_t denied = truncates && mode == O_RDONLY ? O_TRUNC : 0;
+      rules.TellWhere(call, Argument(flags, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_NOCTTY | denied,
+                                     mode | O_NOCTTY));
+    }
+  }
 }
 
 void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
@@ -413,9 +444,10 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
                   std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
   if (shared.signals) DenySignals(rules, shared);
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
+  DenyOpens(rules, shared.truncates);
   if (shared.shares_user) {
     TellOfProcesses(rules);
-    TellOfTerminals(rules);
+    TellOfTerminals(rules, shared.truncates);
   }
   rules.Tell(SCMP_SYS(pidfd_open));
   // kill(2) is held by number.

@@ -114,6 +114,41 @@ uint32_t AnswerOnSharedHost(long call, const Arguments& arguments) {
   return AnswerOf(filter, call, arguments);
 }
 
+TEST_CASE("On a shared host, no file is opened in a way that Landlock does not look at") {
+  constexpr uint32_t kEacces = SECCOMP_RET_ERRNO | EACCES;
+  constexpr uint64_t kUnasked = 3;
+  for (bool truncates : {false, true}) {
+    for (bool shares_user : {false, true}) {
+      INFO(truncates << shares_user);
+      SharedHost shared;
+      shared.truncates = truncates;
+      shared.shares_user = shares_user;
+      auto filter = BuildFilter(Connects::kBrokered, Processors::kFree, &shared).value();
+      auto open = [&](uint64_t flags) {
+        uint32_t answer = AnswerOf(filter, SYS_openat, {3, 0, flags});
+#ifdef SYS_open
+        CHECK(AnswerOf(filter, SYS_open, {0, flags}) == answer);
+#endif
+        return answer;
+      };
+      CHECK(AnswerOf(filter, SYS_openat2, {}) == kEnosys);
+      for (uint64_t more : {0, O_CLOEXEC, O_NONBLOCK, O_DIRECTORY, O_PATH}) {
+        for (uint64_t tty : {0, O_NOCTTY}) {
+          CHECK(open(kUnasked | more | tty) == kEacces);
+          CHECK(open(kUnasked | more | tty | O_TRUNC) == kEacces);
+          const uint32_t taken =
+              tty != 0 && shares_user ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+          for (uint64_t mode : {O_RDONLY, O_WRONLY, O_RDWR})
+            CHECK(open(mode | more | tty) == taken);
+          for (uint64_t mode : {O_WRONLY, O_RDWR})
+            CHECK(open(mode | more | tty | O_TRUNC) == taken);
+          CHECK(open(O_RDONLY | O_TRUNC | more | tty) == (truncates ? kEacces : taken));
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("The filter denies every call on OpenShell's list") {
   for (long call : std::to_array<long>(
            {SYS_ptrace, SYS_bpf, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,

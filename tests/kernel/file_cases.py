@@ -2,6 +2,7 @@
 """What of the host's files an agent can read, and where what it writes ends up."""
 import os
 import socket
+import tempfile
 
 from harness import BASE, CANARY, FIXTURES, ROOT, Case, git, only_as, only_in, read, write
 
@@ -134,6 +135,27 @@ class Files(Case):
                           os.path.exists(place)], [])
         # The control: the same line writes where it may.
         self.assertIn('wrote', self.shell('(echo x >> probe) && echo wrote').out)
+
+    def test_nothing_outside_can_be_emptied_by_opening_it(self):
+        # The agent's user may write all of them. An access mode of 3 asks for neither reading nor writing.
+        shown = tempfile.mkdtemp(prefix='shown-', dir=self.dir)
+        places = [shown + '/file', self.dir + '/elsewhere/file', self.home + '/.netrc', self.checkout + '/README.md']
+        write(places[0], CANARY)
+        os.chmod(self.dir, 0o755)
+        os.chmod(shown, 0o777)
+        os.chmod(places[0], 0o666)
+        before = [read(place) for place in places]
+        program = "python3 -c 'import os, sys; os.open(sys.argv[1], int(sys.argv[2]) | os.O_TRUNC)'"
+        mine = f'echo x >mine; {program} mine {os.O_WRONLY}; test -s mine || echo emptied;'
+        opened = self.policy(f'version: 1\nfilesystem_policy: {{include_workdir: true, read_only: [/usr, {shown}]}}\n')
+        for mode in (3, os.O_RDONLY):
+            script = ''.join(f'{program} {place} {mode} 2>/dev/null;' for place in places)
+            run = self.shell(mine + script + 'true', options=['--policy', opened])
+            self.assertEqual(run.out, 'emptied\n')
+            self.assertEqual([read(place) for place in places], before, mode)
+            self.outside(f'{program} {places[1]} {mode}')  # The control: anybody else's program empties it.
+            self.assertEqual(read(places[1]), '')
+            write(places[1], CANARY)
 
     @only_in('namespaces')
     def test_private_places_can_be_written_and_stay_private(self):

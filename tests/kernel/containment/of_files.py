@@ -19,6 +19,7 @@ from table import APART, FACTS, IF_THERE, IF_THERE_ROOT, IN, LET_IN, LIBC, OK, R
 
 ABSENT = 'ENOENT: own root + Landlock'
 LANDLOCK = 'EACCES: Landlock'
+UNASKED = 'EACCES: seccomp'  # Landlock is asked for no right.
 SEALED = 'EROFS: read-only + Landlock'
 
 
@@ -153,6 +154,9 @@ def files():
     add('Run a program that is not exposed', '`execve`', lambda: executed(hidden('true')), ABSENT, LANDLOCK)
     add('Overwrite it', '`open(O_WRONLY)`', lambda: opened(hidden(), os.O_WRONLY), ABSENT, LANDLOCK)
     add('Truncate it', '`truncate`', lambda: os.truncate(hidden(), 3), ABSENT, LANDLOCK)
+    add('... by an open that asks for no access', '`open(O_TRUNC)`', lambda: opened(hidden('spare 4'), 3 | os.O_TRUNC), ABSENT,
+        UNASKED)
+    add('Open it for neither reading nor writing', '`open(3)`', lambda: opened(hidden(), 3), ABSENT, UNASKED)
     add('Make a file beside it', '`open(O_CREAT)`', lambda: write(hidden('new')), ABSENT, LANDLOCK)
     add('Make a directory beside it', '`mkdir`', lambda: os.mkdir(hidden('made')), ABSENT, LANDLOCK)
     add('Make a symbolic link beside it', '`symlink`', lambda: os.symlink('x', hidden('pointed')), ABSENT, LANDLOCK)
@@ -173,6 +177,8 @@ def files():
     add('Write to an exposed file', '`open(O_WRONLY)`', lambda: opened(shown(), os.O_WRONLY), SEALED, LANDLOCK)
     add('Map an exposed file for writing', '`mmap(MAP_SHARED)`', mapped_shared, SEALED, LANDLOCK)
     add('Truncate an exposed file', '`truncate`', lambda: os.truncate(shown(), 3), SEALED, LANDLOCK)
+    add('... while opening it to read', '`open(O_TRUNC)`', lambda: opened(shown('spare 2'), os.O_RDONLY | os.O_TRUNC),
+        SEALED, LANDLOCK)
     add('Make a file in an exposed directory', '`open(O_CREAT)`', lambda: write(shown('new')), SEALED, LANDLOCK)
     add('... without a name', '`open(O_TMPFILE)`', lambda: opened(FACTS['shown'], os.O_TMPFILE | os.O_RDWR),
         'EROFS|EACCES: read-only + Landlock', LANDLOCK)
