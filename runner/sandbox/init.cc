@@ -14,9 +14,9 @@
 #include "base/sys.h"
 #include "base/wire.h"
 #include "sandbox/control.h"
+#include "sandbox/filter/seccomp.h"
 #include "sandbox/landlock.h"
 #include "sandbox/network/network.h"
-#include "sandbox/seccomp.h"
 #include "sandbox/tree.h"
 
 namespace sandbox {

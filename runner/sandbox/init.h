@@ -5,8 +5,8 @@
 
 #include "base/fd.h"
 #include "sandbox/agent_process.h"
+#include "sandbox/filter/seccomp.h"
 #include "sandbox/plan.h"
-#include "sandbox/seccomp.h"
 #include "sandbox/tree.h"
 
 namespace sandbox {

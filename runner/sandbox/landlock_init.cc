@@ -16,9 +16,9 @@
 #include "base/privileges.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "sandbox/filter/seccomp.h"
 #include "sandbox/landlock.h"
 #include "sandbox/limit/descendants.h"
-#include "sandbox/seccomp.h"
 
 namespace sandbox {
 namespace {

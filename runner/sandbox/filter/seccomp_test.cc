@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/seccomp.h"
+#include "sandbox/filter/seccomp.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sandbox/seccomp.h"
+#include "sandbox/filter/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -15,16 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <memory>
-#include <span>
 
 #include "base/fd.h"
 #include "base/free_with.h"
 #include "base/sys.h"
-#include "sandbox/call/file_call.h"
 #include "sandbox/call/rename_watch.h"
+#include "sandbox/filter/rules.h"
+#include "sandbox/filter/shared_host_rules.h"
 
 namespace sandbox {
 namespace {
@@ -104,24 +101,6 @@ constexpr auto kOtherwiseDenied = std::to_array<Told>({
     {SCMP_SYS(name_to_handle_at), EOPNOTSUPP},
 });
 
-// Denied, since the System V objects and message queues are the whole container's, and would
-// outlive the run.
-constexpr auto kSharedDenied = std::to_array<int>({
-    SCMP_SYS(shmget),
-    SCMP_SYS(shmat),
-    SCMP_SYS(shmctl),
-    SCMP_SYS(semget),
-    SCMP_SYS(semop),
-    SCMP_SYS(semtimedop),
-    SCMP_SYS(semctl),
-    SCMP_SYS(msgget),
-    SCMP_SYS(msgsnd),
-    SCMP_SYS(msgrcv),
-    SCMP_SYS(msgctl),
-    SCMP_SYS(mq_open),
-    SCMP_SYS(mq_unlink),
-});
-
 // open_tree(2) that also changes mounts; by number, since libseccomp does not know it.
 constexpr int kOpenTreeAttr = 467;
 
@@ -129,23 +108,6 @@ constexpr int kOpenTreeAttr = 467;
 // to be missing, as on an older kernel, until it has been.
 constexpr int kUndecidedFirst = 470;
 constexpr int kUndecidedLast = 511;  // x86-64 goes on at 512 with the calls of x32.
-
-// Newer ways to change what a path leads to, by number: libseccomp does not know them.
-constexpr auto kNewFileCalls = std::to_array<int>({
-    452,  // fchmodat2
-    463,  // setxattrat
-    466,  // removexattrat
-    469,  // file_setattr
-});
-
-constexpr auto kAttributeCalls = std::to_array<int>({
-    SCMP_SYS(setxattr),
-    SCMP_SYS(lsetxattr),
-    SCMP_SYS(fsetxattr),
-    SCMP_SYS(removexattr),
-    SCMP_SYS(lremovexattr),
-    SCMP_SYS(fremovexattr),
-});
 
 // Every other socket family reaches code that few have looked at, or past the network namespace
 // (AF_VSOCK).
@@ -160,117 +122,13 @@ static_assert(AF_MAX <= kFamiliesSize);
 constexpr uint64_t kBtrfs = 0x94;
 constexpr uint64_t kBcachefs = 0xbc;
 constexpr uint64_t kF2fs = 0xf5;
-constexpr uint64_t kExt = 'f';  // Ext2, ext3 and ext4, and what every file system has from them.
 // FICLONE, FICLONERANGE and FIDEDUPERANGE, with which files are copied.
 constexpr auto kCloning = std::to_array<uint64_t>({9, 13, 54});
-// FS_IOC_GETFLAGS, SETFLAGS (which has a rule of its own), GETVERSION and FIEMAP, what is read of
-// encryption and verity.
-constexpr auto kExtReading = std::to_array<uint64_t>({1, 2, 3, 11, 21, 22, 27, 134, 135});
-
 using Context = std::unique_ptr<void, FreeWith<seccomp_release>>;
-
-// Collects rules; the first failure sticks, so that the list below reads as a list.
-class Rules {
- public:
-  explicit Rules(scmp_filter_ctx context) : context_(context) {}
-
-  void Deny(int call, uint32_t error = EPERM) {
-    if (call == __NR_SCMP_ERROR) return;
-    Note(::seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(error), call, 0, nullptr));
-  }
-  template <size_t N>
-  void DenyWhere(int call, const std::array<scmp_arg_cmp, N>& arguments, uint32_t error = EPERM) {
-    Note(::seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(error), call, N, arguments.data()));
-  }
-  void Tell(int call) {
-    Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 0, nullptr));
-  }
-  void TellWhere(int call, const scmp_arg_cmp& argument) {
-    if (call == __NR_SCMP_ERROR) return;
-    Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 1, &argument));
-  }
-  int status() const { return status_; }
-
- private:
-  void Note(int rc) {
-    if (rc < 0 && status_ == 0) status_ = rc;
-  }
-  scmp_filter_ctx context_;
-  int status_ = 0;
-};
-
-scmp_arg_cmp Argument(unsigned index, scmp_compare compare, uint64_t a, uint64_t b = 0) {
-  scmp_arg_cmp argument{};
-  argument.arg = index;
-  argument.op = compare;
-  argument.datum_a = a;
-  argument.datum_b = b;
-  return argument;
-}
-
-// The kernel takes an int from the low half of the register and never looks at the high one; a
-// filter sees both. A comparison of all 64 bits would miss socket(AF_VSOCK + 2^32).
-scmp_arg_cmp IntArgument(unsigned index, int value) {
-  return Argument(index, SCMP_CMP_MASKED_EQ, 0xffffffff, static_cast<uint32_t>(value));
-}
-
-scmp_arg_cmp Flag(unsigned index, uint64_t flag) {
-  return Argument(index, SCMP_CMP_MASKED_EQ, flag, flag);
-}
-
-// The sandbox's first process has the agent's user id, which is all that these calls ask for:
-// limits of its own would end it, and a low priority keep it from telling that the agent has ended.
-void ProtectProcess(Rules& rules, int process) {
-  constexpr int kIoprioWhoUser = 3;
-  // A call without new limits only reads, as from /proc.
-  rules.DenyWhere(SCMP_SYS(prlimit64),
-                  std::array{IntArgument(0, process), Argument(2, SCMP_CMP_NE, 0)});
-  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
-                   SCMP_SYS(sched_setscheduler)}) {
-    rules.DenyWhere(call, std::array{IntArgument(0, process)});
-  }
-  for (auto [call, user] : {std::pair(SCMP_SYS(setpriority), static_cast<int>(PRIO_USER)),
-                            std::pair(SCMP_SYS(ioprio_set), kIoprioWhoUser)}) {
-    rules.DenyWhere(call, std::array{IntArgument(0, user)});
-    rules.DenyWhere(call, std::array{IntArgument(1, process)});
-  }
-}
-
-// Values of an argument that agree in some bits, and among these the values of `size` numbers, a
-// power of 2, from `first` on.
-struct Numbers {
-  uint64_t bits;
-  uint64_t first;
-  uint64_t size;
-};
-
-// Denies a call with any of them but for `kept`: in as few rules as halves of halves take.
-void DenyOthers(Rules& rules, int call, unsigned argument, const Numbers& numbers,
-                std::span<const uint64_t> kept, uint32_t error) {
-  const uint64_t end = numbers.first + numbers.size;
-  bool keeps = std::any_of(kept.begin(), kept.end(), [&](uint64_t number) {
-    return number >= numbers.first && number < end;
-  });
-  if (!keeps) {
-    const uint64_t mask = numbers.bits & ~(numbers.size - 1);
-    return rules.DenyWhere(
-        call, std::array{Argument(argument, SCMP_CMP_MASKED_EQ, mask, numbers.first)}, error);
-  }
-  if (numbers.size == 1) return;
-  const uint64_t half = numbers.size / 2;
-  DenyOthers(rules, call, argument, {numbers.bits, numbers.first, half}, kept, error);
-  DenyOthers(rules, call, argument, {numbers.bits, numbers.first + half, half}, kept, error);
-}
 
 // The kernel itself refuses what is larger.
 void DenyFamilies(Rules& rules, int call) {
   DenyOthers(rules, call, 0, {0xffffffff, 0, kFamiliesSize}, kFamilies, EPERM);
-}
-
-// A file system that is not of that kind answers ENOTTY, which programs expect.
-void DenyRequests(Rules& rules, uint64_t type, std::vector<uint64_t> kept) {
-  for (uint64_t& number : kept) number |= type << 8;
-  DenyOthers(rules, SCMP_SYS(ioctl), 1, {0xffff, type << 8, 256}, kept, ENOTTY);
 }
 
 // If the host gives a core to a program, that runs with the host's rights; only a limit of 1 keeps
@@ -349,123 +207,6 @@ void AddRules(Rules& rules, bool brokered) {
   constexpr int kTioclinux = 0x541C;
   for (int request : {kTiocsti, kTioclinux}) {
     rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
-  }
-}
-
-void DenySignals(Rules& rules, const SharedHost& shared) {
-  for (int call : {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
-                   SCMP_SYS(rt_tgsigqueueinfo)}) {
-    rules.DenyWhere(call, std::array{IntArgument(0, -1)});
-    for (pid_t process : shared.spared) rules.DenyWhere(call, std::array{IntArgument(0, process)});
-    for (pid_t group : shared.spared_groups) {
-      rules.DenyWhere(call, std::array{IntArgument(0, -group)});
-    }
-  }
-}
-
-// Has the broker told, for a user with other processes: it lets a process change itself.
-void TellOfProcesses(Rules& rules) {
-  for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
-                   SCMP_SYS(sched_setscheduler)}) {
-    rules.TellWhere(call, Argument(0, SCMP_CMP_NE, 0));
-  }
-  for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
-    rules.TellWhere(call, Argument(1, SCMP_CMP_NE, 0));
-  }
-}
-
-// The calls that open a file by a path, and which argument has the flags.
-struct Open {
-  int call;
-  unsigned flags;
-};
-
-constexpr auto kOpens = std::to_array<Open>({
-    {SCMP_SYS(openat), 2},
-#ifdef SYS_open  // Linux on arm64 never had it.
-    {SCMP_SYS(open), 1},
-#endif
-});
-
-// An open that asks for neither reading nor writing (an access mode of 3) asks Landlock for no
-// right; it can truncate nonetheless, and ioctl(2) takes it. One that asks to read can truncate
-// what may only be read, where Landlock does not look at that. The flags of openat2(2) are in
-// memory, where no filter sees them: programs do without the call, as before Linux 5.6.
-void DenyOpens(Rules& rules, bool truncates) {
-  rules.Deny(SCMP_SYS(openat2), ENOSYS);
-  for (auto [call, flags] : kOpens) {
-    rules.DenyWhere(call, std::array{Flag(flags, O_ACCMODE)}, EACCES);
-    if (!truncates) continue;
-    constexpr uint64_t kReads = O_ACCMODE | O_TRUNC;
-    rules.DenyWhere(call, std::array{Argument(flags, SCMP_CMP_MASKED_EQ, kReads, O_TRUNC)}, EACCES);
-  }
-}
-
-// The two ways to a terminal's other end, for a user whose other terminals lie beside the agent's.
-// No rule here meets one of DenyOpens(): which of two has effect is not said.
-void TellOfTerminals(Rules& rules, bool truncates) {
-  rules.TellWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
-  for (auto [call, flags] : kOpens) {
-    for (uint64_t mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
-      const uint64_t denied = truncates && mode == O_RDONLY ? O_TRUNC : 0;
-      rules.TellWhere(call, Argument(flags, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_NOCTTY | denied,
-                                     mode | O_NOCTTY));
-    }
-  }
-}
-
-void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
-  for (int call : {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)}) rules.Tell(call);
-  for (int call : kSharedDenied) rules.Deny(call, ENOSYS);
-  // A datagram could be sent to any address, whatever its socket is connected to.
-  for (int type : {SOCK_DGRAM, SOCK_RAW}) {
-    rules.DenyWhere(SCMP_SYS(socketpair),
-                    std::array{Argument(1, SCMP_CMP_MASKED_EQ, 0xf, static_cast<uint64_t>(type))});
-  }
-  // Routes of the sender's choice, and another protocol in the place of TCP.
-  constexpr int kTcpUlp = 31;
-  for (auto [level, option] :
-       {std::pair<int, int>(IPPROTO_IP, IP_OPTIONS), std::pair<int, int>(IPPROTO_IPV6, IPV6_RTHDR),
-        std::pair<int, int>(IPPROTO_TCP, kTcpUlp)}) {
-    rules.DenyWhere(SCMP_SYS(setsockopt), std::array{IntArgument(1, level), IntArgument(2, option)},
-                    ENOPROTOOPT);
-  }
-  for (int command : {F_SETOWN, F_SETOWN_EX}) {
-    rules.DenyWhere(SCMP_SYS(fcntl), std::array{IntArgument(1, command)});
-  }
-  constexpr int kSetOwner = 0x8901;  // FIOSETOWN
-  constexpr int kSetGroup = 0x8902;  // SIOCSPGRP
-  for (int request : {kSetOwner, kSetGroup}) {
-    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
-  }
-  for (pid_t process : shared.spared) ProtectProcess(rules, process);
-  // The filter sees a process id, and not which user the process belongs to.
-  rules.DenyWhere(SCMP_SYS(prlimit64),
-                  std::array{Argument(0, SCMP_CMP_NE, 0), Argument(2, SCMP_CMP_NE, 0)});
-  if (shared.signals) DenySignals(rules, shared);
-  if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
-  DenyOpens(rules, shared.truncates);
-  if (shared.shares_user) {
-    TellOfProcesses(rules);
-    TellOfTerminals(rules, shared.truncates);
-  }
-  rules.Tell(SCMP_SYS(pidfd_open));
-  // kill(2) is held by number.
-  rules.Deny(SCMP_SYS(pidfd_send_signal), ENOSYS);
-  // Also where nothing outside is the agent's: what everybody may write to, everybody may touch.
-  for (int call : FileCalls()) rules.Tell(call);
-  for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
-  for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);
-  constexpr int kSetFlags = 0x40086602;       // FS_IOC_SETFLAGS
-  constexpr int kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR
-  for (int request : {kSetFlags, kSetAttributes}) {
-    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
-  }
-  DenyRequests(rules, kExt, {kExtReading.begin(), kExtReading.end()});
-  constexpr int kSetVersion = 0x40087602;        // FS_IOC_SETVERSION
-  constexpr int kSetFatAttributes = 0x40047211;  // FAT_IOCTL_SET_ATTRIBUTES
-  for (int request : {kSetVersion, kSetFatAttributes}) {
-    rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)}, ENOTTY);
   }
 }
 
