@@ -149,6 +149,19 @@ TEST_CASE("On a shared host, no file is opened in a way that Landlock does not l
   }
 }
 
+TEST_CASE("On a shared host, attributes are read of open files only") {
+  constexpr uint32_t kEopnotsupp = SECCOMP_RET_ERRNO | EOPNOTSUPP;
+  for (long call :
+       std::to_array<long>({SYS_getxattr, SYS_lgetxattr, SYS_listxattr, SYS_llistxattr})) {
+    CHECK(AnswerOnSharedHost(call, {}) == kEopnotsupp);
+    CHECK(Answer(call) == SECCOMP_RET_ALLOW);
+  }
+  for (long call : {464, 465}) CHECK(AnswerOnSharedHost(call, {}) == kEnosys);  // ...at
+  for (long call : std::to_array<long>({SYS_fgetxattr, SYS_flistxattr})) {
+    CHECK(AnswerOnSharedHost(call, {}) == SECCOMP_RET_ALLOW);
+  }
+}
+
 TEST_CASE("The filter denies every call on OpenShell's list") {
   for (long call : std::to_array<long>(
            {SYS_ptrace, SYS_bpf, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_getfd,

@@ -33,15 +33,24 @@ constexpr auto kSharedDenied = std::to_array<int>({
     SCMP_SYS(mq_unlink),
 });
 
-// Newer ways to change what a path leads to, by number: libseccomp does not know them.
+// Newer ways to change what a path leads to, or to read attributes, by number: libseccomp does not
+// know them.
 constexpr auto kNewFileCalls = std::to_array<int>({
     452,  // fchmodat2
     463,  // setxattrat
+    464,  // getxattrat
+    465,  // listxattrat
     466,  // removexattrat
     469,  // file_setattr
 });
 
+// Landlock does not look at attributes, and some hold the address that a file came from. Those of
+// an open file may be read.
 constexpr auto kAttributeCalls = std::to_array<int>({
+    SCMP_SYS(getxattr),
+    SCMP_SYS(lgetxattr),
+    SCMP_SYS(listxattr),
+    SCMP_SYS(llistxattr),
     SCMP_SYS(setxattr),
     SCMP_SYS(lsetxattr),
     SCMP_SYS(fsetxattr),
