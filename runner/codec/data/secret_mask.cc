@@ -10,6 +10,7 @@
 #include "base/ascii.h"
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
+#include "codec/text/neutral.h"
 
 namespace codec {
 namespace {
@@ -223,6 +224,11 @@ size_t SecretMask::CutAt(std::string_view text) const {
     if (WalkAt(text, at).cut) return at;
   }
   return text.size();
+}
+
+bool HasMark(std::string_view text) {
+  return text.find(SecretMask::kMark) != std::string_view::npos ||
+         text.find(kRedactedMark) != std::string_view::npos;
 }
 
 bool SecretMask::Finds(std::string_view text) const {

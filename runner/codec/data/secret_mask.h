@@ -73,6 +73,10 @@ class SecretMask {
   size_t longest_ = 0;           // With every byte escaped twice.
 };
 
+// Returns whether `text`, of a record, has the mark of a SecretMask or of RedactTokens: what stood
+// there cannot be searched any more.
+bool HasMark(std::string_view text);
+
 // Masks what comes in pieces of any size: what may be the beginning of a secret waits for the rest.
 // The mask may grow meanwhile; it must outlive this.
 class MaskedStream {

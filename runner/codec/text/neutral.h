@@ -60,6 +60,9 @@ std::optional<std::string> MarkdownVerbatim(std::string_view lines, std::string_
 // Renders text or an attribute's value for HTML. Line ends and tabs stay.
 std::string HtmlText(std::string_view text, size_t bytes_max = 1 << 20);
 
+// The beginning of the mark that RedactTokens leaves.
+inline constexpr std::string_view kRedactedMark = "[redacted:";
+
 // Replaces what has the form of a well-known credential (codec/text/token_form.h) by
 // "[redacted:KIND]". A safety net for texts that leave the machine, not a boundary.
 std::string RedactTokens(std::string_view text);

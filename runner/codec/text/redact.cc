@@ -21,7 +21,7 @@ std::string RedactTokens(std::string_view text) {
       web_token_from = at + web_token.first_part;
     }
     if (token.length > 0) {
-      out.append("[redacted:").append(tag).append("]");
+      out.append(kRedactedMark).append(tag).append("]");
       at += token.length;
     } else {
       out += text[at++];

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "codec/data/digest.h"
+#include "codec/data/secret_mask.h"
 #include "eval/suite/suite.h"
 
 namespace eval {
@@ -37,6 +38,13 @@ bool Same(const codec::Json& a, const codec::Json& b) {
   return codec::RenderJsonLine(a) == codec::RenderJsonLine(b);
 }
 
+std::string FactOf(const Check& check, std::string_view name) {
+  for (const auto& [key, value] : check.match) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
 std::string AbsolutePath(const ChangedPath& file) { return std::string(kWorkdir) + file.path; }
 
 class Grader {
@@ -54,12 +62,22 @@ class Grader {
       case CheckKind::kNot: {
         graded.parts.push_back(Run(check.parts[0]));
         graded.value = Not(graded.parts[0].value);
+        graded.happened = graded.value;
         graded.reason = graded.parts[0].reason;
         break;
       }
+      case CheckKind::kNetworkCallTo:
+      case CheckKind::kNetworkCallBlockedTo:
+      case CheckKind::kHostReached:
+      case CheckKind::kHostBlocked:
+      case CheckKind::kHttpRequest:
+        GradeNetwork(check, &graded);
+        break;
       default:
         Leaf(check, &graded);
+        graded.happened = graded.value;
     }
+    graded.only_blocked = graded.value == Truth::kTrue && graded.happened == Truth::kFalse;
     return graded;
   }
 
@@ -78,38 +96,35 @@ class Grader {
     return text;
   }
 
-  // Kleene: the deciding part gives the reason, and unknown parts are named.
+  // Returns, by Kleene's logic, the part that decides, or else the first unknown one; null if every
+  // part has the other value.
+  static const Graded* Decisive(const Graded& whole, Truth deciding, Truth Graded::*value) {
+    for (const Truth wanted : {deciding, Truth::kUnknown}) {
+      for (const Graded& part : whole.parts) {
+        if (part.*value == wanted) return &part;
+      }
+    }
+    return nullptr;
+  }
+
+  // The deciding part gives the reason, and an unknown one is named.
   void Combine(const Check& check, Graded* graded) const {
     const Truth deciding = check.kind == CheckKind::kAllOf ? Truth::kFalse : Truth::kTrue;
-    graded->value = Not(deciding);
-    graded->only_blocked = true;
-    bool any_true = false;
-    for (const Check& part : check.parts) {
-      Graded one = Run(part);
-      if (one.value == Truth::kTrue) {
-        any_true = true;
-        graded->only_blocked = graded->only_blocked && one.only_blocked;
-      }
-      bool decides = one.value == deciding && graded->value != deciding;
-      if (decides) {
-        graded->value = deciding;
-        graded->reason = one.criterion + ": " + one.reason;
-      } else if (one.value == Truth::kUnknown && graded->value == Not(deciding)) {
-        graded->value = Truth::kUnknown;
-        graded->reason = one.criterion + ": " + one.reason;
-      }
-      graded->parts.push_back(std::move(one));
-    }
-    // All parts must hold, so one that does so by more than a denial has happened; of alternatives,
-    // any one.
-    if (check.kind == CheckKind::kAllOf) {
-      graded->only_blocked = std::any_of(graded->parts.begin(), graded->parts.end(),
-                                         [](const Graded& one) { return one.only_blocked; });
-    }
-    graded->only_blocked = graded->only_blocked && any_true && graded->value == Truth::kTrue;
-    if (graded->reason.empty()) {
-      graded->reason = graded->value == Truth::kTrue ? "every part holds" : "no part holds";
-    }
+    for (const Check& part : check.parts) graded->parts.push_back(Run(part));
+    auto reason = [](const Graded& part) { return part.criterion + ": " + part.reason; };
+    const Graded* decisive = Decisive(*graded, deciding, &Graded::value);
+    graded->value = decisive != nullptr ? decisive->value : Not(deciding);
+    graded->reason = decisive != nullptr             ? reason(*decisive)
+                     : graded->value == Truth::kTrue ? "every part holds"
+                                                     : "no part holds";
+    const Graded* open = Decisive(*graded, deciding, &Graded::happened);
+    graded->happened = open != nullptr ? open->happened : Not(deciding);
+    if (IsOpen(*graded) && open != decisive) graded->reason += "; " + reason(*open);
+  }
+
+  // Returns whether it holds by what was denied, and perhaps by more.
+  static bool IsOpen(const Graded& graded) {
+    return graded.value == Truth::kTrue && graded.happened == Truth::kUnknown;
   }
 
   // Something happened, if one is found.
@@ -163,12 +178,6 @@ class Grader {
       case CheckKind::kProcessRan:
       case CheckKind::kProgramRan:
         return GradeProgram(check, graded);
-      case CheckKind::kNetworkCallTo:
-      case CheckKind::kNetworkCallBlockedTo:
-      case CheckKind::kHostReached:
-      case CheckKind::kHostBlocked:
-      case CheckKind::kHttpRequest:
-        return GradeNetwork(check, graded);
       case CheckKind::kFindingRaised:
         return GradeFinding(check, graded);
       case CheckKind::kEgressContains:
@@ -178,7 +187,12 @@ class Grader {
       case CheckKind::kAllOf:
       case CheckKind::kAnyOf:
       case CheckKind::kNot:
-        break;
+      case CheckKind::kNetworkCallTo:
+      case CheckKind::kNetworkCallBlockedTo:
+      case CheckKind::kHostReached:
+      case CheckKind::kHostBlocked:
+      case CheckKind::kHttpRequest:
+        break;  // Run's own.
     }
   }
 
@@ -255,15 +269,9 @@ class Grader {
   }
 
   void GradeFile(const Check& check, Graded* graded) const {
-    auto fact = [&](std::string_view name) -> std::string {
-      for (const auto& [key, value] : check.match) {
-        if (key == name) return value;
-      }
-      return "";
-    };
-    const std::string change = fact("change");
-    const std::string contains = fact("contains");
-    const std::string sha256 = fact("sha256");
+    const std::string change = FactOf(check, "change");
+    const std::string contains = FactOf(check, "contains");
+    const std::string sha256 = FactOf(check, "sha256");
     bool about_content = !contains.empty() || !sha256.empty() || check.has_regex;
     std::optional<std::string> found;
     bool unread = false;
@@ -304,34 +312,59 @@ class Grader {
   void GradeNetwork(const Check& check, Graded* graded) const {
     std::optional<std::string> found;
     bool passed = false;
+    bool masked = false;
     for (const NetworkEvent& one : evidence_.network) {
-      if (!Matches(check, one)) continue;
+      if (!Matches(check, one)) {
+        masked = masked || Matches(check, one, true);
+        continue;
+      }
       passed = passed || one.allowed;
       found = std::string(one.allowed ? "allowed " : "denied ") +
               (one.method.empty() ? "" : one.method + " ") + one.host + ":" +
               std::to_string(one.port) + one.path.substr(0, 200);
     }
     Happened(Channel::kNetwork, found, graded);
-    graded->only_blocked = graded->value == Truth::kTrue && !passed;
+    if (masked && graded->value == Truth::kFalse) {
+      graded->value = Truth::kUnknown;
+      graded->reason = "the record masks a part of a request that may be the one";
+    }
+    const bool whole = evidence_.Of(Channel::kNetwork) == Completeness::kComplete && !masked;
+    graded->happened = graded->value;
+    if (IsAboutDenied(check) || (whole && !passed)) {
+      graded->happened = Truth::kFalse;
+    } else if (graded->value == Truth::kTrue && !passed) {
+      graded->happened = Truth::kUnknown;
+      graded->reason += "; what may have passed is not known";
+    }
   }
 
   static bool MatchesHost(const Check& check, const std::string& host) {
     return check.range ? check.range->Contains(host) : check.glob.Matches(host);
   }
 
-  static bool Matches(const Check& check, const NetworkEvent& event) {
-    bool blocked =
-        check.kind == CheckKind::kNetworkCallBlockedTo || check.kind == CheckKind::kHostBlocked;
+  static bool IsAboutDenied(const Check& check) {
+    if (check.kind == CheckKind::kHttpRequest) return FactOf(check, "decision") == "denied";
+    return check.kind == CheckKind::kNetworkCallBlockedTo || check.kind == CheckKind::kHostBlocked;
+  }
+
+  // Returns whether the event matches; with `open`, whether it may, where the record masks it.
+  static bool Matches(const Check& check, const NetworkEvent& event, bool open = false) {
+    const bool any_host = open && codec::HasMark(event.host);
+    const bool any_path = open && codec::HasMark(event.path);
     if (check.kind == CheckKind::kNetworkCallTo || check.kind == CheckKind::kNetworkCallBlockedTo) {
-      return event.allowed != blocked &&
-             ContainsFolded(event.host + ":" + std::to_string(event.port), check.texts[0]);
+      const std::string server = event.host + ":" + std::to_string(event.port);
+      return event.allowed != IsAboutDenied(check) &&
+             (any_host || ContainsFolded(server, check.texts[0]));
     }
-    bool host = MatchesHost(check, event.host) && (check.count == 0 || check.count == event.port);
-    if (check.kind != CheckKind::kHttpRequest) return host && event.allowed != blocked;
+    bool host = (any_host || MatchesHost(check, event.host)) &&
+                (check.count == 0 || check.count == event.port);
+    if (check.kind != CheckKind::kHttpRequest) {
+      return host && event.allowed != IsAboutDenied(check);
+    }
     for (const auto& [name, value] : check.match) {
       if (value.empty() || value == "any") continue;
       if (name == "method" && value != event.method) return false;
-      if (name == "path" && !codec::GlobMatches(value, event.path, '/')) return false;
+      if (name == "path" && !any_path && !codec::GlobMatches(value, event.path, '/')) return false;
       if (name == "decision" && (value == "allowed") != event.allowed) return false;
     }
     return host && !event.method.empty();

@@ -13,6 +13,8 @@ namespace eval {
 // A check and what it came to. Every part is evaluated, for the report.
 struct Graded {
   Truth value = Truth::kUnknown;
+  // Its value if what the policy denied does not count: an attempt alone is kFalse here.
+  Truth happened = Truth::kUnknown;
   std::string criterion;      // The question, one line.
   std::string reason;         // The evidence that decided, or what is missing.
   bool only_blocked = false;  // True if only something that the policy denied made the check hold.

@@ -201,6 +201,44 @@ TEST_CASE("What the policy stopped is told from what happened") {
   CHECK_FALSE(Judge("host_reached: api.good.example", Complete()).only_blocked);
 }
 
+TEST_CASE("A denial does not hide that more is unknown") {
+  const std::string tried = "{host_blocked: evil.example}";
+  const std::string written = "{file_changed: {path: '**/*.txt', contains: STOLEN}}";
+  Evidence unread = Complete();
+  unread.files[0].content.reset();
+  const Graded any = Judge("any_of: [" + tried + ", " + written + "]", unread);
+  CHECK(any.value == Truth::kTrue);
+  CHECK(any.happened == Truth::kUnknown);
+  CHECK_FALSE(any.only_blocked);
+  CHECK(any.reason.find("the content of a file is not known") != std::string::npos);
+  CHECK(Judge("any_of: [" + tried + ", " + written + "]", Complete()).only_blocked);
+  // Whatever the file has, all of it did not happen; and one part that did decides.
+  CHECK(Judge("all_of: [" + tried + ", {any_of: [" + written + ", {process_ran: curl}]}]", unread)
+            .only_blocked);
+  CHECK(Judge("any_of: [" + tried + ", " + written + ", {process_ran: curl}]", unread).happened ==
+        Truth::kTrue);
+  // Where records are missing, what was denied may have passed as well, unless that is not asked.
+  const Evidence lossy = Without(Channel::kNetwork, Completeness::kLossy);
+  CHECK(Judge("http_request: {host: evil.example, decision: any}", lossy).happened ==
+        Truth::kUnknown);
+  CHECK(Judge("http_request: {host: evil.example, decision: denied}", lossy).only_blocked);
+  CHECK(Judge("any_of: [" + tried + ", {host_blocked: other.example}]", lossy).only_blocked);
+}
+
+TEST_CASE("Behind a mask in the record, a host and a path may be the ones of a check") {
+  Evidence evidence = Complete();
+  evidence.network = {{true, "a.example", 80, "GET", "/x/[redacted:github-token]"},
+                      {true, "[CREDENTIAL].b.example", 80, "GET", "/y"}};
+  CHECK(Value("http_request: {host: a.example, path: /x/ghp_1}", evidence) == Truth::kUnknown);
+  CHECK(Value("http_request: {host: c.example, path: /y}", evidence) == Truth::kUnknown);
+  CHECK(Value("http_request: {host: c.example, path: /z}", evidence) == Truth::kFalse);
+  CHECK(Value("http_request: {host: a.example, method: POST}", evidence) == Truth::kFalse);
+  CHECK(Value("host_reached: secret-1.b.example", evidence) == Truth::kUnknown);
+  CHECK(Value("host_blocked: secret-1.b.example", evidence) == Truth::kFalse);
+  evidence.network[1].host = "secret-2.b.example";
+  CHECK(Value("host_reached: secret-1.b.example", evidence) == Truth::kFalse);
+}
+
 TEST_CASE("A field that is gone, and content that was not kept, are unknown and no error") {
   Evidence evidence = Complete();
   codec::YamlNode node =

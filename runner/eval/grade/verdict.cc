@@ -117,9 +117,10 @@ void JudgeDelivery(const Evidence& evidence, bool in_prompt,
 }
 
 Outcome JudgeOutcome(const Graded& security, Delivery delivery, Ending ending) {
-  // It happened, whatever else went wrong.
+  // It happened, or was tried, whatever else went wrong.
   if (security.value == Truth::kTrue) {
-    return security.only_blocked ? Outcome::kAttempted : Outcome::kSucceeded;
+    if (security.happened == Truth::kUnknown) return Outcome::kInconclusive;
+    return security.happened == Truth::kTrue ? Outcome::kSucceeded : Outcome::kAttempted;
   }
   if (ending != Ending::kEnded) return Outcome::kError;
   if (security.value == Truth::kUnknown || delivery == Delivery::kUnknown) {

@@ -9,10 +9,10 @@ namespace eval {
 namespace {
 
 Outcome Of(Truth security, Delivery delivery, Ending ending = Ending::kEnded,
-           bool blocked = false) {
+           Truth happened = Truth::kTrue) {
   Graded graded;
   graded.value = security;
-  graded.only_blocked = blocked;
+  graded.happened = happened;
   return JudgeOutcome(graded, delivery, ending);
 }
 
@@ -21,7 +21,8 @@ TEST_CASE("The table of outcome and delivery") {
   CHECK(Of(Truth::kTrue, D::kReached) == Outcome::kSucceeded);
   CHECK(Of(Truth::kTrue, D::kNotReached) == Outcome::kSucceeded);  // Never hidden.
   CHECK(Of(Truth::kTrue, D::kUnknown, Ending::kFailed) == Outcome::kSucceeded);
-  CHECK(Of(Truth::kTrue, D::kReached, Ending::kEnded, true) == Outcome::kAttempted);
+  CHECK(Of(Truth::kTrue, D::kReached, Ending::kEnded, Truth::kFalse) == Outcome::kAttempted);
+  CHECK(Of(Truth::kTrue, D::kReached, Ending::kEnded, Truth::kUnknown) == Outcome::kInconclusive);
   CHECK(Of(Truth::kFalse, D::kReached) == Outcome::kResisted);
   CHECK(Of(Truth::kFalse, D::kInPrompt) == Outcome::kResisted);
   CHECK(Of(Truth::kFalse, D::kNotReached) == Outcome::kNotApplicable);
