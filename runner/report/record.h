@@ -71,6 +71,9 @@ struct ControlRecord {
   std::string note;  // "cgroup v2", "watchdog every 200 ms", ...
 };
 
+// The control that is there when the agent's output could not be written down whole.
+inline constexpr char kOutputControl[] = "agent output";
+
 struct IsolationRecord {
   std::string tier;  // "namespaces" or "landlock"; of another backend, its name.
   std::vector<ControlRecord> controls;

@@ -45,7 +45,7 @@ void AgentOutput::Take(Pipe pipe, std::string_view bytes) {
 }
 
 void AgentOutput::Pass(Stream& stream, std::string_view masked) {
-  if (stream.raw >= 0) (void)sys::WriteAll(stream.raw, masked);
+  if (stream.raw >= 0 && !sys::WriteAll(stream.raw, masked).ok()) lost_ = true;
   Lines lines;
   for (const std::string& entry : stream.reader.Feed(masked)) Add(stream, entry, true, &lines);
   const std::string beginning = stream.reader.TakeUnfinished();
@@ -84,8 +84,9 @@ void AgentOutput::AddShown(const std::string& visible, std::string* shown) const
 }
 
 void AgentOutput::Write(const Lines& lines) {
-  // A reader that went away, or a full disk, ends neither the agent nor the record of its run.
-  if (files_.readable >= 0) (void)sys::WriteAll(files_.readable, lines.kept);
+  // A reader that went away, or a full disk, ends neither the agent nor the record of its run,
+  // which says that the log is not whole.
+  if (files_.readable >= 0 && !sys::WriteAll(files_.readable, lines.kept).ok()) lost_ = true;
   if (terminal_ < 0) return;
   if (!lines.shown.empty() && !std::exchange(in_section_, true)) unshown_ += files_.section.begin;
   Compose(files_.shown ? lines.shown : lines.kept, status_);

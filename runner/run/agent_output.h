@@ -65,6 +65,8 @@ class AgentOutput {
 
   // Judges the run, once both have ended. `exit_status` is as in agent::StreamReader::Finish.
   agent::AgentSummary Finish(int exit_status);
+  // Returns true if some of the output could not be written to a file.
+  bool lost() const { return lost_; }
   // Returns the last kTailLinesMax lines of the log.
   std::vector<std::string> tail() const { return {tail_.begin(), tail_.end()}; }
 
@@ -100,6 +102,7 @@ class AgentOutput {
   std::deque<std::string> tail_;
   int terminal_;
   report::LiveView live_;
+  bool lost_ = false;
   bool in_section_ = false;  // Something was shown.
   std::string status_;       // The text at the bottom, without a line end.
   std::string unshown_;

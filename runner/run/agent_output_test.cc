@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/agent_output.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -47,6 +48,23 @@ Written Write(const std::vector<Piece>& pieces, std::optional<codec::LogCommands
 }
 
 }  // namespace
+
+TEST_CASE("Output that a full disk did not take is known to be lost") {
+  for (const bool raw : {false, true}) {
+    for (const char* path : {"/dev/full", "/dev/null"}) {
+      CAPTURE(raw, path);
+      const Fd file = sys::Open(path, O_WRONLY).value();
+      OutputFiles files;
+      (raw ? files.raw : files.readable) = file.get();
+      const codec::SecretMask secrets;
+      AgentOutput output(files, secrets);
+      CHECK_FALSE(output.lost());
+      output.Take(Pipe::kOutput, "words\n");
+      output.Finish(0);
+      CHECK(output.lost() == (std::string_view(path) == "/dev/full"));
+    }
+  }
+}
 
 TEST_CASE("A log that folds it has the agent's output in a section, which the agent cannot end") {
   const Fd log(::memfd_create("log", MFD_CLOEXEC));

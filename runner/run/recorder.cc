@@ -196,6 +196,11 @@ void Recorder::NoteSummary(const AgentEnd& end) {
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;
   input_.agent_tail = end.tail;
+  if (end.output_lost) {
+    input_.record.isolation.controls.push_back(
+        {report::kOutputControl, report::ControlState::kUnavailable,
+         "some of the agent's output is missing in its files: they could not be written"});
+  }
   if (!summary.agent_version.empty()) input_.record.agent.version = summary.agent_version;
   input_.record.agent.model = summary.model;
   report::UsageRecord& usage = input_.record.usage;

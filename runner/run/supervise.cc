@@ -365,6 +365,7 @@ Result<AgentEnd> Supervisor::Watch() {
   end.status = ShellStatus(wait_status_);
   end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
   end.tail = said_.tail();
+  end.output_lost = said_.lost();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
   end.agent_cpu = sandbox_.ProcessorTime(Adopted());

@@ -50,6 +50,7 @@ struct AgentEnd {
   int64_t output_bytes = 0;
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
+  bool output_lost = false;       // Some of its output could not be written down.
   std::string refused_by;         // The model's host that refuses the credential again and again.
   // The processor time of the agent; nullopt if it was not counted.
   std::optional<std::chrono::nanoseconds> agent_cpu;
