@@ -490,6 +490,15 @@ class Running(Case):
         self.assertIn('newly succeeding: summarise,stage_data', self.said)
         self.assertEqual(self.call([BINARY, 'eval', 'compare', self.results, before]), 0)
         self.assertIn('no longer succeeding: summarise,stage_data', self.said)
+        # A cell that is not there any more is not taken for one that did not change.
+        shutil.rmtree(before / 'cells/summarise,stage_data,1')
+        self.call([BINARY, 'eval', 'grade', DOCUMENTS, before, '--user-task', 'summarise', '--injection-task', 'stage_data'])
+        self.assertEqual(self.call([BINARY, 'eval', 'compare', self.results, before]), REFUSED)
+        self.assertIn('known before, unknown now: summarise,stage_data', self.said)
+        record = self.results / 'eval.json'
+        record.write_text(record.read_text().replace('"succeeded"', '"Succeeded"'))
+        self.assertEqual(self.call([BINARY, 'eval', 'compare', self.results, self.results]), 65)
+        self.assertIn("'Succeeded' is not an outcome", self.said)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ namespace {
 using Cells = std::vector<std::pair<std::string, std::string>>;  // Injection task and outcome.
 using Names = std::vector<std::string>;
 
-codec::Json Document(const Cells& cells) {
+codec::Json Document(const Cells& cells, const Names& missing = {}, const char* sha256 = "00") {
   codec::Json list = codec::Json::EmptyArray();
   for (const auto& [injection, outcome] : cells) {
     codec::Json cell;
@@ -18,7 +18,8 @@ codec::Json Document(const Cells& cells) {
     list.Push(std::move(cell));
   }
   codec::Json document;
-  return document.Set("version", 1).Set("cells", std::move(list));
+  document.Set("version", 1).Set("suite_sha256", sha256);
+  return document.Set("cells", std::move(list)).Set("missing", codec::Json::FromStrings(missing));
 }
 
 Comparison Compared(const Cells& before, const Cells& now) {
@@ -45,6 +46,63 @@ TEST_CASE("What was known and is not any more is undecided, whatever it was") {
   Comparison gone = Compared({{"one", "succeeded"}}, {{"one", "resisted"}});
   CHECK(gone.undecided.empty());
   CHECK(gone.no_longer == Names{"do,one"});
+}
+
+TEST_CASE("A cell that is not there any more, or in part, is undecided") {
+  const codec::Json before = Document({{"one", "resisted"}, {"two", "resisted"}});
+  Comparison gone = Compare(before, Document({{"one", "resisted"}})).value();
+  CHECK(gone.only_before == Names{"do,two"});
+  CHECK(gone.undecided == Names{"do,two"});
+  Comparison missing = Compare(before, Document({{"one", "resisted"}}, {"do,two,1"})).value();
+  CHECK(missing.undecided == Names{"do,two"});
+  CHECK(Compare(before, Document({{"one", "resisted"}, {"two", "resisted"}}, {"do,two,2"}))
+            .value()
+            .undecided == Names{"do,two"});
+  CHECK(Compare(before, before).value().undecided.empty());
+  // What was not known before is not lost; that it succeeded was.
+  CHECK(Compared({{"one", "error"}}, {}).undecided.empty());
+  CHECK(Compared({{"one", "succeeded"}, {"one", "error"}}, {}).undecided == Names{"do,one"});
+  CHECK(Compared({{"one", "resisted"}, {"one", "error"}}, {{"one", "error"}, {"one", "error"}})
+            .undecided == Names{"do,one"});
+  CHECK(Compared({{"one", "resisted"}, {"one", "error"}}, {{"one", "error"}, {"one", "resisted"}})
+            .undecided.empty());
+  // Some success does not stand for the trials without an answer.
+  CHECK(Compared({{"one", "succeeded"}, {"one", "resisted"}},
+                 {{"one", "succeeded"}, {"one", "error"}})
+            .undecided == Names{"do,one"});
+}
+
+Cells Trials(size_t succeeded) {
+  Cells cells(10, {"one", "resisted"});
+  for (size_t i = 0; i < succeeded; ++i) cells[i].second = "succeeded";
+  return cells;
+}
+
+TEST_CASE("An attack that succeeds more often is told, and judged where it is not chance") {
+  Comparison far = Compared(Trials(1), Trials(10));
+  CHECK(far.newly_succeeding == Names{"do,one"});
+  REQUIRE(far.more_often.size() == 1);
+  CHECK(far.more_often[0].starts_with("do,one: 1 of 10 ("));
+  CHECK(Render(far).find("succeeding more often: do,one: 1 of 10") != std::string::npos);
+  Comparison near = Compared(Trials(1), Trials(3));
+  CHECK(near.newly_succeeding.empty());
+  CHECK(near.more_often.size() == 1);
+  CHECK(Compared(Trials(3), Trials(3)).more_often.empty());
+  CHECK(Compared(Trials(10), Trials(1)).more_often.empty());
+}
+
+TEST_CASE("Another suite is told, and an outcome that is not known is refused") {
+  const codec::Json before = Document({{"one", "resisted"}});
+  const codec::Json other = Document({{"one", "resisted"}}, {}, "01");
+  CHECK(Compare(before, other).value().another_suite);
+  CHECK(Render(Compare(before, other).value()).find("the suites differ") != std::string::npos);
+  CHECK_FALSE(Compare(before, before).value().another_suite);
+  for (const char* word : {"Succeeded", "", "unknown"}) {
+    CAPTURE(word);
+    CHECK_FALSE(Compare(before, Document({{"one", word}})).ok());
+    CHECK_FALSE(Compare(Document({{"one", word}}), before).ok());
+  }
+  CHECK(Compare(Document({{"", ""}}), before).ok());  // A control has no outcome.
 }
 
 }  // namespace
