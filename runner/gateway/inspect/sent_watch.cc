@@ -2,6 +2,7 @@
 #include "gateway/inspect/sent_watch.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/ascii.h"
@@ -15,6 +16,7 @@
 namespace gateway {
 namespace {
 
+constexpr char kCompressedBody[] = "a compressed body";
 constexpr size_t kServersMax = 1000;  // The servers of which is remembered what they were sent.
 
 // Returns what Base64 has of `text` wherever it begins: without the characters that its neighbours
@@ -34,6 +36,15 @@ std::vector<std::string> EncodedForms(const std::string& text) {
     }
   }
   return forms;
+}
+
+// Returns whether a body begins as compressed data do (gzip, Zstandard, bzip2, xz, zip), whether or
+// not its request says so.
+bool LooksCompressed(std::string_view body) {
+  constexpr auto kBegins = std::to_array<std::string_view>(
+      {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "BZh", "\xfd\x37zXZ", "PK\x03\x04"});
+  return std::any_of(kBegins.begin(), kBegins.end(),
+                     [&](std::string_view begin) { return body.starts_with(begin); });
 }
 
 Notice NewFinding(const char* type, std::string title, const Authority& server) {
@@ -56,8 +67,10 @@ class SentWatch::BodyLook final : public StreamFilter {
     out.append(in);
     seen_.append(in);
     watch_.LookInto(to_, seen_);
+    if (!cut_ && LooksCompressed(seen_)) watch_.NoteUnread(to_.server, kCompressedBody);
     // The end of what was seen may be the beginning of a text, in its longest encoding.
     const size_t kept = std::min(seen_.size(), watch_.longest_ * codec::kJsonEscapeBytesMax);
+    cut_ = cut_ || seen_.size() > kept;
     seen_.erase(0, seen_.size() - kept);
     return std::nullopt;
   }
@@ -67,6 +80,7 @@ class SentWatch::BodyLook final : public StreamFilter {
   SentWatch& watch_;
   To to_;
   std::string seen_;
+  bool cut_ = false;  // `seen_` no longer begins where the body does.
 };
 
 SentWatch::SentWatch(std::vector<std::string> texts, std::vector<Authority> models,
@@ -133,8 +147,8 @@ void SentWatch::LookAtRequest(const To& to, const OutgoingRequest& request) {
   LookAtFields(to, request.fields);
   LookInto(to, request.body);
   if (!codec::CodingsOf(request.fields).empty() ||
-      !codec::CodingsOf(request.fields, "grpc-encoding").empty()) {
-    NoteUnread(to.server, "a compressed body");
+      !codec::CodingsOf(request.fields, "grpc-encoding").empty() || LooksCompressed(request.body)) {
+    NoteUnread(to.server, kCompressedBody);
   }
 }
 

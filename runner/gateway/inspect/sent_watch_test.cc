@@ -178,6 +178,32 @@ TEST_CASE("What cannot be looked into is said, once for each server") {
                                                "unread two.example 443 "});
 }
 
+TEST_CASE("A body that begins as compressed data do is not looked into, whatever is declared") {
+  const std::string begins[] = {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "BZh", "\xfd\x37zXZ",
+                                "PK\x03\x04"};
+  for (const std::string& begin : begins) {
+    CAPTURE(begin);
+    const std::string body = begin + std::string(20000, 'x');
+    Desk whole;
+    whole.watch.LookAtRequest(kEvil, Request("/", body));
+    CHECK(whole.found == std::vector<std::string>{"unread evil.example 443 "});
+    for (size_t piece : {size_t{1}, size_t{1000}}) {
+      // Only at its beginning: elsewhere it may be anything.
+      for (const std::string& before : {std::string(), std::string("x")}) {
+        Desk desk;
+        std::unique_ptr<StreamFilter> filter = desk.watch.NewFilter(kEvil);
+        const std::string stream = before + body + body;
+        std::string out;
+        for (size_t at = 0; at < stream.size(); at += piece) {
+          CHECK_FALSE(filter->Filter(std::string_view(stream).substr(at, piece), false, out));
+        }
+        CHECK(desk.found.size() == (before.empty() ? 1 : 0));
+      }
+    }
+  }
+  CHECK(FoundIn(Request("/", "plain")) == 0);
+}
+
 TEST_CASE("Without texts nothing is watched") {
   Desk desk{std::vector<std::string>()};
   CHECK_FALSE(desk.watch.watches());
