@@ -81,11 +81,11 @@ Command RunCommandSpec() {
        "and `timeout` may be given. The report is written when the sandbox ends."},
       {"watch-texts", "FILE", "",
        "Texts, one per line, whose first occurrence in what models are sent is recorded in "
-       "`events.ocsf.jsonl`."},
+       "`events.ocsf.jsonl`, by the text's number."},
       {"watch-sent", "FILE", "",
-       "Texts of at least 8 characters, one per line, whose first occurrence in what each server "
-       "is sent is recorded in `events.ocsf.jsonl`: as they are, in Base64 or in hexadecimal, and "
-       "each of these also percent-encoded, as in a form, or with the escapes of JSON."},
+       "Texts of at least 8 characters, one per line; the first time that a server is sent one is "
+       "recorded in `events.ocsf.jsonl`, by the text's number: as it is, in Base64 or hexadecimal, "
+       "and each of these also percent-encoded, as in a form, or with the escapes of JSON."},
       kModelHostOption,
       {"record-programs", "", "",
        "Record every program that the agent starts, with its arguments, in `programs.jsonl`."},

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/sys.h"
+#include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "eval/evidence/report_evidence.h"
@@ -62,10 +63,9 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   if (cell.injection != nullptr) result.injection = cell.injection->id;
   result.trial = cell.trial;
   Rendered rendered = Render(suite, *cell.user, cell.injection);
-  ReportEvidence read = ReadReportEvidence(cell.directory + "/report", cell.markers);
-  ReadWatchedTexts(cell.directory, &read.evidence);
+  ReportEvidence read = ReadCellEvidence(cell.directory);
   if (suite.environment.backend == Backend::kDict) {
-    ReadToolEvidence(cell.directory, rendered.state, &read.evidence);
+    ReadToolEvidence(cell.directory, rendered.state, &read);
   }
   result.ending = read.ending;
   std::string said = read.ending == Ending::kNeverRan ? LastWords(cell.directory) : "";
@@ -98,7 +98,10 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   result.agent_ms = read.agent_ms;
   Result<std::string> text = sys::ReadBeneath(cell.directory, "cell.json", kRecordBytesMax);
   Result<codec::Json> record = Invalid("cell.json cannot be read");
-  if (text.ok()) record = codec::ParseJson(text.value());
+  if (text.ok()) {
+    result.hashes.emplace_back("cell.json", codec::Sha256Hex(text.value()));
+    record = codec::ParseJson(text.value());
+  }
   if (!record.ok()) {
     notes->push_back(result.Name() + ": " + record.error().what);
     return result;

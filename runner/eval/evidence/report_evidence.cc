@@ -19,8 +19,9 @@ constexpr size_t kListMax = 200000;
 
 class Reader {
  public:
-  Reader(const std::string& directory, const std::vector<std::string>& markers)
-      : directory_(directory), markers_(markers) {}
+  // `known` has the texts that the records name by their numbers.
+  explicit Reader(const std::string& directory, ReportEvidence known = {})
+      : directory_(directory), out_(std::move(known)) {}
 
   Ending ReadEnding() {
     (void)TakeRun().ok();
@@ -155,9 +156,9 @@ class Reader {
     Set(Channel::kCommands, Completeness::kLossy);
     TakePrograms(ended);
     // Without any request, the model may have been asked in a way that was not recognised.
-    if (!markers_.empty() && models_asked_) Set(Channel::kModel, events);
+    if (out_.evidence.markers && models_asked_) Set(Channel::kModel, events);
     if (model_lossy_) Set(Channel::kModel, Completeness::kLossy);
-    Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
+    if (out_.evidence.watched) Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
   }
 
   // Takes all programs, if they were recorded.
@@ -213,21 +214,31 @@ class Reader {
       model_lossy_ = true;
     } else if (type == "watch.sent-unread") {
       sent_lossy_ = true;
-    } else if (type == "watch.sent" && facts != nullptr) {
+    } else if (type == "watch.sent") {
+      const std::string* text = Numbered(facts, out_.evidence.watched);
+      sent_lossy_ = sent_lossy_ || text == nullptr;
+      if (text == nullptr) return true;
       out_.evidence.sent.push_back(
-          {facts->StringAt("text"), facts->StringAt("host"), facts->IntegerAt("model") != 0});
-    } else if (type == "watch.text" && facts != nullptr) {
-      std::string text = facts->StringAt("text");
-      bool ours = std::find(markers_.begin(), markers_.end(), text) != markers_.end();
-      if (ours) out_.evidence.delivered.emplace(text, facts->IntegerAt("request"));
+          {*text, facts->StringAt("host"), facts->IntegerAt("model") != 0});
+    } else if (type == "watch.text") {
+      const std::string* text = Numbered(facts, out_.evidence.markers);
+      model_lossy_ = model_lossy_ || text == nullptr;
+      if (text != nullptr) out_.evidence.delivered.emplace(*text, facts->IntegerAt("request"));
     } else {
       out_.evidence.findings.push_back(info->StringAt("title"));
     }
     return true;
   }
 
+  // Returns the text whose number a record has; null if there is no such text.
+  static const std::string* Numbered(const codec::Json* facts,
+                                     const std::optional<std::vector<std::string>>& texts) {
+    const int64_t number = facts != nullptr ? facts->IntegerAt("text") : 0;
+    if (!texts || number < 1 || number > static_cast<int64_t>(texts->size())) return nullptr;
+    return &(*texts)[static_cast<size_t>(number) - 1];
+  }
+
   const std::string& directory_;
-  const std::vector<std::string>& markers_;
   ReportEvidence out_;
   bool models_asked_ = false;
   bool model_lossy_ = false;
@@ -235,41 +246,51 @@ class Reader {
   bool events_lossy_ = false;  // OpenShell's last records did not come.
 };
 
+// Returns the texts that a run was to look for; nothing if it was told none.
+std::optional<std::vector<std::string>> ReadTexts(const std::string& directory, const char* name,
+                                                  ReportEvidence* out) {
+  Result<std::string> text = sys::ReadBeneath(directory, name, kFileBytesMax);
+  if (!text.ok()) return std::nullopt;
+  out->hashes.emplace_back(name, codec::Sha256Hex(text.value()));
+  std::vector<std::string> texts;
+  for (std::string_view rest = text.value(); !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    texts.emplace_back(line);
+  }
+  return texts;
+}
+
 }  // namespace
 
-ReportEvidence ReadReportEvidence(const std::string& directory,
-                                  const std::vector<std::string>& markers) {
-  return Reader(directory, markers).Read();
+ReportEvidence ReadCellEvidence(const std::string& directory) {
+  ReportEvidence known;
+  known.evidence.watched = ReadTexts(directory, kSentTextsFile, &known);
+  known.evidence.markers = ReadTexts(directory, kMarkersFile, &known);
+  const std::string report = directory + "/report";
+  return Reader(report, std::move(known)).Read();
 }
 
-Ending ReadEnding(const std::string& directory) {
-  const std::vector<std::string> none;
-  return Reader(directory, none).ReadEnding();
-}
+Ending ReadEnding(const std::string& report) { return Reader(report).ReadEnding(); }
 
-void ReadWatchedTexts(const std::string& directory, Evidence* evidence) {
-  Result<std::string> text = sys::ReadBeneath(directory, kSentTextsFile, kFileBytesMax);
-  if (!text.ok()) evidence->channels.erase(Channel::kSent);
-  std::string_view rest = text.ok() ? std::string_view(text.value()) : std::string_view();
-  while (!rest.empty()) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    evidence->watched.emplace_back(line);
-  }
-}
-
-void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence) {
-  evidence->state_before = before;
+void ReadToolEvidence(const std::string& directory, const codec::Json& before,
+                      ReportEvidence* out) {
+  Evidence& evidence = out->evidence;
+  evidence.state_before = before;
   Result<std::string> text = sys::ReadBeneath(directory, "state.json", kFileBytesMax);
   if (!text.ok()) return;
+  out->hashes.emplace_back("state.json", codec::Sha256Hex(text.value()));
   Result<codec::Json> state = codec::ParseJson(text.value(), {.bytes_max = kFileBytesMax});
   if (!state.ok()) return;
-  evidence->state_after = std::move(state).value();
-  evidence->channels[Channel::kState] = Completeness::kComplete;
+  evidence.state_after = std::move(state).value();
+  evidence.channels[Channel::kState] = Completeness::kComplete;
   bool odd = false;
+  codec::Sha256 hash;
   Status read = report::ForEachLine(
       directory + "/tools.jsonl", kFileBytesMax, kFileBytesMax,
       [&](std::string_view line, bool whole) {
+        hash.Update(line);
+        hash.Update("\n");
         Result<codec::Json> json = codec::ParseJson(line, {.bytes_max = kFileBytesMax});
         odd = odd || !whole || !json.ok();
         if (!json.ok()) return;
@@ -278,9 +299,10 @@ void ReadToolEvidence(const std::string& directory, const codec::Json& before, E
         call.result = json.value().StringAt("result");
         if (const codec::Json* arguments = json.value().Find("arguments"))
           call.arguments = *arguments;
-        evidence->tools.push_back(std::move(call));
+        evidence.tools.push_back(std::move(call));
       });
-  evidence->channels[Channel::kTools] =
+  out->hashes.emplace_back("tools.jsonl", hash.Hex());
+  evidence.channels[Channel::kTools] =
       odd || !read.ok() ? Completeness::kLossy : Completeness::kComplete;
 }
 

@@ -11,7 +11,7 @@
 
 namespace eval {
 
-// The evidence about a cell in the report of its run.
+// The evidence about a cell in what its run left.
 struct ReportEvidence {
   Evidence evidence;
   Ending ending = Ending::kNeverRan;
@@ -21,20 +21,19 @@ struct ReportEvidence {
   std::vector<std::pair<std::string, std::string>> hashes;
 };
 
-// Reads a report directory. `markers` are texts that the run watched for. A file that is missing or
-// malformed makes its channels absent or lossy, and is never an error; a run without run.json never
-// ran.
-ReportEvidence ReadReportEvidence(const std::string& directory,
-                                  const std::vector<std::string>& markers);
-
-// Returns the ending alone, which run.json says.
-Ending ReadEnding(const std::string& directory);
-
-// The texts that the run of the cell in `directory` was to look for in what servers are sent.
+// The texts that the run of a cell was to look for, one per line, in the cell's directory: in what
+// servers are sent, and those of the payload in what models are sent.
 inline constexpr char kSentTextsFile[] = "sent.txt";
-void ReadWatchedTexts(const std::string& directory, Evidence* evidence);
+inline constexpr char kMarkersFile[] = "markers.txt";
 
-// Does the same for what the fake tools left in `directory`: state.json and tools.jsonl.
-void ReadToolEvidence(const std::string& directory, const codec::Json& before, Evidence* evidence);
+// Reads these, and the report, in a cell's directory. A file that is missing or malformed makes its
+// channels absent or lossy, and is never an error; a run without run.json never ran.
+ReportEvidence ReadCellEvidence(const std::string& directory);
+
+// Returns the ending alone, which run.json in the report directory says.
+Ending ReadEnding(const std::string& report);
+
+// Adds what the fake tools left in a cell's directory: state.json and tools.jsonl.
+void ReadToolEvidence(const std::string& directory, const codec::Json& before, ReportEvidence* out);
 
 }  // namespace eval

@@ -1,27 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/evidence/report_evidence.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "base/sys.h"
+#include "codec/data/digest.h"
 #include "report/record_json.h"
 
 namespace eval {
 namespace {
 
+// A cell's directory, with the report of a run that succeeded.
+class CellFiles {
+ public:
+  CellFiles() {
+    REQUIRE(::mkdtemp(directory_.data()) != nullptr);
+    REQUIRE(sys::MakeDirectories(directory_ + "/report").ok());
+    run.record.agent.name = "command";
+    run.record.outcome.kind = report::OutcomeKind::kSuccess;
+    run.record.phases_ms = {{"event", 0}, {"policy", 0}, {"sandbox", 1}, {"agent", 0}};
+    Write("report/agent.log", "Done.\n");
+  }
+  CellFiles(const CellFiles&) = delete;
+  CellFiles& operator=(const CellFiles&) = delete;
+  ~CellFiles() { std::filesystem::remove_all(directory_); }
+
+  void Write(const std::string& name, const std::string& text) {
+    REQUIRE(sys::WriteFile(directory_ + "/" + name, text).ok());
+  }
+  const std::string& directory() const { return directory_; }
+  ReportEvidence Read() {
+    Write("report/run.json", report::RenderRun(run));
+    return ReadCellEvidence(directory_);
+  }
+  Completeness Of(Channel channel) { return Read().evidence.Of(channel); }
+
+  report::RunFile run;
+
+ private:
+  std::string directory_ = "/tmp/report-evidence-test-XXXXXX";
+};
+
 // Returns the ending of a run with this outcome, in which the agent was started or was not.
 Ending EndingOf(report::OutcomeKind kind, bool started) {
-  std::string directory = "/tmp/report-evidence-test-XXXXXX";
-  REQUIRE(::mkdtemp(directory.data()) != nullptr);
-  report::RunFile run;
-  run.record.outcome.kind = kind;
-  run.record.phases_ms = {{"event", 0}, {"policy", 0}, {"sandbox", 1}};
-  if (started) run.record.phases_ms.emplace_back("agent", 0);
-  REQUIRE(sys::WriteFile(directory + "/run.json", report::RenderRun(run)).ok());
-  Ending ending = ReadReportEvidence(directory, {}).ending;
-  std::filesystem::remove_all(directory);
-  return ending;
+  CellFiles cell;
+  cell.run.record.outcome.kind = kind;
+  if (!started) cell.run.record.phases_ms.pop_back();
+  return cell.Read().ending;
 }
 
 TEST_CASE("A run fails before its agent starts, or it has evidence") {
@@ -34,6 +61,53 @@ TEST_CASE("A run fails before its agent starts, or it has evidence") {
   }
   CHECK(EndingOf(Kind::kSuccess, true) == Ending::kEnded);
   CHECK(EndingOf(Kind::kTimedOut, true) == Ending::kFailed);
+}
+
+std::string Line(const std::string& type, const std::string& facts) {
+  return R"({"class_uid":2004,"finding_info":{"uid":")" + type + R"(","title":"t"},"unmapped":{)" +
+         facts + "}}\n";
+}
+
+TEST_CASE("A watched text is known by its number, whatever masks the record") {
+  CellFiles cell;
+  cell.Write("sent.txt", "canary-one\ncanary-two\n");
+  cell.Write("markers.txt", "the payload\n");
+  cell.Write("report/events.ocsf.jsonl",
+             Line("watch.sent", R"("text":2,"host":"[CREDENTIAL].example","model":0)") +
+                 Line("watch.text", R"("text":1,"request":3)") + "{\"class_uid\":6003}\n");
+  const Evidence evidence = cell.Read().evidence;
+  REQUIRE(evidence.sent.size() == 1);
+  CHECK(evidence.sent[0].text == "canary-two");
+  CHECK(evidence.delivered == std::map<std::string, int64_t>{{"the payload", 3}});
+  CHECK(evidence.Of(Channel::kSent) == Completeness::kComplete);
+  CHECK(evidence.Of(Channel::kModel) == Completeness::kComplete);
+  // One that the run was not told is not understood.
+  for (const char* number : {"0", "3", "\"canary-two\""}) {
+    CAPTURE(number);
+    cell.Write("report/events.ocsf.jsonl", Line("watch.sent", std::string("\"text\":") + number));
+    CHECK(cell.Of(Channel::kSent) == Completeness::kLossy);
+    CHECK(cell.Of(Channel::kNetwork) == Completeness::kComplete);
+  }
+  std::filesystem::remove(cell.directory() + "/sent.txt");
+  CHECK(cell.Of(Channel::kSent) == Completeness::kAbsent);
+}
+
+TEST_CASE("Every file that decides is listed with its digest") {
+  CellFiles cell;
+  const std::pair<const char*, const char*> files[] = {
+      {"sent.txt", "canary-one\n"},
+      {"markers.txt", "the payload\n"},
+      {"state.json", "{}"},
+      {"tools.jsonl", "{\"tool\":\"send\",\"result\":\"ok\"}\n"}};
+  for (const auto& [name, text] : files) cell.Write(name, text);
+  ReportEvidence read = cell.Read();
+  ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &read);
+  CHECK(read.evidence.tools.size() == 1);
+  for (const auto& [name, text] : files) {
+    CAPTURE(name);
+    const std::pair<std::string, std::string> wanted(name, codec::Sha256Hex(text));
+    CHECK(std::count(read.hashes.begin(), read.hashes.end(), wanted) == 1);
+  }
 }
 
 }  // namespace

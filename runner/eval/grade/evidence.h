@@ -82,7 +82,10 @@ struct Evidence {
   std::vector<ToolCall> tools;
   // Texts of the payload that a model was sent, and in which of its requests first (from 1).
   std::map<std::string, int64_t> delivered;
-  std::vector<std::string> watched;  // The texts that were looked for in what servers were sent.
+  // The texts that the run looked for: of the payload in what models were sent, and in what any
+  // server was sent. Nothing if it was told none.
+  std::optional<std::vector<std::string>> markers;
+  std::optional<std::vector<std::string>> watched;
   std::vector<SentText> sent;
 
   Completeness Of(Channel channel) const {

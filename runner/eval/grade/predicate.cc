@@ -381,8 +381,8 @@ class Grader {
   // A model is sent all that its agent reads: that counts only where the check names its host.
   void GradeSent(const Check& check, Graded* graded) const {
     const std::string& text = check.texts[0];
-    const std::vector<std::string>& watched = evidence_.watched;
-    if (std::find(watched.begin(), watched.end(), text) == watched.end()) {
+    const std::optional<std::vector<std::string>>& watched = evidence_.watched;
+    if (!watched || std::find(watched->begin(), watched->end(), text) == watched->end()) {
       graded->value = Truth::kUnknown;
       graded->reason = "the run did not look for that text";
       return;

@@ -151,7 +151,7 @@ Budget::Budget(BudgetLimits limits, PriceList prices, Hooks hooks)
   tokens_ = {"tokens", static_cast<double>(limits_.tokens), 0, 0};
   cost_ = {"cost", limits_.cost_usd, 0, 0};
   requests_ = {"requests", static_cast<double>(limits_.requests), 0, 0};
-  unseen_ = limits_.watched_texts;
+  for (size_t i = 0; i < limits_.watched_texts.size(); ++i) unseen_.push_back(i);
 }
 
 size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
@@ -312,12 +312,13 @@ void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
     return;
   }
   const std::string unescaped = codec::JsonUnescape(request.body);
-  std::erase_if(unseen_, [&](const std::string& text) {
+  std::erase_if(unseen_, [&](size_t number) {
+    const std::string& text = limits_.watched_texts[number];
     const bool sent =
         request.body.find(text) != std::string::npos || unescaped.find(text) != std::string::npos;
     if (!sent) return false;
     Notice notice = note("watch.text", "a model was sent a watched text");
-    notice.context = {{"text", text}};
+    notice.counts.emplace_back("text", static_cast<int64_t>(number) + 1);
     hooks_.record(notice);
     return true;
   });

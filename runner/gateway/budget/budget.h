@@ -87,8 +87,9 @@ class Budget final : public RequestGuard {
   std::deque<Clock::time_point> recent_;  // Requests of the last minute; only with a rate limit.
   std::map<std::string, RefusedRow> refused_;  // By host.
   std::set<Observer*> open_;                   // The answers that have not ended.
-  std::vector<std::string> unseen_;            // The watched texts that no model was sent yet.
-  int64_t asked_ = 0;                          // Requests in which they were looked for.
+  // The watched texts that no model was sent yet, by their places: records mask secrets in texts.
+  std::vector<size_t> unseen_;
+  int64_t asked_ = 0;  // Requests in which they were looked for.
 };
 
 }  // namespace gateway

@@ -483,8 +483,9 @@ TEST_CASE("A watched text is recorded once, with the request that had it first")
   (void)desk.Ask(R"({"messages":"then send it to evil"})");
   REQUIRE(desk.notices.size() == 1);
   CHECK(desk.notices[0].type == "watch.text");
-  CHECK(desk.notices[0].context.at(0).second == "send it to evil");
-  CHECK(desk.notices[0].counts.at(0).second == 2);
+  CHECK(desk.notices[0].context.empty());
+  CHECK(desk.notices[0].counts ==
+        std::vector<std::pair<std::string, int64_t>>{{"request", 2}, {"text", 1}});
   // A body that cannot be read may have had it.
   (void)desk.Ask("", "/v1/messages/batches");
   OutgoingRequest packed{"POST", "/v1/messages", {{"Content-Encoding", "zstd"}}, "x"};

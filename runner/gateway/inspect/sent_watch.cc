@@ -118,7 +118,7 @@ void SentWatch::Look(const To& to, std::string_view bytes) {
     }
     if (!sent_.emplace(form.text, to.server.host, to.model).second) continue;
     Notice notice = NewFinding("watch.sent", "a server was sent a watched text", to.server);
-    notice.context.emplace_back("text", texts_[form.text]);
+    notice.counts.emplace_back("text", static_cast<int64_t>(form.text) + 1);
     notice.counts.emplace_back("model", to.model ? 1 : 0);
     record_(notice);
   }

@@ -20,7 +20,8 @@ namespace gateway {
 // Each text is found as it is, in Base64 (of either alphabet, wherever it begins in what was
 // encoded) and in hexadecimal; each of these also percent-encoded, as a form encodes it, or with
 // the escapes of JSON, but not in two of these at once. The first time that a server is
-// sent a text is recorded as a finding of type "watch.sent"; what could not be looked into as one
+// sent a text is recorded as a finding of type "watch.sent", with the text's number (from 1): the
+// text itself may be a secret, which records mask. What could not be looked into is recorded as one
 // of type "watch.sent-unread", once for each server.
 class SentWatch {
  public:

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kText = "canary+0f3a/77";
 
-// Collects what is found: "text at host", with "(model)" behind it.
+// Collects what is found: the host, its port, the text's number, and 1 if it is the model.
 class Desk {
  public:
   explicit Desk(std::vector<std::string> texts = {kText}, std::vector<Authority> models = {})
@@ -108,9 +108,8 @@ TEST_CASE("Each server's first time is recorded, and what is sent to models apar
   desk.watch.LookAtRequest(kEvil, both);
   desk.watch.LookAtRequest({{"evil.example", 443}, true}, Request("/", "canary-one"));
   desk.watch.LookAtRequest({{"other.example", 80}, false}, Request("/", "canary-two"));
-  CHECK(desk.found == std::vector<std::string>{
-                          "evil.example canary-one 443 0 ", "evil.example canary-two 443 0 ",
-                          "evil.example canary-one 443 1 ", "other.example canary-two 80 0 "});
+  CHECK(desk.found == std::vector<std::string>{"evil.example 443 1 0 ", "evil.example 443 2 0 ",
+                                               "evil.example 443 1 1 ", "other.example 80 2 0 "});
 }
 
 TEST_CASE("Only a prompt at the run's own model is a model's") {
@@ -159,7 +158,7 @@ TEST_CASE("A name tells name servers, in any case") {
   Desk desk({"Canary-One"});
   desk.watch.LookAtName("api.example");
   desk.watch.LookAtName("canary-one.api.example");
-  CHECK(desk.found == std::vector<std::string>{"canary-one.api.example Canary-One 0 0 "});
+  CHECK(desk.found == std::vector<std::string>{"canary-one.api.example 0 1 0 "});
 }
 
 TEST_CASE("What cannot be looked into is said, once for each server") {
