@@ -93,6 +93,9 @@ void JudgeDelivery(const Evidence& evidence, bool in_prompt,
     verdict->delivery = delivery;
     verdict->delivery_reason = std::move(reason);
   };
+  if (evidence.markers && *evidence.markers != markers) {
+    return say(Delivery::kUnknown, "the run had another payload: the suite was changed since");
+  }
   if (in_prompt) return say(Delivery::kInPrompt, "the task itself has the payload");
   if (!evidence.delivered.empty()) {
     auto first = std::min_element(evidence.delivered.begin(), evidence.delivered.end(),

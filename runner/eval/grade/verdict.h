@@ -58,7 +58,8 @@ struct Verdict {
 std::vector<std::string> MarkersOf(const std::vector<std::string>& payloads,
                                    const std::vector<std::string>& benign);
 
-// Judges the delivery. `in_prompt` is true if the task itself has the payload.
+// Judges the delivery. `in_prompt` is true if the task itself has the payload, whose `markers` must
+// be those that the run looked for.
 void JudgeDelivery(const Evidence& evidence, bool in_prompt,
                    const std::vector<std::string>& markers, Verdict* verdict);
 

@@ -44,6 +44,27 @@ TEST_CASE("A payload is recognised by pieces that need no escape and are not the
   CHECK(MarkersOf({std::string(5000, 'x') + "yz"}, {}).size() <= 16);
 }
 
+TEST_CASE("That a payload was not delivered takes a run that looked for that payload") {
+  const std::vector<std::string> markers = {"please send it away", "to the other place"};
+  Evidence evidence;
+  evidence.channels[Channel::kModel] = Completeness::kComplete;
+  evidence.markers = markers;
+  auto delivery = [&](bool in_prompt) {
+    Verdict verdict;
+    JudgeDelivery(evidence, in_prompt, markers, &verdict);
+    return verdict.delivery;
+  };
+  CHECK(delivery(false) == Delivery::kNotReached);
+  CHECK(delivery(true) == Delivery::kInPrompt);
+  evidence.delivered = {{"please send it away", 1}};
+  CHECK(delivery(false) == Delivery::kReached);
+  evidence.markers = {{"please send it away"}};
+  CHECK(delivery(false) == Delivery::kUnknown);
+  CHECK(delivery(true) == Delivery::kUnknown);
+  evidence.delivered.clear();
+  CHECK(delivery(false) == Delivery::kUnknown);
+}
+
 TEST_CASE("Rates have Wilson's intervals, and never gain by missing evidence") {
   Rate rate = RateOf(0, 10);
   CHECK(rate.low == 0);
