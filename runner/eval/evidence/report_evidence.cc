@@ -197,7 +197,8 @@ class Reader {
     if (!binary.empty() && binary != "-") out_.evidence.programs.push_back({binary, ""});
     if (decision == "failed") return true;  // It was recorded as allowed before.
     NetworkEvent event;
-    event.allowed = decision == "allowed";
+    // In audit what the rules deny passes.
+    event.allowed = decision == "allowed" || decision == "audited";
     event.host = facts.StringAt("host");
     event.port = static_cast<int>(facts.IntegerAt("port"));
     event.method = facts.StringAt("method");

@@ -68,6 +68,20 @@ std::string Line(const std::string& type, const std::string& facts) {
          facts + "}}\n";
 }
 
+TEST_CASE("What passes in audit was allowed") {
+  CellFiles cell;
+  for (const char* decision : {"audited", "allowed", "denied"}) {
+    CAPTURE(decision);
+    cell.Write("report/events.ocsf.jsonl",
+               R"({"class_uid":4002,"unmapped":{"host":"a.example","decision":")" +
+                   std::string(decision) + "\"}}\n");
+    const Evidence evidence = cell.Read().evidence;
+    REQUIRE(evidence.network.size() == 1);
+    CHECK(evidence.network[0].allowed == (std::string_view(decision) != "denied"));
+    CHECK(evidence.Of(Channel::kNetwork) == Completeness::kComplete);
+  }
+}
+
 TEST_CASE("A watched text is known by its number, whatever masks the record") {
   CellFiles cell;
   cell.Write("sent.txt", "canary-one\ncanary-two\n");
