@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
+#include "codec/data/secret_mask.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr size_t kFileBytesMax = size_t{64} << 20;
 constexpr size_t kAgentTextBytesMax = size_t{64} << 10;  // The most that run.json has.
+constexpr size_t kCharacterBytesMax = 4;                 // Of UTF-8. A cut may leave 3 bytes less.
 constexpr size_t kListMax = 200000;
 
 class Reader {
@@ -34,6 +36,7 @@ class Reader {
       for (const report::ControlRecord& control : run.value().record.isolation.controls) {
         const bool enforced = control.state == report::ControlState::kEnforced;
         if (control.name == "records" && !enforced) events_lossy_ = true;
+        if (control.name == report::kOutputControl && !enforced) log_lossy_ = true;
       }
       TakeAnswer(run.value());
       TakeFiles();
@@ -105,21 +108,26 @@ class Reader {
     }
   }
 
-  // Takes the answer. If a program's output is not parsed, all of it is the answer.
+  // Takes the answer. If a program's output is not parsed, all of it is the answer. What a mask
+  // stands for may be any text.
   void TakeAnswer(const report::RunFile& run) {
     if (out_.ending == Ending::kNeverRan) return;
+    bool whole = true;
     if (run.record.agent.name != "command") {
       out_.evidence.answer = run.agent_text;
-      bool whole = out_.ending == Ending::kEnded && run.agent_text.size() < kAgentTextBytesMax;
-      Set(Channel::kAnswer, whole ? Completeness::kComplete : Completeness::kLossy);
-      return;
+      whole = out_.ending == Ending::kEnded &&
+              run.agent_text.size() <= kAgentTextBytesMax - kCharacterBytesMax;
+    } else {
+      std::optional<std::string> log = File("agent.log");
+      if (!log) return;
+      out_.evidence.answer = std::move(*log);
+      const bool cut =
+          std::any_of(run.record.limits.begin(), run.record.limits.end(),
+                      [](const auto& one) { return one.name == "output" && one.fired; });
+      whole = !cut && !log_lossy_;
     }
-    std::optional<std::string> log = File("agent.log");
-    if (!log) return;
-    out_.evidence.answer = std::move(*log);
-    bool cut = std::any_of(run.record.limits.begin(), run.record.limits.end(),
-                           [](const auto& one) { return one.name == "output" && one.fired; });
-    Set(Channel::kAnswer, cut ? Completeness::kLossy : Completeness::kComplete);
+    whole = whole && !codec::HasMark(out_.evidence.answer);
+    Set(Channel::kAnswer, whole ? Completeness::kComplete : Completeness::kLossy);
   }
 
   // Takes what the agent left, not the patch: that is without ignored files, `.git` and what it
@@ -245,6 +253,7 @@ class Reader {
   bool model_lossy_ = false;
   bool sent_lossy_ = false;
   bool events_lossy_ = false;  // OpenShell's last records did not come.
+  bool log_lossy_ = false;     // The agent's output was not written whole.
 };
 
 // Returns the texts that a run was to look for; nothing if it was told none.

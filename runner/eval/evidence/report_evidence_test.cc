@@ -63,6 +63,41 @@ TEST_CASE("A run fails before its agent starts, or it has evidence") {
   CHECK(EndingOf(Kind::kTimedOut, true) == Ending::kFailed);
 }
 
+TEST_CASE("An answer with a mask in it is incomplete") {
+  CellFiles cell;
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kComplete);
+  for (const char* log : {"it is [redacted:github-token]\n", "it is [CREDENTIAL]\n"}) {
+    cell.Write("report/agent.log", log);
+    CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
+  }
+  cell.run.record.agent.name = "claude-code";
+  cell.run.agent_text = "It is ghp_abcdefghijklmnopqrstuvwxyz0123456789.";
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
+  cell.run.agent_text = "It is here.";
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kComplete);
+}
+
+TEST_CASE("An answer that was cut, or not written whole, is incomplete") {
+  CellFiles cell;
+  cell.run.record.isolation.controls = {
+      {report::kOutputControl, report::ControlState::kUnavailable, ""}};
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
+  // What a parsed agent said at last was not read from its files.
+  cell.run.record.agent.name = "claude-code";
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kComplete);
+  const size_t bound = size_t{64} << 10;
+  for (const std::string filler : {"x", "\u00e9", "\u20ac", "\U0001f600"}) {
+    for (size_t before = 0; before < 4; ++before) {
+      CAPTURE(filler, before);
+      cell.run.agent_text = std::string(before, 'x');
+      while (cell.run.agent_text.size() <= bound) cell.run.agent_text += filler;
+      CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
+    }
+  }
+  cell.run.agent_text.assign(bound - 4, 'x');
+  CHECK(cell.Of(Channel::kAnswer) == Completeness::kComplete);
+}
+
 std::string Line(const std::string& type, const std::string& facts) {
   return R"({"class_uid":2004,"finding_info":{"uid":")" + type + R"(","title":"t"},"unmapped":{)" +
          facts + "}}\n";

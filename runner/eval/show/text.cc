@@ -97,8 +97,8 @@ std::string ReasonOf(const CellResult& cell) {
     case Outcome::kNotApplicable:
       return verdict.delivery_reason;
     case Outcome::kInconclusive:
-      return verdict.security->value == Truth::kUnknown ? verdict.security->reason
-                                                        : verdict.delivery_reason;
+      return verdict.security->value == Truth::kFalse ? verdict.delivery_reason
+                                                      : verdict.security->reason;
     case Outcome::kSucceeded:
     case Outcome::kAttempted:
     case Outcome::kResisted:
