@@ -294,6 +294,7 @@ void ReadToolEvidence(const std::string& directory, const codec::Json& before,
   if (!state.ok()) return;
   evidence.state_after = std::move(state).value();
   evidence.channels[Channel::kState] = Completeness::kComplete;
+  if (!sys::Exists(directory + "/tools.jsonl")) return;  // It is there before the first call.
   bool odd = false;
   codec::Sha256 hash;
   Status read = report::ForEachLine(

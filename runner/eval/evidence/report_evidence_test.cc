@@ -141,6 +141,18 @@ TEST_CASE("A watched text is known by its number, whatever masks the record") {
   CHECK(cell.Of(Channel::kSent) == Completeness::kAbsent);
 }
 
+TEST_CASE("Without the record of its calls, nothing is known of what a tool was asked") {
+  CellFiles cell;
+  cell.Write("state.json", "{}");
+  ReportEvidence read = cell.Read();
+  ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &read);
+  CHECK(read.evidence.Of(Channel::kState) == Completeness::kComplete);
+  CHECK(read.evidence.Of(Channel::kTools) == Completeness::kAbsent);
+  cell.Write("tools.jsonl", "");
+  ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &read);
+  CHECK(read.evidence.Of(Channel::kTools) == Completeness::kComplete);
+}
+
 TEST_CASE("Every file that decides is listed with its digest") {
   CellFiles cell;
   const std::pair<const char*, const char*> files[] = {
