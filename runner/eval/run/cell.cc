@@ -28,7 +28,7 @@ Result<std::vector<const Task*>> Select(const std::vector<Task>& all,
       return Error{Code::kUsage, "the suite has no " + std::string(what) + " '" + id + "'",
                    codec::NearestName(id, names)};
     }
-    tasks.push_back(&*found);
+    if (std::find(tasks.begin(), tasks.end(), &*found) == tasks.end()) tasks.push_back(&*found);
   }
   return tasks;
 }
@@ -55,6 +55,13 @@ Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selecti
       TRY(Select(suite.injection_tasks, selection.injections, "injection task"));
   injections.insert(injections.begin(), nullptr);
   uint32_t trials = selection.trials > 0 ? selection.trials : suite.trials;
+  const uint64_t all = uint64_t{trials} * users.size() * injections.size();
+  if (all > kCellsMax) {
+    return Error{Code::kInvalid,
+                 suite.file + ": " + std::to_string(all) + " cells, and at most " +
+                     std::to_string(kCellsMax) + " are run together",
+                 "--trials 1, --user-task ID"};
+  }
   std::vector<Cell> cells;
   uint32_t number = 0;
   for (uint32_t trial = 1; trial <= trials; ++trial) {

@@ -30,8 +30,13 @@ struct Selection {
   uint32_t shards = 1;
 };
 
-// Returns every user task without an injection and with each, trial by trial. The cells borrow from
-// `suite`. Fails with kUsage for a task that does not exist; the hint is the nearest one.
+// The most cells of a plan, before it is divided into shards: each has a directory, a run and a
+// line in every result.
+inline constexpr uint32_t kCellsMax = 100000;
+
+// Returns every user task without an injection and with each, trial by trial, each once. The cells
+// borrow from `suite`. Fails with kUsage for a task that does not exist (the hint is the nearest
+// one), with kInvalid for more than kCellsMax cells.
 Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selection);
 
 // Texts by which the payload of a cell is recognised in what models are sent.

@@ -81,6 +81,7 @@ class EnvironmentParser {
     const YamlNode* backend = fields.Find("backend");
     if (backend == nullptr) return Ok();
     if (backend->kind == YamlKind::kScalar) return TakeBackend(fields, backend->text);
+    TRY(RefuseNul(file_, *backend));
     YamlFields inside = TRY(
         YamlFields::Open(file_, *backend, "'backend'",
                          {"type", "image", "agent_command", "policy", "providers", "env_vars"}));
@@ -186,6 +187,7 @@ class EnvironmentParser {
       ++contents;
       file.content = TRY(fields.Text(key));
       file.link = key == "link";
+      if (file.link) TRY(RefuseNul(file_, *fields.Find(key)));
       if (key != "base64") continue;
       std::optional<std::string> bytes = codec::DecodeBase64(file.content);
       if (!bytes) return fields.Invalid(key, "not base64");
@@ -202,6 +204,7 @@ class EnvironmentParser {
   Status ParseCommit(const YamlNode& node) {
     YamlFields fields =
         TRY(YamlFields::Open(file_, node, "a commit", {"message", "author", "paths"}));
+    TRY(RefuseNul(file_, node));
     SeedCommit commit;
     commit.message = TRY(fields.RequiredText("message"));
     std::string author = TRY(fields.Text("author"));

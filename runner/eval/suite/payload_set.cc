@@ -25,6 +25,10 @@ Result<PayloadSet> LoadPayloadSet(const std::string& directory, const std::strin
     if (one.string() == nullptr || one.string()->empty()) {
       return Invalid(path + ": payload " + std::to_string(set.payloads.size()) + " is not text");
     }
+    if (one.string()->find('\0') != std::string::npos) {
+      return Invalid(path + ": payload " + std::to_string(set.payloads.size()) +
+                     " has a NUL in it");
+    }
     set.payloads.push_back(*one.string());
   }
   return set;

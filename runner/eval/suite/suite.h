@@ -89,6 +89,8 @@ struct InjectionTask {
   codec::Position at;
 };
 
+inline constexpr uint32_t kTrialsMax = 100;
+
 struct Suite {
   std::string file;
   std::string name;  // The file's, without its ending; of "suite.yaml" its directory's.

@@ -12,6 +12,7 @@
 #include "eval/suite/placeholder.h"
 #include "eval/suite/suite.h"
 #include "eval/suite/technique.h"
+#include "eval/suite/yaml_value.h"
 
 namespace eval {
 namespace {
@@ -20,7 +21,6 @@ using codec::YamlFields;
 using codec::YamlNode;
 
 constexpr codec::YamlLimits kLimits = {.bytes_max = size_t{1} << 20, .nul = true};
-constexpr uint32_t kTrialsMax = 100;
 constexpr uint32_t kPayloadsMax = 100000;
 constexpr size_t kTasksMax = 1000;
 
@@ -101,6 +101,7 @@ class SuiteParser {
     task.at = fields.at();
     task.id = TRY(ParseId(fields, &user_ids_));
     task.prompt = TRY(fields.RequiredText("prompt"));
+    TRY(RefuseNul(file_, *fields.Find("prompt")));
     task.utility = TRY(ParseTaskCheck(fields, "utility"));
     suite_.user_tasks.push_back(std::move(task));
     return Ok();
@@ -127,6 +128,7 @@ class SuiteParser {
     const YamlNode* probes = fields.Find("probes");
     if (probes != nullptr && probes->kind != codec::YamlKind::kNull) {
       TRY(codec::CheckMapping(file_, *probes, "'probes'"));
+      TRY(RefuseNul(file_, *probes));
       for (const codec::YamlEntry& entry : probes->entries) {
         Probe probe = TRY(ParseProbe(entry));
         task.probes.push_back(std::move(probe));

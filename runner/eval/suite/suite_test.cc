@@ -254,5 +254,18 @@ TEST_CASE("Only identifiers joined by a colon are placeholders") {
         std::vector<std::string>{"a:b", "_x:y1"});
 }
 
+TEST_CASE("a text that a program or git would end at a NUL has none") {
+  const std::string at = "a text may not have a NUL in it | ";
+  CHECK(ErrorOf(With("Read {steal:task}it.", "\"a\\0b {steal:task}\"")) ==
+        "suite.yaml:9:13: error: " + at);
+  CHECK(ErrorOf(With("payload: please", "payload: \"a\\0b\"")) == "suite.yaml:17:23: error: " + at);
+  CHECK(ErrorOf(With("backend: dict", "backend: {type: dict, agent_command: [a, \"b\\0c\"]}")) ==
+        "suite.yaml:2:44: error: " + at);
+  CHECK(ErrorOf(With("backend: dict", "backend: {type: dict, env_vars: {A: \"b\\0c\"}}")) ==
+        "suite.yaml:2:39: error: " + at);
+  // The control: a value of the state is bytes.
+  CHECK(ErrorOf(With("name: Ann", "name: \"A\\0nn\"")) == "");
+}
+
 }  // namespace
 }  // namespace eval

@@ -54,4 +54,18 @@ Result<codec::Json> JsonOf(const std::string& file, const codec::YamlNode& node)
   return codec::Json();
 }
 
+Status RefuseNul(const std::string& file, const codec::YamlNode& node) {
+  auto check = [&](const std::string& text, codec::Position at) -> Status {
+    if (text.find('\0') == std::string::npos) return Ok();
+    return codec::InvalidAt(file, at, "a text may not have a NUL in it");
+  };
+  TRY(check(node.text, node.at));
+  for (const codec::YamlNode& item : node.items) TRY(RefuseNul(file, item));
+  for (const codec::YamlEntry& entry : node.entries) {
+    TRY(check(entry.key, entry.at));
+    TRY(RefuseNul(file, entry.value));
+  }
+  return Ok();
+}
+
 }  // namespace eval

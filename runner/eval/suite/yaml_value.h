@@ -13,4 +13,8 @@ namespace eval {
 // schema reads them; quoted ones are text. Fails with the place of a number that is out of range.
 Result<codec::Json> JsonOf(const std::string& file, const codec::YamlNode& node);
 
+// Fails with the place of a key or text in the tree that has a NUL in it: a program or git, which
+// take it, would end it there.
+Status RefuseNul(const std::string& file, const codec::YamlNode& node);
+
 }  // namespace eval
