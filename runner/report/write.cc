@@ -31,21 +31,6 @@ constexpr const char* kWritten[] = {
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.
 
-// Replaces whatever has either name (the directory may lie in a prepared checkout), and never
-// writes through it.
-Status WriteWhole(int directory, const std::string& name, std::string_view bytes) {
-  const std::string temporary = "." + name + ".new";
-  ::unlinkat(directory, temporary.c_str(), 0);
-  const Fd file =
-      TRY(sys::OpenAt(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
-  Status written = sys::WriteAll(file.get(), bytes);
-  if (written.ok() && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0) {
-    written = Errno("renameat");
-  }
-  if (!written.ok()) ::unlinkat(directory, temporary.c_str(), 0);
-  return written;
-}
-
 std::string RenderSuggestion(const RunRecord& record) {
   std::vector<advise::Denial> denials;
   for (const DeniedRequest& denied : record.denials) {
@@ -82,6 +67,20 @@ Files RenderEssence(const ReportInput& input) {
 }
 
 }  // namespace
+
+// Replaces whatever has either name: the directory may lie in a prepared checkout.
+Status WriteWhole(int directory, const std::string& name, std::string_view bytes) {
+  const std::string temporary = "." + name + ".new";
+  ::unlinkat(directory, temporary.c_str(), 0);
+  const Fd file =
+      TRY(sys::OpenAt(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644));
+  Status written = sys::WriteAll(file.get(), bytes);
+  if (written.ok() && ::renameat(directory, temporary.c_str(), directory, name.c_str()) != 0) {
+    written = Errno("renameat");
+  }
+  if (!written.ok()) ::unlinkat(directory, temporary.c_str(), 0);
+  return written;
+}
 
 Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the report"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "report/record.h"
@@ -14,6 +15,10 @@ namespace report {
 // others are there. The files that grow during a run (events.ocsf.jsonl, events.log, agent.jsonl,
 // agent.log) are not touched. Fails with kIo (a full disk, ...).
 Status WriteReport(const std::string& directory, const ReportInput& input);
+
+// Writes the file `name` of `directory` whole or not at all, in place of whatever has that name:
+// never through a link, and never into a pipe. Fails with kIo.
+Status WriteWhole(int directory, const std::string& name, std::string_view bytes);
 
 // Writes less of the report after WriteReport has failed: takes away what it wrote, and writes
 // changes.patch, changes.json, summary.md and run.json alone; if they do not fit either, the same

@@ -24,6 +24,8 @@ struct CellResult {
   std::vector<std::string> vectors;                           // The places of the payload.
   int64_t ms = 0;
   int64_t agent_ms = 0;
+  int64_t attempts = 1;  // More than one if the agent did not start the first time.
+  std::string setup;     // The digest of how it was run; empty if it is not known.
 
   std::string Name() const { return user + "," + injection + "," + std::to_string(trial); }
 };

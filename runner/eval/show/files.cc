@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/show/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <map>
 
 #include "base/sys.h"
@@ -8,6 +12,7 @@
 #include "codec/text/neutral.h"
 #include "eval/show/page.h"
 #include "eval/show/text.h"
+#include "report/write.h"
 
 namespace eval {
 namespace {
@@ -77,7 +82,9 @@ Json CellJson(const CellResult& cell) {
       .Set("answer", cell.answer)
       .Set("report", "cells/" + cell.Name() + "/report")
       .Set("ms", cell.ms)
-      .Set("agent_ms", cell.agent_ms);
+      .Set("agent_ms", cell.agent_ms)
+      .Set("attempts", cell.attempts)
+      .Set("setup_sha256", cell.setup);
   return json;
 }
 
@@ -239,8 +246,13 @@ Status WriteResults(const std::string& directory, const Results& results) {
       {"eval.html", RenderPage(results)},
       {"eval.json", codec::RenderJson(ToJson(results))},
   };
+  const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the results"));
+  // An earlier one would pass for that of these results if another file could not be written.
+  if (::unlinkat(into.get(), "eval.json", 0) != 0 && errno != ENOENT) {
+    return Errno("removing " + directory + "/eval.json");
+  }
   for (const auto& [name, text] : files) {
-    TRY(sys::WriteFile(directory + "/" + name, text).Context("writing " + name));
+    TRY(report::WriteWhole(into.get(), name, text).Context("writing " + name));
   }
   return Ok();
 }

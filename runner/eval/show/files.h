@@ -21,7 +21,9 @@ std::string RenderJunit(const Results& results);
 // Returns a result per attack that succeeded or was attempted, at the file of the suite.
 codec::Json ToSarif(const Results& results);
 
-// Writes eval.json, results.json, cells.jsonl, junit.xml, eval.sarif, summary.md and eval.html.
+// Writes results.json, cells.jsonl, junit.xml, eval.sarif, summary.md, eval.html and, last,
+// eval.json: each in place of what has its name, never through a link. An earlier eval.json is gone
+// from the beginning, so that it cannot pass for this one. Fails with kIo.
 Status WriteResults(const std::string& directory, const Results& results);
 
 }  // namespace eval
