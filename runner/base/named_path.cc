@@ -41,6 +41,24 @@ std::optional<CheckoutPath> FindCheckoutPath(const std::string& path) {
   }
 }
 
+std::optional<std::string> FindLinkOnPath(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    std::string prefix = path.substr(0, slash);
+    struct stat st {};
+    if (::lstat(prefix.c_str(), &st) == 0 && S_ISLNK(st.st_mode)) return prefix;
+    if (slash == std::string::npos) return std::nullopt;
+  }
+}
+
+std::string FindRepositoryFile(const std::string& path) {
+  constexpr size_t kDirectoriesMax = 64;  // Above this one.
+  for (std::string directory; directory.size() < 3 * kDirectoriesMax; directory += "../") {
+    if (sys::Exists(directory + path)) return directory + path;
+    if (sys::Exists(directory + ".git")) break;
+  }
+  return {};
+}
+
 Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max) {
   Fd file = TRY(OpenNamed(path, O_RDONLY));
   struct statfs system {};

@@ -19,6 +19,14 @@ struct CheckoutPath {
 // Returns nullopt if the path leads into no checkout.
 std::optional<CheckoutPath> FindCheckoutPath(const std::string& path);
 
+// Returns the shortest beginning of `path`, as it is written, that is a symbolic link; nullopt if
+// no part of it is one.
+std::optional<std::string> FindLinkOnPath(const std::string& path);
+
+// Returns the repository's file `path` (from its top) as it lies on disk: here, or in a directory
+// above up to the repository's top, as a relative path; empty if there is none.
+std::string FindRepositoryFile(const std::string& path);
+
 // Reads the file. Fails with kInvalid for one that a link in a checkout leads to, for one of /proc
 // and for more than `bytes_max`.
 Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max);

@@ -100,3 +100,12 @@ TEST_CASE("a named directory is resolved, but for links in a checkout") {
   CHECK(ResolveNamedDirectory(place.top + "/absent").error().code == Code::kNotFound);
   CHECK(ResolveNamedDirectory(repository + "/absent").error().code == Code::kNotFound);
 }
+
+TEST_CASE("the first link on a path is found, be it the last part or one that leads nowhere") {
+  const Place place;
+  place.Link("repository", "link");
+  place.Link("nowhere", "repository/gone");
+  CHECK(FindLinkOnPath(place.top + "/link/services/api") == place.top + "/link");
+  CHECK(FindLinkOnPath(place.top + "/repository/gone") == place.top + "/repository/gone");
+  CHECK(FindLinkOnPath(place.top + "/repository/services/new") == std::nullopt);
+}

@@ -14,7 +14,6 @@
 #include "cli/error_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/repository_file.h"
 #include "cli/run_command.h"
 #include "codec/data/json.h"
 #include "codec/data/position.h"

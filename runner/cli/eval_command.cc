@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/eval_command.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,38 +11,31 @@
 #include "base/log.h"
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "base/version.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
-#include "cli/repository_file.h"
+#include "cli/run_command.h"
+#include "codec/data/digest.h"
 #include "codec/data/position.h"
-#include "eval/redteam/hostile_agent.h"
-#include "eval/redteam/redteam.h"
-#include "eval/redteam/redteam_text.h"
+#include "eval/run/cell_store.h"
 #include "eval/run/grade_results.h"
 #include "eval/run/merge_cells.h"
+#include "eval/run/results_directory.h"
 #include "eval/run/run_cells.h"
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
 #include "eval/show/text.h"
-#include "run/policy_source.h"
-
-extern char** environ;
+#include "run/credentials.h"
+#include "run/prepare.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kResultsBytesMax = size_t{64} << 20;
-constexpr uint32_t kTrialsMax = 100;
 constexpr uint32_t kJobsMax = 64;
 constexpr uint32_t kShardsMax = 1000;
 constexpr uint32_t kLimitMax = 1000000;
-
-constexpr std::string_view kRedteamDoc =
-    "Let a scripted hostile agent try to escape, to send data out and to find credentials, in this "
-    "host's sandbox under a policy, and show what was stopped and what each line of the policy "
-    "lets an agent do. It needs no model, and nothing leaves the machine. Without `policy`, the "
-    "repository's is taken as it is in the working tree. Exit status 77: something got through "
-    "that neither the policy nor the tier allows, or an attempt is undecided.";
+constexpr char kOtherResults[] = "--results OTHER-DIRECTORY";
 
 // Those of `run` that a cell takes as they are.
 constexpr auto kPassed = std::to_array<std::string_view>(
@@ -55,15 +47,20 @@ constexpr auto kPassed = std::to_array<std::string_view>(
      "max-cost",       "max-requests", "secret",       "provider",     "env",
      "backend",        "gateway",      "gateway-tls"});
 
-bool IsPassed(std::string_view name) {
-  return std::find(kPassed.begin(), kPassed.end(), name) != kPassed.end();
-}
+// Those of `run` that decide what a run may have: here once, for all cells.
+constexpr auto kTrust =
+    std::to_array<std::string_view>({"gitlab-issuer", "gitlab-keys", "gitlab-trust-variables"});
+
+// Those that differ between machines, and not in what an agent meets.
+constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
 
 const std::vector<OptionSpec>& SelectionOptions() {
   static const std::vector<OptionSpec> options = {
       {"user-task", "ID", "", "A user task to select. If not given, all.", true},
       {"injection-task", "ID", "", "An injection task to select. If not given, all.", true},
-      {"trials", "NUMBER", "", "How often each cell is run. If not given, as the suite says."},
+      {"trials", "NUMBER", "",
+       "How often each cell is run. If not given, as the suite says; what is graded or merged may "
+       "have more."},
       {"shard", "I/N", "1/1", "Select only the I-th of N parts of the cells."}};
   return options;
 }
@@ -77,8 +74,9 @@ const std::vector<OptionSpec>& GateOptions() {
   return options;
 }
 
-void Append(std::vector<OptionSpec>* options, const std::vector<OptionSpec>& more) {
-  options->insert(options->end(), more.begin(), more.end());
+template <typename T>
+void Append(std::vector<T>* list, const std::vector<T>& more) {
+  list->insert(list->end(), more.begin(), more.end());
 }
 
 Result<uint32_t> NumberOf(const Arguments& arguments, std::string_view name, uint32_t fallback,
@@ -98,7 +96,7 @@ Result<eval::Selection> SelectionOf(const Arguments& arguments) {
   eval::Selection selection;
   selection.users = arguments.All("user-task");
   selection.injections = arguments.All("injection-task");
-  selection.trials = TRY(NumberOf(arguments, "trials", 0, 1, kTrialsMax));
+  selection.trials = TRY(NumberOf(arguments, "trials", 0, 1, eval::kTrialsMax));
   std::string shard = arguments.Get("shard", "1/1");
   size_t slash = shard.find('/');
   const char* middle = shard.data() + std::min(slash, shard.size());
@@ -133,28 +131,6 @@ Status PrintWarnings(const eval::Suite& suite) {
   return Ok();
 }
 
-// Returns whether a variable is about this process's own CI event, which is not about the cells.
-bool IsOfEvent(std::string_view name) {
-  return name == "CI" || name == "INPUTS" || name == "PATH" || name.starts_with("GITHUB_") ||
-         name.starts_with("GITLAB_") || name.starts_with("CI_") || name.starts_with("AGENTIC_CI_");
-}
-
-std::vector<std::pair<std::string, std::string>> CellEnvironment() {
-  std::vector<std::pair<std::string, std::string>> variables;
-  for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
-    std::string_view text(*one);
-    size_t equals = text.find('=');
-    if (equals == std::string_view::npos || IsOfEvent(text.substr(0, equals))) continue;
-    variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
-}
-
-// A file that a run names, as seen from another working directory.
-Result<std::string> AbsoluteOf(const std::string& path) {
-  return sys::RealPath(path).Context("reading " + path);
-}
-
 // Passes on the model's host, on which it depends what counts as sent.
 void PassModelHost(const Arguments& arguments, const eval::Suite& suite, eval::RunPlan* plan) {
   if (arguments.Has("model-host")) {
@@ -165,12 +141,70 @@ void PassModelHost(const Arguments& arguments, const eval::Suite& suite, eval::R
   }
 }
 
-Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suite) {
+// The request of all cells, as far as `run` reads it from a command line.
+Result<run::Request> RequestOf(const Arguments& arguments) {
+  Arguments options = arguments;
+  options.operands.clear();
+  return ReadRequest(options);
+}
+
+// The suite may be a stranger's, with the policy and the agent that it names. A cell's run cannot
+// know, since the event is not about it.
+Status CheckTrust(const Arguments& arguments) {
+  const run::Request request = TRY(RequestOf(arguments));
+  const run::Trust trust = TRY(run::FindTrust(TaskOptionRules(), request));
+  TRY(run::CheckCredentials(request, trust, {}, ""));
+  if (trust.trusted) return Ok();
+  if (arguments.Has("env")) {
+    return Error{Code::kRefused, trust.reason + ", and such evaluations get no variables: --env",
+                 trust.hint};
+  }
+  if (arguments.Has("policy")) return Ok();
+  return Error{Code::kRefused, trust.reason + ", and such evaluations take no policy from a suite",
+               "--policy FILE"};
+}
+
+// The digest of all that decides what an agent meets in a cell, besides the machine.
+Result<eval::Setup> SetupOf(const Arguments& arguments, const eval::Suite& suite) {
+  codec::Json payloads = codec::Json::EmptyArray();
+  for (const eval::InjectionTask& task : suite.injection_tasks) {
+    for (const eval::Probe& probe : task.probes) payloads.Push(probe.payload);
+  }
+  codec::Json options = codec::Json::EmptyArray();
+  for (const RunOption& option : kRunOptions) {
+    const std::string_view name = option.spec.name;
+    if (!IsIn(kPassed, name) || IsIn(kLocal, name)) continue;
+    for (std::string value : arguments.All(name)) {
+      if (option.spec.value == "FILE") {
+        value = codec::Sha256Hex(
+            TRY(ReadNamedFile(value, kResultsBytesMax).Context("reading " + value)));
+      }
+      options.Push(std::string(name) + "=" + value);
+    }
+  }
+  codec::Json all;
+  all.Set("tool_version", kVersion)
+      .Set("suite_sha256", suite.sha256)
+      .Set("payloads", std::move(payloads))
+      .Set("options", std::move(options))
+      .Set("model_host", arguments.Get(kModelHostOption.name))
+      .Set("command", codec::Json::FromStrings(arguments.command));
+  return eval::Setup{arguments.Get("agent", "command"), arguments.Get("model"),
+                     codec::Sha256Hex(codec::RenderJsonLine(all))};
+}
+
+std::vector<OptionSpec> CellOptions() {
+  std::vector<OptionSpec> options;
+  for (const RunOption& option : kRunOptions) {
+    const std::string_view name = option.spec.name;
+    if (IsIn(kPassed, name) || IsIn(kTrust, name)) options.push_back(option.spec);
+  }
+  options.push_back(kModelHostOption);
+  return options;
+}
+
+Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite& suite) {
   eval::RunPlan plan;
-  std::string results = arguments.Get("results", "agentic-ci-eval");
-  TRY(sys::MakeDirectories(results).Context("making " + results));
-  plan.results = TRY(AbsoluteOf(results));
-  plan.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
   plan.command = arguments.command;
   plan.names_agent = arguments.Has("agent") && arguments.Get("agent") != "command";
   plan.names_policy = arguments.Has("policy");
@@ -185,7 +219,7 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
   }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);
-    if (!IsPassed(name)) continue;
+    if (!IsIn(kPassed, name)) continue;
     for (std::string value : arguments.All(name)) {
       bool file = option.spec.value == "FILE";
       if (file) value = TRY(AbsoluteOf(value));
@@ -197,73 +231,44 @@ Result<eval::RunPlan> PlanOf(const Arguments& arguments, const eval::Suite& suit
     }
   }
   PassModelHost(arguments, suite, &plan);
+  plan.setup = TRY(SetupOf(arguments, suite));
   plan.environment = CellEnvironment();
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
 }
 
-// Those of `run` that a red team's run takes as they are; the policy and the checkout it needs
-// itself.
-constexpr auto kRedteamPassed = std::to_array<std::string_view>(
-    {"image", "image-key", "image-identity", "image-issuer", "image-bundle", "trusted-root",
-     "insecure-registry", "ca-file", "isolation", "memory", "cpus", "pids", "disk", "open-files",
-     "file-size", "secret", "env"});
-constexpr auto kRedteamOwn = std::to_array<std::string_view>({"policy", "workdir"});
-
-template <size_t N>
-bool IsIn(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// VARIABLE of NAME[=VARIABLE]@HOST.
-std::string VariableOf(std::string_view secret) {
-  secret = secret.substr(0, secret.rfind('@'));
-  size_t equals = secret.find('=');
-  return std::string(equals == std::string_view::npos ? secret : secret.substr(equals + 1));
-}
-
-Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
-  redteam::Plan plan;
-  plan.policy =
-      arguments.Has("policy") ? arguments.Get("policy") : FindRepositoryFile(run::kPolicyPath);
-  if (!plan.policy.empty()) plan.policy = TRY(AbsoluteOf(plan.policy));
-  plan.agent = arguments.Get("agent", "command");
-  plan.workdir = TRY(AbsoluteOf(arguments.Get("workdir", ".")));
-  plan.in_image = arguments.Has("image");
-  if (arguments.Has("report-dir")) {
-    TRY(sys::MakeDirectories(arguments.Get("report-dir")).Context("making the report directory"));
-    plan.report = TRY(AbsoluteOf(arguments.Get("report-dir")));
-  }
-  for (const RunOption& option : kRunOptions) {
-    const std::string name(option.spec.name);
-    if (!IsIn(kRedteamPassed, name)) continue;
-    for (const std::string& value : arguments.All(name)) {
-      plan.options.insert(plan.options.end(), {"--" + name, value});
-      if (name == "secret") plan.credentials.push_back(VariableOf(value));
+// Cells that DIR already has are kept with --resume alone, and only if they were run as now.
+Status CheckStored(const eval::RunPlan& plan, const std::vector<eval::Cell>& cells, bool resume) {
+  for (const eval::Cell& cell : cells) {
+    std::optional<eval::CellRecord> record = eval::ReadCellRecord(plan.results, cell);
+    if (!record) continue;
+    if (!resume) {
+      return Usage(plan.results + " already has the cell " + cell.Name(),
+                   "--resume, or another --results");
     }
+    if (record->setup_sha256 == plan.setup.sha256) continue;
+    return Usage(plan.results + ": the cell " + cell.Name() +
+                     " was run with another suite, agent, model, policy or option, or by another "
+                     "version",
+                 kOtherResults);
   }
-  plan.environment = CellEnvironment();
-  plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-  return plan;
+  return Ok();
 }
 
-std::vector<OptionSpec> RedteamOptions() {
-  std::vector<OptionSpec> options = {
-      {"agent", "NAME", "command",
-       "The agent the policy is for; determines the model host of `defaults: minimal`."},
-      {"report-dir", "DIR", "", "Keep the report of the run here."}};
-  for (const RunOption& option : kRunOptions) {
-    std::string_view name = option.spec.name;
-    if (IsIn(kRedteamPassed, name) || IsIn(kRedteamOwn, name)) options.push_back(option.spec);
-  }
-  options.push_back(kJsonOption);
-  return options;
+// What CI lets through.
+struct Gate {
+  uint32_t succeeded_max = 0;
+  uint32_t undecided_max = 0;
+};
+
+Result<Gate> GateOf(const Arguments& arguments) {
+  Gate gate;
+  gate.succeeded_max = TRY(NumberOf(arguments, "max-succeeded", 0, 0, kLimitMax));
+  gate.undecided_max = TRY(NumberOf(arguments, "max-undecided", 0, 0, kLimitMax));
+  return gate;
 }
 
-// The gate of CI.
-Result<int> Judge(const Arguments& arguments, const eval::Results& results) {
-  uint32_t succeeded_max = TRY(NumberOf(arguments, "max-succeeded", 0, 0, kLimitMax));
-  uint32_t undecided_max = TRY(NumberOf(arguments, "max-undecided", 0, 0, kLimitMax));
+Result<int> Judge(const Gate& gate, const eval::Results& results) {
   size_t succeeded = 0;
   size_t undecided = results.missing.size();
   for (const eval::CellResult& cell : results.cells) {
@@ -276,18 +281,18 @@ Result<int> Judge(const Arguments& arguments, const eval::Results& results) {
     undecided +=
         outcome == eval::Outcome::kInconclusive || outcome == eval::Outcome::kError ? 1 : 0;
   }
-  if (succeeded > succeeded_max) {
+  if (succeeded > gate.succeeded_max) {
     return Error{Code::kRefused, std::to_string(succeeded) + " attacks succeeded, at most " +
-                                     std::to_string(succeeded_max) + " may"};
+                                     std::to_string(gate.succeeded_max) + " may"};
   }
-  if (undecided > undecided_max) {
+  if (undecided > gate.undecided_max) {
     return Error{Code::kRefused, std::to_string(undecided) + " cells were not decided, at most " +
-                                     std::to_string(undecided_max) + " may be left open"};
+                                     std::to_string(gate.undecided_max) + " may be left open"};
   }
   return 0;
 }
 
-Result<int> Show(const Arguments& arguments, const eval::Results& results,
+Result<int> Show(const Arguments& arguments, const Gate& gate, const eval::Results& results,
                  const std::string& directory) {
   TRY(eval::WriteResults(directory, results));
   if (arguments.Has("json")) {
@@ -295,7 +300,7 @@ Result<int> Show(const Arguments& arguments, const eval::Results& results,
   } else {
     TRY(PrintLines(eval::RenderTable(results)));
   }
-  return Judge(arguments, results);
+  return Judge(gate, results);
 }
 
 Result<codec::Json> ReadEvaluation(const std::string& path) {
@@ -314,15 +319,12 @@ std::vector<Command> EvalCommands() {
       {"resume", "", "", "Keep the cells that DIR already has, and run the others."}};
   Append(&run, SelectionOptions());
   Append(&run, GateOptions());
-  for (const RunOption& option : kRunOptions) {
-    if (IsPassed(option.spec.name)) run.push_back(option.spec);
-  }
-  run.push_back(kModelHostOption);
+  Append(&run, CellOptions());
   run.push_back(kJsonOption);
   std::vector<OptionSpec> grade = SelectionOptions();
   Append(&grade, GateOptions());
   grade.push_back(kJsonOption);
-  return {
+  std::vector<Command> commands = {
       {.name = "eval validate",
        .operands = "SUITE...",
        .doc = "Check suites of an evaluation, and the payload files they name, without running "
@@ -352,7 +354,8 @@ std::vector<Command> EvalCommands() {
       {.name = "eval merge",
        .operands = "SUITE DIR PART...",
        .doc = "Copy the cells of results' directories, such as those of shards, into DIR, grade "
-              "them there and write the results. Exit status 65: a cell is in two of them.",
+              "them there and write the results. Exit status 65: a cell is in two directories, or "
+              "two cells were run in different ways.",
        .options = grade,
        .variables = {}},
       {.name = "eval compare",
@@ -361,21 +364,9 @@ std::vector<Command> EvalCommands() {
               "succeeds that did not before, or was decided before and is not any more.",
        .options = {kJsonOption},
        .variables = {}},
-      {.name = "eval redteam",
-       .operands = "",
-       .doc = kRedteamDoc,
-       .options = RedteamOptions(),
-       .variables = {{"PATH and all other variables",
-                      "Passed on to the run, except those of this process's own CI event and the "
-                      "values of `secret`, for which a canary stands."},
-                     {"TMPDIR", "Where the bait is laid. It must be outside the checkout."}}},
-      {.name = "eval redteam-agent",
-       .operands = "TARGETS",
-       .doc = "Started by `eval redteam` as its agent.",
-       .options = {},
-       .variables = {},
-       .hidden = true},
   };
+  Append(&commands, RedteamCommands());
+  return commands;
 }
 
 Result<int> EvalValidateCommand(const Arguments& arguments) {
@@ -414,46 +405,74 @@ Result<int> EvalRunCommand(const Arguments& arguments) {
   eval::Suite suite = TRY(eval::LoadSuite(file));
   eval::Selection selection = TRY(SelectionOf(arguments));
   std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
-  eval::RunPlan plan = TRY(PlanOf(arguments, suite));
-  const bool resume = arguments.Has("resume");
-  for (const eval::Cell& cell : cells) {
-    if (resume || !eval::IsDone(plan.results, cell)) continue;
-    return Usage(plan.results + " already has the cell " + cell.Name(),
-                 "--resume, or another --results");
-  }
+  const Gate gate = TRY(GateOf(arguments));
+  eval::RunPlan plan = TRY(PlanCellRuns(arguments, suite));
+  TRY(CheckTrust(arguments));
+  plan.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
+  plan.results = TRY(eval::OpenResults(arguments.Get("results", "agentic-ci-eval"), kOtherResults));
+  TRY(CheckStored(plan, cells, arguments.Has("resume")));
   const bool json = arguments.Has("json");
-  plan.done = [json](const std::string& name, size_t left) {
+  plan.done = [json](const std::string& name, const Error* failure, size_t left) {
+    if (failure != nullptr) {
+      logging::Warn("a cell has no result", {{"cell", name}, {"why", failure->what}});
+    }
     std::string line = name + " done, " + std::to_string(left) + " left\n";
-    if (!json) (void)sys::WriteAll(STDERR_FILENO, "agentic-ci: info: cell " + line).ok();
+    if (failure == nullptr && !json) {
+      (void)sys::WriteAll(STDERR_FILENO, "agentic-ci: info: cell " + line).ok();
+    }
   };
-  TRY(eval::RunCells(suite, cells, plan));
-  return Show(arguments, eval::GradeResults(suite, cells, plan.results), plan.results);
+  Status ran = eval::RunCells(suite, cells, plan);
+  if (!ran.ok() && ran.error().code == Code::kUsage) return std::move(ran).error();
+  Result<int> shown =
+      Show(arguments, gate, eval::GradeResults(suite, cells, plan.results), plan.results);
+  if (!ran.ok()) return std::move(ran).error();
+  return shown;
+}
+
+// The cells of the suite that `directories` may have.
+Result<std::vector<eval::Cell>> CellsIn(const Arguments& arguments, const eval::Suite& suite,
+                                        const std::vector<std::string>& directories) {
+  eval::Selection selection = TRY(SelectionOf(arguments));
+  if (selection.trials == 0) {
+    selection.trials = suite.trials;
+    for (const std::string& directory : directories) {
+      selection.trials = std::max(selection.trials, eval::HighestTrial(suite, directory));
+    }
+  }
+  return eval::PlanCells(suite, selection);
 }
 
 Result<int> EvalGradeCommand(const Arguments& arguments) {
   std::string file = TRY(OperandOf(arguments, 0, 2, "grade SUITE DIR"));
   const std::string& directory = arguments.operands[1];
   eval::Suite suite = TRY(eval::LoadSuite(file));
-  eval::Selection selection = TRY(SelectionOf(arguments));
-  std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
+  const Gate gate = TRY(GateOf(arguments));
+  TRY(eval::RefuseLinkedResults(directory, "agentic-ci eval grade SUITE OTHER-DIR"));
   TRY(sys::RealPath(directory + "/cells").Context("reading " + directory));
-  return Show(arguments, eval::GradeResults(suite, cells, directory), directory);
+  std::vector<eval::Cell> cells = TRY(CellsIn(arguments, suite, {directory}));
+  return Show(arguments, gate, eval::GradeResults(suite, cells, directory), directory);
 }
 
 Result<int> EvalMergeCommand(const Arguments& arguments) {
   constexpr size_t kOperandsMin = 3;
-  std::vector<std::string> operands = arguments.operands;
-  if (operands.size() < kOperandsMin) {
+  std::vector<std::string> directories = arguments.operands;
+  if (directories.size() < kOperandsMin) {
     return Usage("the operands are merge SUITE DIR PART...",
                  "agentic-ci eval merge SUITE DIR PART...");
   }
-  eval::Suite suite = TRY(eval::LoadSuite(operands[0]));
-  eval::Selection selection = TRY(SelectionOf(arguments));
-  std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
-  const std::string directory = operands[1];
-  operands.erase(operands.begin(), operands.begin() + kOperandsMin - 1);
-  TRY(eval::MergeCells(cells, operands, directory));
-  return Show(arguments, eval::GradeResults(suite, cells, directory), directory);
+  eval::Suite suite = TRY(eval::LoadSuite(directories[0]));
+  directories.erase(directories.begin());
+  const Gate gate = TRY(GateOf(arguments));
+  std::vector<eval::Cell> cells = TRY(CellsIn(arguments, suite, directories));
+  const std::string directory =
+      TRY(eval::OpenResults(directories.front(), "agentic-ci eval merge SUITE OTHER-DIR PART..."));
+  directories.erase(directories.begin());
+  std::vector<std::string> left_out = TRY(eval::MergeCells(cells, directories, directory));
+  eval::Results results = eval::GradeResults(suite, cells, directory);
+  for (const std::string& path : left_out) {
+    results.notes.push_back(path + ": not copied, as it is not a regular file");
+  }
+  return Show(arguments, gate, results, directory);
 }
 
 Result<int> EvalCompareCommand(const Arguments& arguments) {
@@ -471,29 +490,6 @@ Result<int> EvalCompareCommand(const Arguments& arguments) {
                                    " attacks succeed that did not before, and of " +
                                    std::to_string(comparison.undecided.size()) +
                                    " it is not known any more"};
-}
-
-Result<int> EvalRedteamCommand(const Arguments& arguments) {
-  if (!arguments.operands.empty() || !arguments.command.empty()) {
-    return Usage("eval redteam takes no operands", "agentic-ci eval redteam --policy FILE");
-  }
-  redteam::Plan plan = TRY(RedteamPlanOf(arguments));
-  redteam::Results results = TRY(redteam::RunRedteam(plan));
-  TRY(arguments.Has("json") ? Print(codec::RenderJson(redteam::ToJson(results)))
-                            : PrintLines(redteam::RenderRedteam(results)));
-  if (redteam::Holds(results)) return 0;
-  return Error{Code::kRefused,
-               std::to_string(redteam::Count(results, redteam::Standing::kThrough)) +
-                   " attempts got through, and " +
-                   std::to_string(redteam::Count(results, redteam::Standing::kUndecided)) +
-                   " were not decided"};
-}
-
-Result<int> EvalRedteamAgentCommand(const Arguments& arguments) {
-  redteam::Targets targets =
-      TRY(redteam::ParseTargets(arguments.operands.empty() ? "" : arguments.operands.front()));
-  TRY(redteam::TryEverything(targets));
-  return 0;
 }
 
 }  // namespace cli

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -10,6 +15,21 @@
 namespace cli {
 
 std::vector<Command> EvalCommands();
+std::vector<Command> RedteamCommands();  // Those of them that are about a red team.
+
+// Returns whether `name` is one of `names`, which are options of `run`.
+template <size_t N>
+bool IsIn(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Returns this process's environment for a run that it starts: all but what is about its own CI
+// event, which is not about that run.
+std::vector<std::pair<std::string, std::string>> CellEnvironment();
+
+// Returns the canonical path of a file, as such a run has another working directory. Fails with
+// kNotFound.
+Result<std::string> AbsoluteOf(const std::string& path);
 
 Result<int> EvalValidateCommand(const Arguments& arguments);
 Result<int> EvalListCommand(const Arguments& arguments);

@@ -21,7 +21,6 @@
 #include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
-#include "cli/repository_file.h"
 #include "codec/data/json.h"
 #include "codec/data/position.h"
 #include "codec/text/neutral.h"

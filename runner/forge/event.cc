@@ -299,11 +299,11 @@ ForgeKind ForgeOf(const Variables& variables) {
   return ForgeKind::kNone;
 }
 
+constexpr std::span<const char* const> kCis[] = {kOtherCis, kGitLabs, kActions, kSomeCis};
+
 // The variable that shows a continuous integration whose events ForgeOf() does not know.
 std::string UnreadCi(const Variables& variables) {
-  for (std::span<const char* const> names :
-       {std::span<const char* const>(kOtherCis), std::span<const char* const>(kGitLabs),
-        std::span<const char* const>(kActions), std::span<const char* const>(kSomeCis)}) {
+  for (std::span<const char* const> names : kCis) {
     std::string name = FirstThere(variables, names);
     if (!name.empty()) return name;
   }
@@ -406,6 +406,12 @@ std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environ
   // It is not known what another one's log carries out.
   if (!UnreadCi(variables).empty()) return codec::LogCommands::kAll;
   return std::nullopt;
+}
+
+bool ShowsCi(std::string_view name) {
+  return name == "CI" || std::any_of(std::begin(kCis), std::end(kCis), [&](auto names) {
+           return std::find(names.begin(), names.end(), name) != names.end();
+         });
 }
 
 bool FoldsLog(const EnvironmentReader& environment) {

@@ -106,6 +106,10 @@ bool ReadsWorkflowCommands(ForgeKind forge);
 // integration runs it.
 std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment);
 
+// Returns whether `name` is a variable by which ReadEvent() recognises a continuous integration,
+// also one whose events are not read.
+bool ShowsCi(std::string_view name);
+
 // Returns whether the forge can collapse sections of a job's log (forge/log_section.h).
 bool FoldsLog(const EnvironmentReader& environment);
 

@@ -158,6 +158,13 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config, const 
       .Context("asking the forge who started this run");
 }
 
+Result<bool> VerifySignature(const Request& request, forge::Event* event) {
+  return VerifyEvent(sys::Environment,
+                     {request.gitlab_issuer, request.gitlab_keys, request.ca_file,
+                      sys::Environment("HTTPS_PROXY").value_or("")},
+                     event, Deadline::After(kAskingLimit));
+}
+
 // Returns the error for a run of which it is not known who started it: nothing is assumed then.
 Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
   return {Code::kSetup,
@@ -309,6 +316,16 @@ Result<Request> ResolveRequest(Request request, const OptionRules& rules) {
   return request;
 }
 
+Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
+  forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
+  const bool is_signed = TRY(VerifySignature(request, &event));
+  const Trust trust = JudgeTrust(event);
+  if (!trust.trusted || event.forge == forge::ForgeKind::kNone) return trust;
+  if (request.secrets.empty() && request.providers.empty()) return trust;
+  OpenedConfig opened = TRY(OpenConfig(event, rules, request));
+  return AskWhoStarted(request, opened.config, trust, is_signed, event);
+}
+
 sandbox::SandboxLimits LimitsOf(const Request& request) {
   return {request.memory_bytes, request.cpus,       request.pids,      request.disk_bytes,
           request.agent_cpu_s,  request.open_files, request.file_bytes};
@@ -316,10 +333,7 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
 
 Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
-  const bool is_signed = TRY(VerifyEvent(sys::Environment,
-                                         {asked->gitlab_issuer, asked->gitlab_keys, asked->ca_file,
-                                          sys::Environment("HTTPS_PROXY").value_or("")},
-                                         &event, Deadline::After(kAskingLimit)));
+  const bool is_signed = TRY(VerifySignature(*asked, &event));
   Trust trust = JudgeTrust(event);
   if (is_signed && trust.trusted) trust.reason += ", as the job's ID token says";
   recorder.Note(event, trust);

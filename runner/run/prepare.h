@@ -87,4 +87,8 @@ struct OpenedConfig {
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request);
 
+// Judges the trust as PrepareRun() does, for runs that are started without this process's event.
+// Fails as reading the event, the trusted commit's configuration and the forge does.
+Result<Trust> FindTrust(const OptionRules& rules, const Request& request);
+
 }  // namespace run

@@ -55,14 +55,8 @@ Error Taken(const std::string& path, const std::string& why) {
 // A link on the way may be the pull request's, and would lead the report, and the removal of an
 // earlier one, anywhere on the machine.
 Status RefuseLinkedPath(const std::string& path) {
-  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    std::string prefix = path.substr(0, slash);
-    struct stat st {};
-    if (::lstat(prefix.c_str(), &st) == 0 && S_ISLNK(st.st_mode)) {
-      return Taken(prefix, "the report directory cannot be a symbolic link");
-    }
-    if (slash == std::string::npos) return Ok();
-  }
+  std::optional<std::string> link = FindLinkOnPath(path);
+  return link ? Taken(*link, "the report directory cannot be a symbolic link") : Ok();
 }
 
 // A link in a directory that a pull request contains would be followed by the program that uploads

@@ -25,8 +25,8 @@ class Reader {
   explicit Reader(const std::string& directory, ReportEvidence known = {})
       : directory_(directory), out_(std::move(known)) {}
 
-  Ending ReadEnding() {
-    (void)TakeRun().ok();
+  std::optional<Ending> ReadEnding() {
+    if (!TakeRun().ok()) return std::nullopt;
     return out_.ending;
   }
 
@@ -164,7 +164,8 @@ class Reader {
     Set(Channel::kCommands, Completeness::kLossy);
     TakePrograms(ended);
     // Without any request, the model may have been asked in a way that was not recognised.
-    if (out_.evidence.markers && models_asked_) Set(Channel::kModel, events);
+    if (out_.evidence.markers && !out_.evidence.markers->empty() && models_asked_)
+      Set(Channel::kModel, events);
     if (model_lossy_) Set(Channel::kModel, Completeness::kLossy);
     if (out_.evidence.watched) Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
   }
@@ -266,7 +267,7 @@ std::optional<std::vector<std::string>> ReadTexts(const std::string& directory, 
   for (std::string_view rest = text.value(); !rest.empty();) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    texts.emplace_back(line);
+    if (!line.empty()) texts.emplace_back(line);  // As `run` numbers them.
   }
   return texts;
 }
@@ -281,7 +282,7 @@ ReportEvidence ReadCellEvidence(const std::string& directory) {
   return Reader(report, std::move(known)).Read();
 }
 
-Ending ReadEnding(const std::string& report) { return Reader(report).ReadEnding(); }
+std::optional<Ending> ReadEnding(const std::string& report) { return Reader(report).ReadEnding(); }
 
 void ReadToolEvidence(const std::string& directory, const codec::Json& before,
                       ReportEvidence* out) {

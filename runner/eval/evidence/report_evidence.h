@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct ReportEvidence {
 };
 
 // The texts that the run of a cell was to look for, one per line, in the cell's directory: in what
-// servers are sent, and those of the payload in what models are sent.
+// servers are sent, and those of the payload in what models are sent. Empty lines fill the second.
 inline constexpr char kSentTextsFile[] = "sent.txt";
 inline constexpr char kMarkersFile[] = "markers.txt";
 
@@ -30,8 +31,9 @@ inline constexpr char kMarkersFile[] = "markers.txt";
 // channels absent or lossy, and is never an error; a run without run.json never ran.
 ReportEvidence ReadCellEvidence(const std::string& directory);
 
-// Returns the ending alone, which run.json in the report directory says.
-Ending ReadEnding(const std::string& report);
+// Returns the ending alone, which run.json in the report directory says; nullopt if that cannot be
+// read.
+std::optional<Ending> ReadEnding(const std::string& report);
 
 // Adds what the fake tools left in a cell's directory: state.json and tools.jsonl.
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, ReportEvidence* out);

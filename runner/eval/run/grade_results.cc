@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include <optional>
+#include <set>
+
 #include "base/sys.h"
 #include "eval/evidence/grade_cells.h"
-#include "eval/run/run_cells.h"
+#include "eval/run/cell_store.h"
 
 namespace eval {
 
@@ -28,8 +31,10 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
   results.suite = suite.name;
   results.suite_file = suite.file;
   results.suite_sha256 = suite.sha256;
+  std::set<std::string> setups;
   for (const Cell& cell : cells) {
-    if (!IsDone(directory, cell)) {
+    std::optional<CellRecord> record = ReadCellRecord(directory, cell);
+    if (!record) {
       results.missing.push_back(cell.Name());
       continue;
     }
@@ -44,7 +49,18 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
                       directory + "/cells/" + cell.Name(),
                       MarkersOfCell(suite, cell),
                       HasPayloadInPrompt(cell)};
-    results.cells.push_back(GradeCell(suite, stored, &results.notes));
+    CellResult& graded = results.cells.emplace_back(GradeCell(suite, stored, &results.notes));
+    graded.attempts = record->attempts;
+    graded.setup = record->setup_sha256;
+    setups.insert(record->setup_sha256);
+    if (record->attempts > 1) {
+      results.notes.push_back(cell.Name() + ": the agent did not start at the first attempt");
+    }
+  }
+  if (setups.size() > 1) {
+    results.notes.push_back(
+        "the cells were run in " + std::to_string(setups.size()) +
+        " ways: with another suite, agent, model, policy or option, or by another version");
   }
   return results;
 }

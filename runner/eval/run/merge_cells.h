@@ -10,10 +10,13 @@
 namespace eval {
 
 // Copies the cells that results' directories in `parts` have (shards, of other machines perhaps) to
-// `results`, each by one rename; a cell that is there already stays. Fails with kInvalid for a cell
-// that two parts have, with kNotFound for a part without cells, and with kIo when a cell cannot be
-// copied; what was copied stays.
-Status MergeCells(const std::vector<Cell>& cells, const std::vector<std::string>& parts,
-                  const std::string& results);
+// `results`, each by one rename: regular files alone. Nothing is copied if a cell is in two of
+// them, `results` included, or if two were run in different ways (Setup): that fails with kInvalid.
+// Fails with kNotFound for a part without cells, with kUsage while another process fills `results`,
+// and with kIo when a cell cannot be copied; what was copied stays. Returns the files that were
+// left out.
+Result<std::vector<std::string>> MergeCells(const std::vector<Cell>& cells,
+                                            const std::vector<std::string>& parts,
+                                            const std::string& results);
 
 }  // namespace eval

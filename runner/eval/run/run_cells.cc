@@ -3,9 +3,9 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -16,9 +16,8 @@
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "base/tree.h"
-#include "codec/data/json.h"
 #include "eval/evidence/report_evidence.h"
+#include "eval/run/cell_store.h"
 #include "eval/run/checkout.h"
 #include "eval/run/tool_server.h"
 
@@ -26,8 +25,6 @@ namespace eval {
 namespace {
 
 constexpr std::chrono::seconds kThreadPatience{10};
-constexpr std::chrono::seconds kLockTime{10};
-constexpr std::chrono::milliseconds kLockPause{20};
 
 // The name of this program's file.
 Result<std::string> OwnPath() {
@@ -36,41 +33,58 @@ Result<std::string> OwnPath() {
   return *path;
 }
 
-constexpr size_t kCellRecordBytesMax = size_t{1} << 20;
+// The file of markers always has this size, which the agent may see: the markers of a cell are
+// fewer bytes.
+constexpr size_t kMarkerFileBytes = 1024;
 
 class CellRunner {
  public:
-  CellRunner(const Suite& suite, const Cell& cell, const RunPlan& plan, std::string own_path)
-      : suite_(suite), cell_(cell), plan_(plan), own_path_(std::move(own_path)) {}
+  CellRunner(const Suite& suite, const Cell& cell, const RunPlan& plan, std::string own_path,
+             const CellStore& store)
+      : suite_(suite), cell_(cell), plan_(plan), own_path_(std::move(own_path)), store_(store) {}
 
   Status Run() {
-    const std::string cells = plan_.results + "/cells";
-    const std::string name = cell_.Name();
-    // A name of its own: the run of a process that was killed may not have ended quite yet.
-    directory_ = cells + "/." + name + "." + std::to_string(::getpid());
-    TRY(sys::MakeDirectories(directory_));
+    directory_ = TRY(store_.Begin());
     const auto began = Deadline::Clock::now();
     uint32_t attempts = 0;
     do {
+      if (attempts > 0) TRY(KeepAttempt(attempts));
       TRY(Attempt());
-    } while (++attempts <= plan_.retries && NeverRan());
+    } while (++attempts <= plan_.retries && NeverStarted());
     const auto took = Deadline::Clock::now() - began;
-    codec::Json record;
-    record.Set("version", 1)
-        .Set("user_task", cell_.user->id)
-        .Set("injection_task", cell_.injection == nullptr ? "" : cell_.injection->id)
-        .Set("trial", static_cast<int64_t>(cell_.trial))
-        .Set("suite_sha256", suite_.sha256)
-        .Set("attempts", static_cast<int64_t>(attempts))
-        .Set("ms", static_cast<int64_t>(
-                       std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
-    TRY(sys::WriteFile(directory_ + "/cell.json", codec::RenderJson(record)));
-    if (::rename(directory_.c_str(), (cells + "/" + name).c_str()) != 0) return Errno("rename");
-    return Ok();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+    TRY(WriteCellRecord(directory_, suite_, cell_, plan_.setup, attempts, ms));
+    return store_.Finish(directory_, cell_);
   }
 
  private:
-  bool NeverRan() const { return ReadEnding(directory_ + "/report") == Ending::kNeverRan; }
+  // Returns whether the agent certainly did not start: a second attempt of one that ran would hide
+  // what it did. Without a record of the run, anything that the agent said or started speaks for
+  // it.
+  bool NeverStarted() const {
+    const std::string report = directory_ + "/report";
+    std::optional<Ending> ending = ReadEnding(report);
+    if (ending) return *ending == Ending::kNeverRan;
+    if (sys::Exists(report + "/programs.jsonl")) return false;
+    const char* const said[] = {"/agent.log", "/agent.jsonl"};
+    return std::all_of(std::begin(said), std::end(said), [&](const char* name) {
+      struct stat st {};
+      return ::stat((report + name).c_str(), &st) != 0 || st.st_size == 0;
+    });
+  }
+
+  // Sets aside what an attempt left.
+  Status KeepAttempt(uint32_t number) const {
+    const std::string kept = directory_ + "/attempt-" + std::to_string(number);
+    TRY(sys::MakeDirectories(kept));
+    for (const char* name : {"/report", "/run.log"}) {
+      const std::string left = directory_ + name;
+      if (::rename(left.c_str(), (kept + name).c_str()) != 0 && errno != ENOENT) {
+        return Errno("renaming " + left);
+      }
+    }
+    return Ok();
+  }
 
   Status Attempt() {
     Rendered rendered = Render(suite_, *cell_.user, cell_.injection);
@@ -110,9 +124,11 @@ class CellRunner {
       words.push_back(path);
       return sys::WriteFile(path, text);
     };
+    // A control has the option, too: the agent may see the command line.
     std::string texts;
     for (const std::string& marker : MarkersOfCell(suite_, cell_)) texts += marker + "\n";
-    if (!texts.empty() && plan_.native) TRY(add_file("--watch-texts", "markers.txt", texts));
+    if (texts.size() < kMarkerFileBytes) texts.resize(kMarkerFileBytes, '\n');
+    if (plan_.native) TRY(add_file("--watch-texts", kMarkersFile, texts));
     texts.clear();
     for (const std::string& text : SentTextsOf(suite_)) texts += text + "\n";
     if (!texts.empty() && plan_.native) TRY(add_file("--watch-sent", kSentTextsFile, texts));
@@ -141,55 +157,19 @@ class CellRunner {
   const Cell& cell_;
   const RunPlan& plan_;
   const std::string own_path_;
+  const CellStore& store_;
   std::string directory_;
 };
 
-// The results' directory, which one process at a time fills. The children of one that was killed
-// have its lock until they are another program: that is waited for.
-Result<Fd> LockResults(const std::string& results) {
-  Fd directory = TRY(sys::Open(results + "/cells", O_RDONLY | O_DIRECTORY));
-  for (Deadline deadline = Deadline::After(kLockTime);; std::this_thread::sleep_for(kLockPause)) {
-    if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
-    if (errno != EWOULDBLOCK) return Errno("flock");
-    if (deadline.passed()) break;
-  }
-  return Error{Code::kUsage, "another process is running cells into " + results, "--results DIR"};
-}
-
-// Removes what killed processes left. What cannot be removed now is removed the next time.
-void RemoveBegun(int cells) {
-  Result<std::vector<std::string>> names = sys::DirectoryNames(cells);
-  if (!names.ok()) return;
-  for (const std::string& name : names.value()) {
-    if (name.starts_with('.')) (void)sys::RemoveTree(cells, name).ok();
-  }
-}
-
 }  // namespace
 
-bool IsDone(const std::string& results, const Cell& cell) {
-  Result<std::string> text =
-      sys::ReadBeneath(results + "/cells/" + cell.Name(), "cell.json", kCellRecordBytesMax);
-  if (!text.ok()) return false;
-  Result<codec::Json> record = codec::ParseJson(text.value());
-  if (!record.ok()) return false;
-  const codec::Json& own = record.value();
-  return own.StringAt("user_task") == cell.user->id &&
-         own.StringAt("injection_task") == (cell.injection == nullptr ? "" : cell.injection->id) &&
-         own.IntegerAt("trial") == static_cast<int64_t>(cell.trial);
-}
-
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan) {
-  TRY(sys::MakeDirectories(plan.results + "/cells").Context("making the results' directory"));
   const std::string own_path = TRY(OwnPath());
-  const Fd locked = TRY(LockResults(plan.results));
-  RemoveBegun(locked.get());
+  const CellStore store = TRY(CellStore::Open(plan.results));
   RemoveLeftCheckouts();
   std::vector<const Cell*> left;
   for (const Cell& cell : cells) {
-    if (IsDone(plan.results, cell)) continue;
-    (void)sys::RemoveTree(locked.get(), cell.Name());  // Another cell's, under this one's name.
-    left.push_back(&cell);
+    if (!ReadCellRecord(plan.results, cell)) left.push_back(&cell);
   }
   std::atomic<size_t> next{0};
   std::mutex mutex;  // Guards the two below, and `done`.
@@ -197,15 +177,13 @@ Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPla
   std::optional<Error> failure;
   auto work = [&] {
     for (size_t i = next++; i < left.size(); i = next++) {
-      Status ran = CellRunner(suite, *left[i], plan, own_path).Run();
+      Status ran = CellRunner(suite, *left[i], plan, own_path, store).Run();
       std::lock_guard lock(mutex);
-      if (!ran.ok()) {
-        if (!failure) failure = std::move(ran).Context("cell " + left[i]->Name()).error();
-        next = left.size();
-        return;
-      }
       ++finished;
-      plan.done(left[i]->Name(), left.size() - finished);
+      plan.done(left[i]->Name(), ran.ok() ? nullptr : &ran.error(), left.size() - finished);
+      if (!ran.ok() && !failure) {
+        failure = std::move(ran).Context("cell " + left[i]->Name()).error();
+      }
     }
   };
   std::vector<std::thread> threads;
@@ -216,7 +194,6 @@ Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPla
   }
   work();
   for (std::thread& thread : threads) thread.join();
-  RemoveBegun(locked.get());
   if (failure) return *failure;
   return Ok();
 }

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "eval/run/cell.h"
+#include "eval/run/cell_store.h"
 
 namespace eval {
 
@@ -27,17 +28,17 @@ struct RunPlan {
   // The environment of the runs.
   std::vector<std::pair<std::string, std::string>> environment;
   std::string search_path;  // PATH.
-  // Called for each cell that is done, by one thread at a time: its name, and how many are left.
-  std::function<void(const std::string& name, size_t left)> done;
+  Setup setup;
+  // Called for each cell that is done, by one thread at a time: its name, why it could not be run
+  // (null if it was), and how many are left.
+  std::function<void(const std::string& name, const Error* failure, size_t left)> done;
 };
 
 // Runs those of `cells` that `plan.results` does not have yet. A cell's directory, cells/NAME,
 // appears by one rename when it is complete: a process that is killed at any moment leaves whole
-// cells, and the rest is run again. Fails with kIo when results cannot be written, or a process
-// cannot be started; what was run stays.
+// cells, and the rest is run again. A cell that cannot be set up or stored is left out, and the
+// others are run: the first such failure is returned at the end. Fails with kUsage while another
+// process fills the directory, with kIo if it cannot be opened.
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan);
-
-// Returns whether `results` has the cell: its directory, with a record that says that it is its.
-bool IsDone(const std::string& results, const Cell& cell);
 
 }  // namespace eval
