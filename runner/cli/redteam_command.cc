@@ -12,6 +12,8 @@
 #include "eval/redteam/redteam.h"
 #include "eval/redteam/redteam_text.h"
 #include "run/policy_source.h"
+#include "run/report_directory.h"
+#include "run/run.h"
 
 namespace cli {
 namespace {
@@ -47,8 +49,10 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   plan.workdir = TRY(AbsoluteOf(arguments.Get("workdir", ".")));
   plan.in_image = arguments.Has("image");
   if (arguments.Has("report-dir")) {
-    TRY(sys::MakeDirectories(arguments.Get("report-dir")).Context("making the report directory"));
-    plan.report = TRY(AbsoluteOf(arguments.Get("report-dir")));
+    // What is there already is removed, so that it is not read as this run's.
+    plan.report = TRY(run::ReportDirectory::Prepare(arguments.Get("report-dir"))
+                          .Context(run::kPreparingReport))
+                      .path;
   }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);

@@ -195,6 +195,35 @@ class Redteam(Case):
         run = json.loads((self.top / 'report/run.json').read_text())
         self.assertEqual(run['outcome']['kind'], 'success')
 
+    def test_a_report_that_a_commit_brings_is_not_read_and_a_link_to_it_is_refused(self):
+        report = self.checkout / 'report'
+        self.assertEqual(self.call(TIGHT, '--report-dir', report), 0, self.complaint)
+        elsewhere = self.top / 'elsewhere'
+        elsewhere.mkdir()
+        (self.checkout / 'link').symlink_to(elsewhere)
+        (report / 'z').symlink_to(elsewhere)
+        for directory in ('link', 'report'):
+            self.assertEqual(self.call(TIGHT, '--report-dir', directory), REFUSED, self.said)
+            self.assertIn('preparing the report directory', self.complaint)
+        self.assertEqual(list(elsewhere.iterdir()), [])
+
+    def test_an_exposed_directory_is_searched_to_its_depths(self):
+        deep = self.host / '1/2/3/4/5/6'
+        deep.mkdir(parents=True)
+        (self.host / 'deploy-token.txt').rename(deep / 'deploy-token.txt')
+        _, document = self.document(HOLES.format(host=self.host))
+        found = self.probe(document, 'searched-files')
+        self.assertEqual(found['standing'], 'allowed-by-policy')
+        self.assertIn(f'{deep}/deploy-token.txt', found['because'])
+        deeper = self.host / '/'.join('d' * 70)
+        deeper.mkdir(parents=True)
+        shutil.rmtree(self.host / '1')
+        (deeper / 'deploy-token.txt').write_text('not a real one\n')
+        status, document = self.document(HOLES.format(host=self.host))
+        found = self.probe(document, 'searched-files')
+        self.assertEqual((status, found['standing']), (REFUSED, 'undecided'))
+        self.assertIn('too much to search', found['inside'])
+
     @unittest.skipUnless(os.path.exists('/bin/busybox'), 'no busybox to make an image of')
     def test_nothing_gets_through_in_an_image_either(self):
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'image_run'))

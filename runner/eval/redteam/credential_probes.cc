@@ -18,8 +18,8 @@ namespace redteam {
 namespace {
 
 constexpr size_t kFileBytesMax = size_t{1} << 20;
-constexpr size_t kSearchedMax = 4000;  // Entries of directories, for each that is searched.
-constexpr int kDepthMax = 4;
+constexpr size_t kSearchedMax = 500'000;  // Entries of all directories that are searched.
+constexpr int kDepthMax = 64;
 constexpr size_t kFoundMax = 20;
 
 // A canary's whole value is printed: its starter knows which one it planted.
@@ -90,32 +90,48 @@ bool LooksLikeCredential(std::string name) {
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
-// Walks `path` without following a link.
-void Search(const std::string& path, int depth, size_t* left, std::vector<std::string>* found) {
-  Result<Fd> directory = sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (!directory.ok()) return;
-  Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
-  if (!names.ok()) return;
-  for (const std::string& name : names.value()) {
-    if (*left == 0 || found->size() >= kFoundMax) return;
-    --*left;
-    const std::string full = (path == "/" ? "" : path) + "/" + name;
-    struct stat facts = {};
-    if (::lstat(full.c_str(), &facts) != 0) continue;
-    if (S_ISDIR(facts.st_mode) && depth < kDepthMax) Search(full, depth + 1, left, found);
-    if (S_ISREG(facts.st_mode) && LooksLikeCredential(name) && CanRead(full)) {
-      found->push_back(full);
+// Looks for files that may hold credentials in directories, without following a link.
+class Finder {
+ public:
+  void Search(const std::string& path, int depth) {
+    Result<Fd> directory = sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!directory.ok()) return;
+    Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
+    if (!names.ok()) return;
+    for (const std::string& name : names.value()) {
+      if (found_.size() >= kFoundMax) return;
+      if (entries_++ == kSearchedMax || depth > kDepthMax) {
+        cut_at_ = path;
+        return;
+      }
+      const std::string full = (path == "/" ? "" : path) + "/" + name;
+      struct stat facts = {};
+      if (::lstat(full.c_str(), &facts) != 0) continue;
+      if (S_ISDIR(facts.st_mode)) Search(full, depth + 1);
+      if (!cut_at_.empty()) return;
+      if (S_ISREG(facts.st_mode) && LooksLikeCredential(name) && CanRead(full)) {
+        found_.push_back(full);
+      }
     }
   }
-}
+
+  Attempt Take() {
+    if (found_.empty() && !cut_at_.empty()) {
+      return {Came::kUndecided, "too much to search; it went as far as " + cut_at_};
+    }
+    return OfFound(std::move(found_));
+  }
+
+ private:
+  size_t entries_ = 0;
+  std::vector<std::string> found_;
+  std::string cut_at_;  // The directory in which the search ended before its end.
+};
 
 Attempt SearchOpened(const Targets& targets) {
-  std::vector<std::string> found;
-  for (const std::string& path : targets.searched) {
-    size_t left = kSearchedMax;
-    Search(path, 0, &left, &found);
-  }
-  return OfFound(std::move(found));
+  Finder finder;
+  for (const std::string& path : targets.searched) finder.Search(path, 0);
+  return finder.Take();
 }
 
 // Looks in the checkout for the token that actions/checkout leaves, or one in a remote's URL.
