@@ -71,16 +71,6 @@ std::string PathAsUri(std::string_view path) {
   return out;
 }
 
-// SARIF 2.1.0, 3.11.6: "[text](target)" in a message is a link, unless the bracket is escaped.
-std::string WithoutLinks(std::string_view message) {
-  std::string out;
-  for (char c : message) {
-    if (c == '[' || c == ']' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 Finding FromDenial(const DeniedRequest& denied) {
   std::string message = "refused: " + DescribeAttempt(denied.denial);
   if (!denied.denial.binary.empty()) message += " by " + denied.denial.binary;
@@ -196,6 +186,15 @@ Json RenderVulnerability(const Finding& finding, const std::string& fingerprint)
 
 }  // namespace
 
+std::string SarifText(std::string_view message) {
+  std::string out;
+  for (char c : message) {
+    if (c == '[' || c == ']' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 std::vector<const Finding*> InOrder(const std::vector<Finding>& findings) {
   std::vector<const Finding*> order;
   order.reserve(findings.size());
@@ -284,7 +283,7 @@ std::string RenderSarif(const RunRecord& record) {
     result.Set("ruleId", finding.rule)
         .Set("ruleIndex", rule->second)
         .Set("level", NameOf(kSeverityNames, finding.severity))
-        .Set("message", Json().Set("text", WithoutLinks(finding.message)))
+        .Set("message", Json().Set("text", SarifText(finding.message)))
         .Set("locations", RenderLocation(finding))
         .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
     if (finding.suggestion) result.Set("fixes", RenderFixes(finding));

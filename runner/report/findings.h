@@ -48,4 +48,8 @@ std::string RenderCodeQuality(const RunRecord& record);
 // in files. Leaves out what the gates and the gateway refused, since it is not about the code.
 std::string RenderSast(const RunRecord& record);
 
+// Returns `message` as the text of a message in SARIF, where "[text](target)" is a link unless the
+// brackets are escaped (SARIF 2.1.0, 3.11.6).
+std::string SarifText(std::string_view message);
+
 }  // namespace report

@@ -106,6 +106,18 @@ class Directory(Case):
         self.assertEqual(self.call('grade', 'suite.yaml', self.results), IO, self.said)
         self.assertFalse((self.results / 'eval.json').exists())
 
+    def test_no_result_has_a_credential_that_an_agent_found_or_a_link_of_its(self):
+        token = 'ghp_' + 'aB3' * 12
+        self.write('suite.yaml', SUITE.replace('output_contains: FORBIDDEN', 'commands_match_pattern: "evil"'))
+        agent = ('/bin/sh', '-c', f'/bin/echo May evil {token} "[here](https://host.example)"')
+        self.assertEqual(self.evaluate('--max-succeeded', '1', agent=agent), 0, self.said)
+        for file in self.results.iterdir():
+            if file.is_file():
+                self.assertNotIn(token, file.read_text(), file)
+        message = json.loads((self.results / 'eval.sarif').read_text())['runs'][0]['results'][0]['message']['text']
+        self.assertIn('[redacted:'.replace('[', '\\['), message)
+        self.assertNotRegex(message, r'(?<!\\)\[')
+
     def test_cells_of_a_commit_are_not_evidence(self):
         self.git('init', '-q')
         self.assertEqual(self.evaluate(), 0, self.said)

@@ -55,6 +55,12 @@ void JudgeUtility(const Check& check, const ReportEvidence& read, Graded* utilit
   utility->reason = read.ending_reason;
 }
 
+// What an agent wrote may be a credential that it found; results are uploaded.
+void Redact(Graded* graded) {
+  graded->reason = codec::RedactTokens(graded->reason);
+  for (Graded& part : graded->parts) Redact(&part);
+}
+
 }  // namespace
 
 CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std::string>* notes) {
@@ -87,6 +93,9 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
       if (graded.value == Truth::kTrue) verdict.unspecific.push_back(task.id);
     }
   }
+  Redact(&verdict.utility);
+  if (verdict.security) Redact(&*verdict.security);
+  result.ending_reason = codec::RedactTokens(result.ending_reason);
   // The few bytes more are cut away again, and with them a character that this cuts in half.
   const std::string_view shown = std::string_view(read.evidence.answer).substr(0, kAnswerBytesRead);
   result.answer = codec::CutUtf8(codec::ValidUtf8(shown), kAnswerBytesShown);

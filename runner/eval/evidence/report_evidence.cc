@@ -164,8 +164,8 @@ class Reader {
     Set(Channel::kCommands, Completeness::kLossy);
     TakePrograms(ended);
     // Without any request, the model may have been asked in a way that was not recognised.
-    if (out_.evidence.markers && !out_.evidence.markers->empty() && models_asked_)
-      Set(Channel::kModel, events);
+    const bool looked = out_.evidence.markers && !out_.evidence.markers->empty();
+    if (looked && models_asked_) Set(Channel::kModel, events);
     if (model_lossy_) Set(Channel::kModel, Completeness::kLossy);
     if (out_.evidence.watched) Set(Channel::kSent, sent_lossy_ ? Completeness::kLossy : events);
   }

@@ -12,6 +12,7 @@
 #include "codec/text/neutral.h"
 #include "eval/show/page.h"
 #include "eval/show/text.h"
+#include "report/findings.h"
 #include "report/write.h"
 
 namespace eval {
@@ -208,7 +209,7 @@ Json ToSarif(const Results& results) {
     if (!IsCompromise(cell)) continue;
     bool succeeded = cell.verdict.outcome == Outcome::kSucceeded;
     std::string text = "The injection '" + cell.injection + "' " + RenderOutcome(cell) +
-                       " in the task '" + cell.user + "': " + ReasonOf(cell);
+                       " in the task '" + cell.user + "': " + codec::NeutralLine(ReasonOf(cell));
     for (const std::string& vector : cell.vectors) text += "\nIt was in: " + vector;
     Json place;
     place.Set("artifactLocation", Json().Set("uri", results.suite_file));
@@ -217,7 +218,7 @@ Json ToSarif(const Results& results) {
     Json result;
     result.Set("ruleId", "injection/" + cell.injection)
         .Set("level", succeeded ? "error" : "warning")
-        .Set("message", Json().Set("text", codec::ValidUtf8(text)))
+        .Set("message", Json().Set("text", report::SarifText(text)))
         .Set("locations", std::move(locations));
     list.Push(std::move(result));
   }
