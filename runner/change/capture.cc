@@ -188,6 +188,7 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
   MemoryRepository memory = TRY(MemoryRepository::Create());
   Collector collector(std::move(memory), tree, lower.get(), limits);
   collector.TakeOut();
+  if (!tree.missing.empty()) LeaveOut(collector.changes(), ".", tree.missing, true);
   UpperVisitor visitor;
   visitor.present = [&](const std::string& path) { return collector.Present(path); };
   visitor.gone = [&](const std::string& path) { return collector.Gone(path); };

@@ -82,6 +82,8 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
+  // Why something of it is missing, where that is so: no set of its changes is complete then.
+  std::string missing = {};
 
   // NOLINTNEXTLINE: a layer is the usual case.
   ChangedTree(int upper_fd) : fd(upper_fd) {}

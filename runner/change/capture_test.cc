@@ -49,6 +49,22 @@ TEST_CASE("An empty upper layer is no change") {
   CHECK(changes.complete);
 }
 
+TEST_CASE("Of a tree that is not whole, no set of changes is complete") {
+  TestTree upper;
+  TestTree checkout;
+  upper.Write("new", "x\n");
+  Result<Fd> fd = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(fd.ok());
+  ChangedTree tree{fd.value().get()};
+  CHECK(CaptureChanges(tree, checkout.root(), nullptr, {}).value().complete);
+  tree.missing = "not all of it could be fetched";
+  Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  CHECK_FALSE(changes.value().complete);
+  CHECK(LeavesOut(changes.value(), ".", "not all of it could be fetched"));
+  CHECK(Summary(changes.value()) == Lines{"created new"});
+}
+
 TEST_CASE("Each kind of change is told apart") {
   TestTree upper;
   TestTree checkout;

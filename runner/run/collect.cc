@@ -112,7 +112,9 @@ Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirec
   };
   const bool all = TRY(
       change::ListRawChanges(tree, plan.checkout.path, {}, take).Context("recording the files"));
-  return all ? sys::WriteAll(record.get(), std::string(report::kFilesEnd) + "\n") : Ok();
+  return all && tree.missing.empty()
+             ? sys::WriteAll(record.get(), std::string(report::kFilesEnd) + "\n")
+             : Ok();
 }
 
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {

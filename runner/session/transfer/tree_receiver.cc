@@ -187,8 +187,9 @@ Status TreeReceiver::WriteDirectory(const Spot& spot, int parent, const std::str
 Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image::TarEntry& entry,
                                image::TarReader& tar) {
   if (entry.size > limits_.bytes_max - received_.bytes) {
-    return Error{Code::kInvalid, entry.path + ": the limit of " +
-                                     std::to_string(limits_.bytes_max) + " bytes is exceeded"};
+    return Error{
+        kind_ == Kind::kTree ? Code::kUnsupported : Code::kInvalid,
+        entry.path + ": the limit of " + std::to_string(limits_.bytes_max) + " bytes is exceeded"};
   }
   received_.bytes += entry.size;
   ++received_.files;

@@ -48,7 +48,8 @@ class TreeReceiver {
       : kind_(kind), limits_(limits), route_(std::move(route)) {}
 
   // Receives the whole archive, in a process with one thread. Fails with kInvalid if the archive is
-  // not to be trusted, or larger than the limits. Files that were written before an error stay.
+  // not to be trusted, or larger than the limits; with kUnsupported if a kTree has more bytes than
+  // those. Files that were written before an error stay.
   Status Receive(image::TarReader& tar);
 
   const Received& received() const { return received_; }
