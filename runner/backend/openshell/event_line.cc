@@ -121,6 +121,25 @@ bool LooksLikeDecision(std::string_view text) {
   return action || text.find(" -> ") != std::string_view::npos;
 }
 
+constexpr std::string_view kLeadsTo = ") -> ";
+
+// Parses what follows "[ocsf] " into a decision; `parsed` stays as it is if the line is about
+// something else.
+void ParseOcsf(std::string_view line, LogLine* parsed) {
+  const bool is_request = line.starts_with("HTTP:");
+  std::string_view severity;
+  if (!is_request && !line.starts_with("NET:")) return;
+  if (!Split(&line, " [", &severity) || !Split(&line, "] ", &severity)) return;
+  const bool ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
+  if (!ambiguous) parsed->event = ParseDecision(is_request, line);
+  // Only a rule of the policy allows, so that a refusal cannot be read as the contrary.
+  if (parsed->event && parsed->event->outcome == Event::Outcome::kAllowed &&
+      (parsed->event->policy.empty() || parsed->event->policy == "-")) {
+    parsed->event.reset();
+  }
+  parsed->unread = !parsed->event && LooksLikeDecision(line);
+}
+
 bool ParseTime(std::string_view text, int64_t* time_ms) {
   int64_t whole = 0;
   int64_t thousandths = 0;
@@ -145,16 +164,9 @@ std::optional<LogLine> ParseLogLine(std::string_view line) {
   line.remove_prefix(1);
   if (!Split(&line, "] ", &time) || !ParseTime(time, &parsed.time_ms)) return std::nullopt;
   if (!line.starts_with(kOther)) return std::nullopt;
-  if (!line.starts_with(kOcsf)) return parsed;
-  line.remove_prefix(kOcsf.size());
-  const bool is_request = line.starts_with("HTTP:");
-  if (!is_request && !line.starts_with("NET:")) return parsed;
-  std::string_view severity;
-  if (!Split(&line, " [", &severity) || !Split(&line, "] ", &severity)) return parsed;
-  constexpr std::string_view kLeadsTo = ") -> ";
-  const bool ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
-  if (!ambiguous) parsed.event = ParseDecision(is_request, line);
-  parsed.unread = !parsed.event && LooksLikeDecision(line);
+  if (line.starts_with(kOcsf)) ParseOcsf(line.substr(kOcsf.size()), &parsed);
+  // It may be the end of a decision, behind a program's path that reads like the head of a line.
+  if (!parsed.event && line.find(kLeadsTo) != std::string_view::npos) parsed.unread = true;
   return parsed;
 }
 

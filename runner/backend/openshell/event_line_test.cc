@@ -61,6 +61,31 @@ TEST_CASE("a program's name cannot stand for the host that it was refused") {
   CHECK(plain->event->binary == "/tmp/x(1) [policy:a engine:b]");
 }
 
+TEST_CASE("what a program's path with line ends leaves of a record is not taken for another line") {
+  auto read = [](const std::string& line) { return ParseLogLine("[1795570914.925] " + line); };
+  // The end of a refusal, behind what reads like the head of a line.
+  const std::string end = "c(41) -> real.example:443 [policy:- engine:opa] [reason:no]";
+  for (const std::string& head :
+       {std::string("[sandbox] [INFO ] [x] "),
+        std::string("[sandbox] [OCSF ] [ocsf] CONFIG:X [INFO] "),
+        std::string("[sandbox] [OCSF ] [ocsf] NET:OPEN [INFO] x "),
+        std::string("[sandbox] [OCSF ] [ocsf] NET:OPEN [INFO] ALLOWED /usr/bin/"),
+        std::string("[sandbox] [OCSF ] [ocsf] NET:OPEN [INFO] ALLOWED x(1) -> a.example:1 ")}) {
+    CAPTURE(head);
+    std::optional<LogLine> line = read(head + end);
+    REQUIRE(line);
+    CHECK(line->unread);
+    CHECK(!line->event);
+  }
+  CHECK(!ParseLogLine("/" + end));
+  // As a refusal it has the host that was refused.
+  std::optional<LogLine> refused =
+      read("[sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED /usr/bin/" + end);
+  REQUIRE(refused);
+  REQUIRE(refused->event);
+  CHECK(refused->event->host == "real.example");
+}
+
 TEST_CASE("a decision that cannot be read is told from a line about something else") {
   auto unread = [](const std::string& rest) {
     std::optional<LogLine> line = ParseLogLine("[1795570914.925] [sandbox] [OCSF ] [ocsf] " + rest);
