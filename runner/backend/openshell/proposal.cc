@@ -3,7 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "codec/text/neutral.h"
@@ -12,9 +20,9 @@
 namespace openshell {
 namespace {
 
-constexpr size_t kProposalsMax = 1000;
 constexpr size_t kListBytesMax = size_t{1} << 20;
-constexpr size_t kProposalBytesMax = 300;
+// A person is to see all of what is accepted.
+constexpr size_t kProposalBytesMax = 1000;
 constexpr std::chrono::seconds kInterval{3};
 constexpr std::chrono::seconds kQuestionTime{30};
 
@@ -24,34 +32,93 @@ bool IsId(std::string_view text) {
          text.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
 }
 
+// The number in "Network Rules:  (version 1, 2 chunks)"; -1 for any other line.
+int64_t AnnouncedIn(std::string_view line) {
+  constexpr std::string_view kHead = "Network Rules:";
+  const size_t comma = line.rfind(", ");
+  if (!line.starts_with(kHead) || comma == std::string_view::npos) return -1;
+  int64_t number = -1;
+  const auto [end, fault] =
+      std::from_chars(line.data() + comma + 2, line.data() + line.size(), number);
+  const std::string_view rest = line.substr(static_cast<size_t>(end - line.data()));
+  return fault == std::errc() && rest.starts_with(" chunk") ? number : -1;
+}
+
+// The lines of all proposals, in order.
+class ProposalReader {
+ public:
+  void Take(std::string_view line) {
+    const size_t colon = line.find(": ");
+    const std::string_view key =
+        line.substr(0, colon).substr(std::min(kIndent.size(), line.size()));
+    const bool framed = line.starts_with(kIndent) && colon != std::string_view::npos;
+    if (framed && key == "Chunk") {
+      Begin(line.substr(colon + 2));
+    } else if (all_.empty()) {
+      if (announced_ < 0) announced_ = AnnouncedIn(line);
+    } else if (!line.empty()) {
+      TakeField(framed ? key : "", framed ? line.substr(colon + 2) : "");
+    }
+  }
+
+  std::vector<Proposal> Finish() && {
+    End();
+    std::map<std::string, int> times;
+    for (const Proposal& proposal : all_) ++times[proposal.id];
+    const bool counted = announced_ == static_cast<int64_t>(all_.size());
+    std::erase_if(all_, [](const Proposal& proposal) { return !IsId(proposal.id); });
+    for (Proposal& proposal : all_) {
+      if (!counted || times[proposal.id] != 1) proposal.clear = false;
+      if (!proposal.clear) proposal.endpoints = proposal.binaries = "";
+    }
+    return std::move(all_);
+  }
+
+ private:
+  static constexpr std::string_view kIndent = "  ";
+
+  void Begin(std::string_view id) {
+    End();
+    all_.push_back({.id = std::string(id), .clear = true});
+    fields_.clear();
+  }
+
+  void TakeField(std::string_view key, std::string_view value) {
+    constexpr auto kKeys =
+        std::to_array<std::string_view>({"Status", "Rule", "Binary", "Confidence", "Rationale",
+                                         "Prover", "Candidate", "Endpoints", "Binaries", "Hits"});
+    Proposal& last = all_.back();
+    const bool known = std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+    const bool first = fields_.insert(std::string(key)).second;
+    if (!known || !first || value.size() > kProposalBytesMax) last.clear = false;
+    if (!first) return;
+    if (key == "Status") last.status = codec::NeutralLine(value, kProposalBytesMax);
+    if (key == "Endpoints") last.endpoints = value;
+    if (key == "Binaries") last.binaries = value;
+  }
+
+  void End() {
+    if (all_.empty()) return;
+    for (const char* key : {"Status", "Endpoints", "Binaries"}) {
+      if (!fields_.contains(key)) all_.back().clear = false;
+    }
+  }
+
+  std::vector<Proposal> all_;
+  std::set<std::string> fields_;  // The keys of the last one.
+  int64_t announced_ = -1;
+};
+
 }  // namespace
 
 std::vector<Proposal> ParseProposals(std::string_view text) {
-  std::vector<Proposal> all;
-  bool known = false;  // The lines that follow belong to the last proposal.
-  for (size_t from = 0; from < text.size() && all.size() < kProposalsMax;) {
-    const size_t end = std::min(text.find('\n', from), text.size());
-    const std::string line = codec::NeutralLine(text.substr(from, end - from));
-    from = end + 1;
-    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
-    const size_t colon = line.find(": ", begin);
-    if (colon == std::string::npos) continue;
-    const std::string key = line.substr(begin, colon - begin);
-    std::string value = codec::NeutralLine(line.substr(colon + 2), kProposalBytesMax);
-    if (key == "Chunk") {
-      known = IsId(value);
-      if (known) all.push_back({std::move(value), "", "", ""});
-    } else if (!known) {
-      continue;
-    } else if (key == "Status") {
-      all.back().status = std::move(value);
-    } else if (key == "Endpoints") {
-      all.back().endpoints = std::move(value);
-    } else if (key == "Binaries") {
-      all.back().binaries = std::move(value);
-    }
+  ProposalReader reader;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    reader.Take(codec::NeutralLine(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return all;
+  return std::move(reader).Finish();
 }
 
 std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
@@ -59,8 +126,16 @@ std::string AcceptCommand(const std::string& invocation, const std::string& sand
   return invocation + " rule approve " + sandbox + " --chunk-id " + proposal.id;
 }
 
+std::string ShowCommand(const std::string& invocation, const std::string& sandbox) {
+  return invocation + " rule get " + sandbox;
+}
+
 void TellOfProposal(const std::string& invocation, const std::string& sandbox,
                     const Proposal& proposal) {
+  if (!proposal.clear) {
+    return logging::Warn("a policy proposal waits whose lines can be read in several ways",
+                         {{"see", ShowCommand(invocation, sandbox)}});
+  }
   logging::Info("a policy proposal waits for approval",
                 {{"endpoints", proposal.endpoints},
                  {"binaries", proposal.binaries},

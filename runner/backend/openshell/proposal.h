@@ -15,10 +15,13 @@ namespace openshell {
 
 // A policy proposal of the agent's, or that OpenShell derived from what it refused.
 struct Proposal {
-  std::string id;  // Hexadecimal digits and '-'.
-  std::string status;
-  std::string endpoints;  // In the words of OpenShell's command line.
-  std::string binaries;
+  std::string id = {};  // Hexadecimal digits and '-'.
+  std::string status = {};
+  std::string endpoints = {};  // In the words of OpenShell's command line.
+  std::string binaries = {};
+  // True if its lines can be read in one way only. Otherwise the path of a program may hold lines
+  // that read like OpenShell's own, and nothing but the identifier and the status is given.
+  bool clear = false;
 };
 
 // Parses what `openshell rule get` prints, with or without colours. Its text may come from the
@@ -29,7 +32,11 @@ std::vector<Proposal> ParseProposals(std::string_view text);
 std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
                           const Proposal& proposal);
 
-// Tells the person who watches of each proposal that waits, once, with the command that accepts it.
+// Returns the command that shows the proposals of a sandbox as OpenShell has them.
+std::string ShowCommand(const std::string& invocation, const std::string& sandbox);
+
+// Tells the person who watches of a proposal that waits, with the command that accepts it. Where it
+// is not clear what that would open, with the command that shows it.
 void TellOfProposal(const std::string& invocation, const std::string& sandbox,
                     const Proposal& proposal);
 
