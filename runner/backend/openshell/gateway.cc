@@ -34,6 +34,7 @@ constexpr seconds kStartTime{60};
 constexpr seconds kEndTime{5};
 constexpr size_t kSaidBytesMax = 300;
 constexpr size_t kNetworkBytesMax = 65536;
+constexpr size_t kEntryBytesMax = 65536;
 constexpr size_t kLogBytesMax = size_t{4} << 20;
 constexpr int kAttempts = 5;  // Another process may take the port or the addresses first.
 
@@ -143,16 +144,18 @@ int DigitsOf(const std::string& name, int pair) {
   return number;
 }
 
+// Secrets go to a gateway.
+Status CheckScheme(const net::Url& url) {
+  const bool here = net::KindOf(url.host) == net::AddressKind::kLoopback;
+  if (url.scheme == "https" || (url.scheme == "http" && here)) return Ok();
+  return Error{Code::kUsage, "a gateway on another machine is contacted over https only",
+               "--gateway https://..."};
+}
+
 Status CheckUrl(const std::string& url, const std::string& tls) {
   const net::Url parsed = TRY(net::ParseUrl(url).Context("--gateway"));
-  if (parsed.scheme == "http" && net::KindOf(parsed.host) == net::AddressKind::kLoopback) {
-    return Ok();
-  }
-  if (parsed.scheme != "https") {
-    return Error{Code::kUsage, "a gateway on another machine is contacted over https only",
-                 "--gateway https://..."};
-  }
-  if (!tls.empty()) return Ok();
+  TRY(CheckScheme(parsed));
+  if (parsed.scheme == "http" || !tls.empty()) return Ok();
   return Error{Code::kUsage, "--gateway URL needs client certificates",
                "--gateway-tls DIR, with ca.crt, tls.crt and tls.key"};
 }
@@ -403,6 +406,11 @@ Status Gateway::CopyRegistered(const std::string& name) {
     return Error{Code::kNotFound, "no gateway is registered as '" + name + "'",
                  "openshell gateway list"};
   }
+  const std::string text =
+      TRY(sys::ReadFile(home + "/openshell/gateways/" + name + "/metadata.json", kEntryBytesMax));
+  const codec::Json entry = TRY(codec::ParseJson(text).Context("gateway '" + name + "'"));
+  const net::Url url = TRY(net::ParseUrl(entry.StringAt("gateway_endpoint")).Context("--gateway"));
+  TRY(CheckScheme(url));
   const std::string config = state_.path() + "/config/openshell";
   const std::string to = config + "/gateways/" + name;
   TRY(sys::MakeDirectories(to, 0700));
