@@ -33,6 +33,9 @@ class Gateway {
   // Ends what Start() started.
   ~Gateway();
 
+  // Leaves the state on this machine, so that the next sweep removes what is still at the gateway.
+  void KeepState() { state_.Keep(); }
+
   const CommandLine& openshell() const { return openshell_; }
   const StateDirectory& state() const { return state_; }
   // Returns the name of the run, which sandbox, providers and labels have.

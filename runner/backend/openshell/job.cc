@@ -105,6 +105,7 @@ Job::~Job() {
   Status deleted = sandbox_->Delete(lost_ ? kRemovalTimeLost : kRemovalTime);
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
+  if (MayPass(deleted.error().code)) gateway_->KeepState();
   std::string later = "agentic-ci sandbox delete " + sandbox_->name() +
                       " --backend openshell --gateway " + request_.gateway;
   if (!request_.gateway_tls.empty()) later += " --gateway-tls " + request_.gateway_tls;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <set>
 #include <thread>
 
 #include "backend/openshell/event_line.h"
@@ -33,6 +34,7 @@ constexpr seconds kShortTime{60};
 constexpr seconds kReadyTime{20};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
+constexpr std::chrono::milliseconds kRemovalPause{200};
 constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
 
 // The script comes on standard input: an argument would be in the list of processes, and may have
@@ -81,8 +83,8 @@ std::string ProfileText(const std::string& id, const Credential& credential) {
   return codec::RenderJson(json);
 }
 
-std::string ProviderName(const std::string& run, size_t index) {
-  return run + "-" + std::to_string(index);
+std::string ProviderName(const std::string& run, const std::string& index) {
+  return run + "-" + index;
 }
 
 // The time of the last record that has arrived and that `wanted` is true of; -1 if there is none.
@@ -114,13 +116,40 @@ bool IsAnalysis(const LogLine& line, std::string_view text) {
   return !line.event && text.find("Flushed denial analysis") != std::string_view::npos;
 }
 
+// Adds each name of a provider or a profile of the run that is in `text` to `names`.
+void TakeNames(std::string_view text, const std::string& run, std::set<std::string>* names) {
+  const std::string start = ProviderName(run, "");
+  for (size_t at = text.find(start); at != std::string_view::npos; at = text.find(start, at + 1)) {
+    const size_t digits = at + start.size();
+    const size_t end = std::min(text.find_first_not_of("0123456789", digits), text.size());
+    if (end > digits) names->insert(std::string(text.substr(at, end - at)));
+  }
+}
+
+// Returns the names that are left of the run's credentials: of a provider, a profile or both.
+Result<std::set<std::string>> CredentialNames(const CommandLine& openshell, const std::string& run,
+                                              Deadline deadline) {
+  constexpr size_t kPage = 500;
+  std::set<std::string> names;
+  TakeNames(TRY(openshell.Do({"provider", "list-profiles", "-o", "json"}, deadline)), run, &names);
+  for (size_t offset = 0;; offset += kPage) {
+    const std::string page =
+        TRY(openshell.Do({"provider", "list", "--names", "--limit", std::to_string(kPage),
+                          "--offset", std::to_string(offset)},
+                         deadline));
+    TakeNames(page, run, &names);
+    if (std::count(page.begin(), page.end(), '\n') < static_cast<int64_t>(kPage)) return names;
+  }
+}
+
 }  // namespace
 
 Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) {
   Sandbox sandbox(gateway.openshell(), gateway.name(), gateway.state().path());
   std::vector<CredentialBinding> bindings;
   for (size_t i = 0; i < request.credentials.size(); ++i) {
-    bindings.push_back({request.credentials[i].hosts, ProviderName(sandbox.name_, i)});
+    bindings.push_back(
+        {request.credentials[i].hosts, ProviderName(sandbox.name_, std::to_string(i))});
   }
   const std::string policy = sandbox.state_ + "/policy.yaml";
   std::string rendered = TRY(RenderPolicy(request.policy, bindings));
@@ -138,7 +167,6 @@ Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) 
     std::snprintf(text, sizeof text, "%.3f", request.cpus);
     add("--cpu", text);
   }
-  constexpr int64_t kMebibyte = 1 << 20;
   if (request.memory_bytes > 0) {
     add("--memory", std::to_string(request.memory_bytes / kMebibyte) + "Mi");
   }
@@ -178,26 +206,27 @@ Status Sandbox::MakeProvider(const Credential& credential, size_t index,
   return Ok();
 }
 
+bool MayPass(Code code) {
+  return code != Code::kTemporary && code != Code::kSetup && code != Code::kRefused;
+}
+
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline) {
-  int deleted = 0;
-  std::optional<Error> failed;
-  for (size_t i = 0;; ++i) {
-    const std::string provider = ProviderName(name, i);
-    // The profile is made first and deleted last, and is said not to be there; a provider that is
-    // not there is no error to OpenShell.
-    Result<std::string> value = openshell.Do({"provider", "delete", provider}, deadline);
-    Result<std::string> profile =
-        openshell.Do({"provider", "profile", "delete", provider}, deadline);
-    const bool there = profile.ok();
-    for (Result<std::string>* done : {&value, &profile}) {
-      if (!done->ok() && done->error().code != Code::kNotFound && !failed) failed = done->error();
+  std::set<std::string> all;
+  for (;;) {
+    const std::set<std::string> left = TRY(CredentialNames(openshell, name, deadline));
+    all.insert(left.begin(), left.end());
+    std::optional<Error> failed;
+    for (const std::string& one : left) {
+      // The sandbox may have it for a while longer. The profile, which says what it is, goes last.
+      Result<std::string> done = openshell.Do({"provider", "delete", one}, deadline);
+      if (done.ok()) done = openshell.Do({"provider", "profile", "delete", one}, deadline);
+      if (!done.ok() && done.error().code != Code::kNotFound && !failed) failed = done.error();
     }
-    if (there) ++deleted;
-    if (!there || deadline.passed()) break;
+    if (!failed) return static_cast<int>(all.size());
+    if (!MayPass(failed->code) || deadline.passed()) return std::move(*failed);
+    std::this_thread::sleep_for(kRemovalPause);
   }
-  if (failed) return std::move(*failed);
-  return deleted;
 }
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
@@ -300,7 +329,13 @@ Result<bool> Sandbox::IsReady() const {
 
 Status Sandbox::Delete(std::chrono::seconds each) const {
   const CommandLine openshell = openshell_.Uncancelled();
-  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, Deadline::After(each));
+  const Deadline deadline = Deadline::After(each);
+  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
+  while (!deleted.ok() && MayPass(deleted.error().code) &&
+         deleted.error().code != Code::kNotFound && !deadline.passed()) {
+    std::this_thread::sleep_for(kRemovalPause);
+    deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
+  }
   // However long that took: later commands do not look for a credential that stays.
   const bool credentials = sys::Exists(state_ + "/profile-0.yaml");
   Result<int> forgotten =

@@ -88,8 +88,9 @@ class Sandbox {
   void EndProcesses() const;
   // Returns whether it is there and ready. Fails with kTemporary if the gateway does not answer.
   Result<bool> IsReady() const;
-  // Deletes the sandbox with everything that Create() made; succeeds if nothing of it is there. The
-  // sandbox may take `each`, and its credentials once more.
+  // Deletes the sandbox with everything that Create() made; succeeds if nothing of it is there. A
+  // gateway that answers is asked again. The sandbox may take `each`, and its credentials once
+  // more.
   Status Delete(std::chrono::seconds each) const;
 
   const std::string& name() const { return name_; }
@@ -105,12 +106,19 @@ class Sandbox {
   int64_t records_max_ = kRecordsBytesMax;
 };
 
+inline constexpr int64_t kMebibyte = 1 << 20;  // OpenShell's unit of memory.
+
+// Returns whether what failed with `code` may succeed later: the gateway answers and lets this
+// program in, but may still be busy with a sandbox.
+bool MayPass(Code code);
+
 // The label of each sandbox that this program makes.
 inline constexpr char kManagedLabel[] = "managed-by";
 inline constexpr char kManagedBy[] = "agentic-ci";
 
-// Deletes the providers of the run called `name`, whatever becomes of one: they hold credentials.
-// Gives how many there were, or the first error.
+// Deletes the providers of the run called `name`, each with its profile, whatever becomes of one:
+// they hold credentials. Tries again until the deadline while the gateway still needs one. Gives
+// how many there were, or the first error of those that stay.
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline);
 

@@ -14,6 +14,7 @@
 
 #include "backend/openshell/attend.h"
 #include "backend/openshell/fleet.h"
+#include "backend/openshell/state_directory.h"
 #include "base/sys.h"
 
 namespace openshell {
@@ -142,6 +143,107 @@ TEST_CASE("A gateway that lists sandboxes without end is an error") {
   Result<std::vector<FleetSandbox>> some = List(499);
   REQUIRE(some.ok());
   CHECK(some.value().size() == 499);
+}
+
+// Attaches to a gateway that is registered at `endpoint`, and answers.
+Result<std::unique_ptr<Gateway>> AttachRegistered(const std::string& endpoint) {
+  StandIn place(R"(case "$*" in
+--version) echo openshell 0.0.112;;
+*) echo '{"status":"connected","version":"0.0.112"}';;
+esac)");
+  const std::string entry = place.top() + "/config/openshell/gateways/fleet";
+  REQUIRE(sys::MakeDirectories(entry).ok());
+  REQUIRE(
+      sys::WriteFile(entry + "/metadata.json", "{\"gateway_endpoint\":\"" + endpoint + "\"}").ok());
+  const std::optional<std::string> config = sys::Environment("XDG_CONFIG_HOME");
+  ::setenv("XDG_CONFIG_HOME", (place.top() + "/config").c_str(), 1);
+  Result<std::unique_ptr<Gateway>> gateway = Gateway::Attach(place.places(), "fleet", "");
+  config ? ::setenv("XDG_CONFIG_HOME", config->c_str(), 1) : ::unsetenv("XDG_CONFIG_HOME");
+  return gateway;
+}
+
+TEST_CASE("A gateway on another machine is contacted over https only, registered or not") {
+  CHECK(AttachRegistered("https://192.0.2.1:443").ok());
+  CHECK(AttachRegistered("http://127.0.0.1:17670").ok());
+  for (const char* endpoint : {"http://192.0.2.1:17670", "http://gateway.example:80"}) {
+    Result<std::unique_ptr<Gateway>> gateway = AttachRegistered(endpoint);
+    REQUIRE_FALSE(gateway.ok());
+    CHECK(gateway.error().code == Code::kUsage);
+  }
+  CHECK_FALSE(AttachRegistered("").ok());
+}
+
+// A gateway that keeps the names of providers and profiles as files, and still needs a provider as
+// often as `busy` says.
+constexpr char kKeeping[] = R"(cd "${0%/*}"
+case "$1 $2" in
+'provider list-profiles') ls profiles;;
+'provider list') [ "$7" != 0 ] || ls providers;;
+'provider delete')
+  if read -r n <busy && [ "$n" -gt 0 ]; then
+    echo $((n - 1)) >busy; echo 'Error: it is attached to sandbox(es)' >&2; exit 1
+  fi
+  rm -f "providers/$3";;
+'provider profile')
+  [ ! -e "providers/$4" ] || touch early
+  rm "profiles/$4" || { echo 'Error: Some requested entity was not found' >&2; exit 1; };;
+esac)";
+
+class Keeping : public StandIn {
+ public:
+  explicit Keeping(const std::string& busy) : StandIn(kKeeping) {
+    REQUIRE(sys::MakeDirectories(top() + "/providers").ok());
+    REQUIRE(sys::MakeDirectories(top() + "/profiles").ok());
+    REQUIRE(sys::WriteFile(top() + "/busy", busy + "\n").ok());
+  }
+  void Add(const std::string& path) const { REQUIRE(sys::WriteFile(top() + "/" + path, "").ok()); }
+  bool Has(const std::string& path) const { return sys::Exists(top() + "/" + path); }
+};
+
+TEST_CASE("Every credential of a run is deleted, each before its profile, once it is not needed") {
+  for (const char* busy : {"0", "3"}) {
+    Keeping gateway(busy);
+    for (const char* there :
+         {"providers/aci-1-0", "profiles/aci-1-0", "providers/aci-1-2", "profiles/aci-1-12",
+          "providers/aci-2-0", "profiles/aci-2-0", "providers/theirs"}) {
+      gateway.Add(there);
+    }
+    const CommandLine openshell(gateway.places(), {});
+    CHECK(DeleteCredentials(openshell, "aci-1", Deadline::After(kPatience)).value() == 3);
+    for (const char* gone :
+         {"providers/aci-1-0", "profiles/aci-1-0", "providers/aci-1-2", "profiles/aci-1-12"}) {
+      CHECK_FALSE(gateway.Has(gone));
+    }
+    for (const char* stays : {"providers/aci-2-0", "profiles/aci-2-0", "providers/theirs"}) {
+      CHECK(gateway.Has(stays));
+    }
+    CHECK_FALSE(gateway.Has("early"));
+    CHECK(DeleteCredentials(openshell, "aci-1", Deadline::After(kPatience)).value() == 0);
+  }
+}
+
+TEST_CASE("State that is kept is removed by the next sweep, with what it knows of") {
+  Keeping gateway("0");
+  const std::optional<std::string> runtime = sys::Environment("XDG_RUNTIME_DIR");
+  ::setenv("XDG_RUNTIME_DIR", gateway.top().c_str(), 1);
+  for (bool keep : {true, false}) {
+    std::string path;
+    {
+      Result<StateDirectory> state = StateDirectory::Make(gateway.places());
+      REQUIRE(state.ok());
+      path = state.value().path();
+      gateway.Add("providers/" + state.value().name() + "-0");
+      REQUIRE(sys::MakeDirectories(path + "/config/openshell").ok());
+      REQUIRE(sys::WriteFile(path + "/config/openshell/active_gateway", "g").ok());
+      REQUIRE(sys::WriteFile(path + "/profile-0.yaml", "").ok());
+      if (keep) state.value().Keep();
+    }
+    CHECK(sys::Exists(path) == keep);
+    SweepRemains(gateway.places());
+    CHECK_FALSE(sys::Exists(path));
+    CHECK(gateway.Has("providers" + path.substr(path.rfind('/')) + "-0") != keep);
+  }
+  runtime ? ::setenv("XDG_RUNTIME_DIR", runtime->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ constexpr char kPrefix[] = "aci-";
 constexpr std::chrono::seconds kRemainsTime{30};
 constexpr std::chrono::seconds kLockTime{5};
 constexpr std::chrono::seconds kRemoteRemovalTime{20};
-constexpr std::chrono::milliseconds kRemovalPause{200};
 // Together with the prefix, within the 19 that OpenShell allows.
 constexpr size_t kNameDigits = 12;
 
@@ -38,23 +37,14 @@ Result<std::string> Root() {
   return root;
 }
 
-// Removes the sandbox of a run that used a gateway of others. One that cannot be reached now is
+// Removes the sandbox of a run that used a gateway of others. One that cannot be removed now is
 // found there by its label.
 void RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name) {
   const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
-  // A gateway that is busy with the sandbox may not take the second step yet.
-  const Deadline until = Deadline::After(kRemoteRemovalTime);
-  for (;;) {
-    const Status deleted = sandbox.Delete(kRemoteRemovalTime);
-    if (deleted.ok()) return;
-    const Code code = deleted.error().code;
-    const bool answers = code != Code::kTemporary && code != Code::kSetup && code != Code::kRefused;
-    if (!answers || until.passed()) {
-      return logging::Warn("what a killed run left on its gateway could not be deleted",
-                           {{"sandbox", name}, {"why", deleted.error().what}});
-    }
-    std::this_thread::sleep_for(kRemovalPause);
-  }
+  const Status deleted = sandbox.Delete(kRemoteRemovalTime);
+  if (deleted.ok()) return;
+  logging::Warn("what a run left on its gateway could not be deleted",
+                {{"sandbox", name}, {"why", deleted.error().what}});
 }
 
 bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
@@ -126,7 +116,7 @@ void SweepRemains(const ProgramPlaces& places) {
 }
 
 StateDirectory::~StateDirectory() {
-  if (!lock_.valid()) return;
+  if (!lock_.valid() || kept_) return;
   const size_t slash = path_.rfind('/');
   Result<Fd> root = sys::Open(path_.substr(0, slash), O_RDONLY | O_DIRECTORY);
   if (root.ok()) (void)sys::RemoveTree(root.value().get(), name_);

@@ -20,8 +20,11 @@ class StateDirectory {
 
   StateDirectory(StateDirectory&&) = default;
   StateDirectory& operator=(StateDirectory&&) = delete;
-  // Removes it.
+  // Removes it, unless it is to be kept.
   ~StateDirectory();
+
+  // Leaves it to the next sweep, like that of a killed process.
+  void Keep() { kept_ = true; }
 
   const std::string& path() const { return path_; }
   // Returns a name that is unique on this machine among all that there are, and fit for a sandbox's
@@ -35,6 +38,7 @@ class StateDirectory {
   std::string path_;
   std::string name_;
   Fd lock_;
+  bool kept_ = false;
 };
 
 // Returns whether a StateDirectory, and so a sandbox, can have this name.
