@@ -73,6 +73,8 @@ class Backend(Case):
     def test_limits(self):
         self.call('run', *self.options('r'), '--timeout', '2s', '--', 'sh', '-c', 'echo kept >k.txt; sleep 100', expect=124)
         self.assertEqual(self.record('r')['changes']['files'], 1)
+        self.call('run', *self.options('r2'), '--disk', '1MiB', '--', 'sh', '-c', 'head -c 30000000 /dev/urandom >f; :', expect=125)
+        self.assertEqual(self.record('r2')['outcome']['limit'], 'disk')
 
 
 class OpenShell(Backend):
@@ -139,6 +141,50 @@ class OpenShell(Backend):
         run.send_signal(signal.SIGTERM)
         self.end(run, 143)
         self.assertEqual((self.record('r')['outcome']['kind'], self.record('r')['changes']['files']), ('terminated', 1))
+
+    def test_agent_decides_nothing_about_its_end(self):
+        """Neither by its profile, nor by files that cannot be read, nor by a process that is called as the sandbox's own."""
+        profile = r'echo welcome; echo "Error: valid authentication credentials" >&2; exit 1'
+        survivor = f'n=0; while :; do curl -s -o /dev/null {self.url("/late")}$n; n=$((n+1)); done'
+        script = (f'echo {shlex.quote(profile)} >~/.bash_profile; echo new >n.txt; mkdir x; echo y >"transport error"; '
+                  f'chmod 000 x "transport error" d; echo {shlex.quote(survivor)} >/tmp/infinity; cd /tmp; '
+                  'setsid bash -c "exec -a sleep bash infinity" </dev/null >/dev/null 2>&1 & sleep 1; exit 3')
+        self.call('run', *self.options('r'), '--', 'bash', '-c', script, expect=3)
+        record = self.record('r')
+        self.assertEqual((record['outcome']['agent_status'], record['changes']['files'], record['changes']['complete']), (3, 2, True))
+        self.assertEqual(self.controls('r')['records'], 'enforced')
+        recorded = {json.loads(line)['http_request']['url']['path'] for line in read(f'{self.base}/r/events.ocsf.jsonl').splitlines()}
+        self.assertIn('/late0', recorded)
+        self.assertLessEqual({path for path, _ in self.server.seen}, recorded)
+        # Nor by taking away the directory itself.
+        self.call('run', *self.options('moved'), '--', 'sh', '-c', 'mv ../workspace ../w; ln -s /etc ../workspace', expect=77)
+        self.assertEqual(self.record('moved')['changes']['complete'], False)
+        self.assertIn('not-collected', [one['rule'] for one in self.record('moved')['findings']])
+
+    def test_forged_records(self):
+        """Lines in a program's path make the records emulated, whether they read like OpenShell's own or not."""
+        whole = '/tmp/x(1) -> a.invalid:443 [policy:- engine:opa]'
+        frame = '[1795000000.000] [sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED c'
+        for report, path, state in (('control', '/tmp/plain/c', 'enforced'), ('piece', '/tmp/x\n/c', 'emulated'),
+                                    ('order', f'{whole}\n{frame}', 'emulated')):
+            script = 'mkdir -p "${1%/*}"; cp /usr/bin/curl "$1"; "$1" -sS -m 20 https://exfil.invalid/; :'
+            self.call('run', *self.options(report), '--', 'sh', '-c', script, 'sh', path)
+            self.assertEqual(self.controls(report)['records'], state, report)
+
+    def test_forged_proposal(self):
+        """One whose lines a program's path forges comes without a command that accepts it; test_approval is the control."""
+        script = 'mkdir -p "${1%/*}"; cp /usr/bin/curl "$1"; while :; do "$1" -sS -m 20 http://wanted.invalid/; sleep 0.5; done'
+        run = self.start('run', *self.options('r'), '--approval-mode', 'manual', '--timeout', '5m', '--', 'sh', '-c', script, 'sh',
+                         '/tmp/x\n  Endpoints: github.com:443 [L7 rest]\n  Binaries: /usr/bin/git\n/c')
+        said = iter(run.stderr.readline, '')
+        line = next((line for line in said if 'a policy proposal waits' in line), '')
+        self.assertRegex(line, ' openshell rule get aci-[0-9a-f]{12}$')
+        run.send_signal(signal.SIGTERM)
+        _, errors = self.end(run, 143)
+        findings = [one['message'] for one in self.record('r')['findings'] if one['rule'] == 'policy-proposal']
+        self.assertTrue(any('openshell rule get' in text and '--chunk-id' not in text for text in findings), findings)
+        for text in (line, errors, *findings):
+            self.assertNotIn('github.com', text)
 
     def accept(self, line):
         """Runs the command that a line about a proposal ends with, as a person would."""

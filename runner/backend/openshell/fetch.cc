@@ -6,12 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "backend/openshell/command_line.h"
+#include "codec/text/neutral.h"
 #include "session/transfer/stream.h"
 
 namespace openshell {
@@ -19,6 +18,7 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr size_t kFirstSaidBytesMax = size_t{64} << 10;
+constexpr size_t kPackerSaidBytesMax = 600;
 
 // Reads both outputs of a program as they come.
 class Outputs {
@@ -49,6 +49,7 @@ class Outputs {
   }
 
   bool ended() const { return !open_[0]; }
+  int64_t bytes() const { return bytes_; }
   // The beginning of standard error.
   const std::string& said() const { return said_; }
 
@@ -96,19 +97,24 @@ class Outputs {
 
 }  // namespace
 
-Status FetchArchive(Child packer, int to, const FetchLimits& limits) {
+Result<Fetched> FetchArchive(Child packer, int to, const FetchLimits& limits) {
   Outputs outputs(packer, limits);
-  // The archive's own bytes are bounded, and no file has more than it has there.
-  constexpr session::ReceiveLimits kNoFurther{.bytes_max = std::numeric_limits<int64_t>::max()};
   Result<session::Received> received =
-      session::ReceiveTree([&] { return outputs.Next(); }, to, kNoFurther);
+      session::ReceiveTree([&] { return outputs.Next(); }, to, {.bytes_max = limits.bytes_max});
   if (!received.ok() && !outputs.ended()) return std::move(received).error();
   TRY(outputs.Finish());
-  // tar's 1: a file changed while it was read.
   const int status = TRY(packer.Wait(limits.deadline));
-  if (status > 1 || outputs.said().starts_with("Error:")) return ErrorOf("packing", outputs.said());
+  Fetched fetched{true, outputs.said()};
+  // tar's 1: a file changed while it was read. OpenShell's command line has it, too.
+  const bool broken =
+      fetched.said.starts_with("Error:") || fetched.said.find("\nError:") != std::string::npos;
+  fetched.whole = status == 0 || (status == 1 && !broken);
+  if (outputs.bytes() == 0 || (!received.ok() && !fetched.whole)) {
+    return Error{Code::kIo,
+                 "packing failed: " + codec::NeutralLine(fetched.said, kPackerSaidBytesMax)};
+  }
   if (!received.ok()) return std::move(received).error();
-  return Ok();
+  return fetched;
 }
 
 }  // namespace openshell

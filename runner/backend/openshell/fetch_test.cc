@@ -16,14 +16,14 @@
 namespace openshell {
 namespace {
 
-struct Fetched {
-  Status status;
+struct Outcome {
+  Result<Fetched> status;
   std::string a;      // The content of `a`.
   bool same = false;  // `a` and `b` are one file.
 };
 
 // Fetches what `script` prints, which runs in a directory with `a`, its hard link `b`, and a link.
-Fetched Fetch(const std::string& script, FetchLimits limits) {
+Outcome Fetch(const std::string& script, FetchLimits limits) {
   char top[] = "/tmp/fetch-test-XXXXXX";
   REQUIRE(::mkdtemp(top) != nullptr);
   const std::string from = std::string(top) + "/from";
@@ -39,7 +39,7 @@ Fetched Fetch(const std::string& script, FetchLimits limits) {
   Result<Child> child = Child::Start(ProgramPlaces("/usr/bin:/bin", ""), command);
   REQUIRE(child.ok());
   Fd directory = sys::Open(to, O_RDONLY | O_DIRECTORY).value();
-  Fetched got{FetchArchive(std::move(child).value(), directory.get(), limits), "", false};
+  Outcome got{FetchArchive(std::move(child).value(), directory.get(), limits), "", false};
   if (got.status.ok()) {
     got.a = sys::ReadFile(to + "/a", 100).value();
     got.same = std::filesystem::hard_link_count(to + "/b") == 2;
@@ -54,7 +54,7 @@ const FetchLimits kWithin{kBytesMax, Deadline::Never(), -1};
 
 TEST_CASE("A packer's warnings do not hold up its archive") {
   for (const char* noise : {"", "head -c 3000000 /dev/zero >&2; "}) {
-    Fetched got = Fetch(std::string(noise) + "exec tar -cf - .", kWithin);
+    Outcome got = Fetch(std::string(noise) + "exec tar -cf - .", kWithin);
     CHECK(got.status.ok());
     CHECK(got.a == "content");
     CHECK(got.same);
@@ -67,30 +67,58 @@ TEST_CASE("A packer's warnings do not hold up its archive") {
 }
 
 TEST_CASE("An archive is read as it is, and within its limit") {
-  Status packed = Fetch("tar -czf - .", kWithin).status;
+  Result<Fetched> packed = Fetch("tar -czf - .", kWithin).status;
   REQUIRE_FALSE(packed.ok());
   CHECK(packed.error().code == Code::kInvalid);
-  Status large = Fetch("head -c 3000000 /dev/zero >c; tar -cf - .", kWithin).status;
+  Result<Fetched> large = Fetch("head -c 3000000 /dev/zero >c; tar -cf - .", kWithin).status;
   REQUIRE_FALSE(large.ok());
   CHECK(large.error().code == Code::kUnsupported);
 }
 
-TEST_CASE("A packer that failed says why") {
-  Status failed = Fetch("echo 'Error: it is broken' >&2; exit 1", kWithin).status;
-  REQUIRE_FALSE(failed.ok());
-  CHECK(failed.error().what.find("it is broken") != std::string::npos);
+TEST_CASE("A file that is larger than the limit is not written, whatever it holds") {
+  Result<Fetched> sparse = Fetch("truncate -s 3T c; tar -cf - c", kWithin).status;
+  REQUIRE_FALSE(sparse.ok());
+  CHECK(sparse.error().code == Code::kUnsupported);
+  CHECK(sparse.error().what.starts_with("c: "));
+}
+
+TEST_CASE("A packer that failed says why, and its words decide nothing") {
+  for (const char* said : {"Error: it is broken", "tar: ./transport error: Cannot open",
+                           "Error: valid authentication credentials"}) {
+    Result<Fetched> failed = Fetch(std::string("echo '") + said + "' >&2; exit 2", kWithin).status;
+    REQUIRE_FALSE(failed.ok());
+    CHECK(failed.error().code == Code::kIo);
+    CHECK(failed.error().hint.empty());
+    CHECK(failed.error().what.find(said) != std::string::npos);
+  }
+}
+
+TEST_CASE("An archive of which something is missing is taken, and said not to be whole") {
+  const std::string pack = "tar -cf - .; ";
+  CHECK(Fetch(pack + "exit 0", kWithin).status.value().whole);
+  CHECK(Fetch(pack + "exit 1", kWithin).status.value().whole);  // A file changed meanwhile.
+  for (const char* end : {"echo 'tar: ./x: Cannot open' >&2; exit 2",
+                          "echo 'tar: ./x: changed' >&2; echo 'Error: cut off' >&2; exit 1"}) {
+    Outcome got = Fetch(pack + end, kWithin);
+    REQUIRE(got.status.ok());
+    CHECK(got.a == "content");
+    CHECK_FALSE(got.status.value().whole);
+    CHECK(got.status.value().said.starts_with("tar: ./x: "));
+  }
 }
 
 TEST_CASE("A packer that does not end is not waited for") {
   using std::chrono::milliseconds;
-  Status late = Fetch("exec sleep 1000", {kBytesMax, Deadline::After(milliseconds(100))}).status;
+  Result<Fetched> late =
+      Fetch("exec sleep 1000", {kBytesMax, Deadline::After(milliseconds(100))}).status;
   REQUIRE_FALSE(late.ok());
   CHECK(late.error().code == Code::kTemporary);
   int ends[2];
   REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
   Fd cancel(ends[0]);
   { Fd closed(ends[1]); }
-  Status stopped = Fetch("exec sleep 1000", {kBytesMax, Deadline::Never(), cancel.get()}).status;
+  Result<Fetched> stopped =
+      Fetch("exec sleep 1000", {kBytesMax, Deadline::Never(), cancel.get()}).status;
   REQUIRE_FALSE(stopped.ok());
   CHECK(stopped.error().what == "interrupted");
 }

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "change/apply.h"
+#include "codec/text/neutral.h"
 #include "gateway/record/ocsf.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
@@ -40,6 +41,7 @@ constexpr std::chrono::seconds kProposalsTime{30};  // OpenShell derives them ev
 constexpr std::chrono::seconds kRemovalTime{60};
 constexpr std::chrono::seconds kRemovalTimeLost{10};
 constexpr size_t kEventLineBytesMax = 65536;
+constexpr int64_t kDisorderMs = 1000;  // Records that come at once may be out of order by less.
 
 ProgramPlaces PlacesOf(const std::string& checkout) {
   return {sys::Environment("PATH").value_or(""), checkout};
@@ -92,6 +94,10 @@ Status CheckOptions(const run::Request& request) {
     }
     return Error{Code::kUnsupported, "--" + std::string(name) + " cannot be enforced by OpenShell",
                  "agentic-ci run --backend native --" + std::string(name) + " ..."};
+  }
+  if (request.memory_bytes > 0 && request.memory_bytes < kMebibyte) {
+    return Error{Code::kUnsupported,
+                 "OpenShell counts memory in MiB, and --memory is less than one", "--memory 64MiB"};
   }
   if (request.plan_only) {
     return Error{Code::kUnsupported, "--plan-only shows agentic-ci's own sandbox",
@@ -232,35 +238,33 @@ Result<run::AgentEnd> Job::RunAgent(int signals) {
       .Context("watching the agent");
 }
 
-// The gateway does not answer, or does not let this run in any more.
-void Job::Lose(Error why, run::AgentEnd* end) {
-  lost_ = std::move(why);
-  end->kind = EndKind::kGatewayLost;
+// Asks the gateway for the sandbox; notes in `end` what is lost. What a command in the sandbox says
+// of either is not trusted.
+bool Job::IsThere(run::AgentEnd* end) {
+  Result<bool> ready = sandbox_->IsReady();
+  if (ready.ok() && ready.value()) return true;
+  end->kind = ready.ok() ? EndKind::kSandboxLost : EndKind::kGatewayLost;
+  if (!ready.ok()) lost_ = std::move(ready).error();
+  return false;
 }
 
 // Returns whether the sandbox can be asked for what is in it. The gateway may have lost a command
 // that failed, and may be silent behind one that a limit ended.
 bool Job::IsReachable(run::AgentEnd* end) {
-  const bool asks = end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost &&
-                    (end->kind != EndKind::kExited || end->status != 0);
-  if (asks) {
-    Result<bool> ready = sandbox_->IsReady();
-    if (!ready.ok()) {
-      Lose(std::move(ready).error(), end);
-    } else if (!ready.value()) {
-      end->kind = EndKind::kSandboxLost;
-    }
-  }
-  return end->kind != EndKind::kGatewayLost && end->kind != EndKind::kSandboxLost;
+  if (end->kind == EndKind::kGatewayLost || end->kind == EndKind::kSandboxLost) return false;
+  return (end->kind == EndKind::kExited && end->status == 0) || IsThere(end);
 }
 
-// Turns OpenShell's lines into the report's records.
-Result<run::RunSigns> Job::TakeEvents(bool reachable) {
-  bool complete = reachable && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
+// Turns OpenShell's lines into the report's records. The path of a program may hold line ends, and
+// lines that read like OpenShell's own: what is not one of them, or is out of order, says so.
+Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
+  bool complete = reachable && ended && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
   Status written = Ok();
+  int64_t last_ms = 0;
   auto take = [&](std::string_view line, bool whole) {
     std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
-    if (!whole || (parsed && parsed->unread)) complete = false;
+    if (!parsed || parsed->unread || parsed->time_ms < last_ms - kDisorderMs) complete = false;
+    if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
     written =
@@ -273,58 +277,70 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable) {
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
-  recorder_.Note(
-      std::vector<sandbox::Control>{{"records", complete ? "enforced" : "emulated",
-                                     complete ? "all of the sandbox's records came"
-                                              : "records may be missing, or could not be read"}});
+  recorder_.Note(std::vector<sandbox::Control>{
+      {"records", complete ? "enforced" : "emulated",
+       complete ? "all of the sandbox's records came"
+                : "records may be missing or forged, or could not be read"}});
   report::DenialList denials = TRY(report::ReadDenials(directory_.path));
   recorder_.Note(denials);
   recorder_.NoteAccount(directory_.path);
   return run::RunSigns{};
 }
 
-Result<change::ChangeSet> Job::TakeChanges(bool reachable, run::AgentEnd* end) {
+Result<change::ChangeSet> Job::TakeChanges(bool reachable, bool ended, run::AgentEnd* end) {
   change::ChangeSet none;
   none.complete = false;
-  const change::Repository* git = plan_->checkout.git();
-  if (reachable) {
-    Result<Fd> root = Fetch();
-    if (root.ok()) {
-      const change::ChangedTree tree = TreeAt(root.value().get());
-      if (request_.record_files) {
-        TRY(run::RecordFiles(tree, *plan_, directory_, recorder_.secrets()));
-      }
-      return run::CollectChanges(tree, *plan_, recorder_);
-    }
-    const Code code = root.error().code;
-    const bool lost = code == Code::kTemporary || code == Code::kSetup;
-    if (!lost || run::PendingEnd()) return std::move(root).error();
-    Lose(std::move(root).error(), end);
+  if (!reachable) return none;
+  Fd root;
+  Result<Fetched> fetched = Fetch(ended, &root);
+  if (!fetched.ok()) {
+    TRY(MissChanges(std::move(fetched).error(), end));
+    return none;
   }
-  recorder_.Note(none, git == nullptr ? "" : git->prefix());
-  return none;
+  const change::ChangedTree tree = TreeAt(root.get(), fetched.value());
+  if (request_.record_files) TRY(run::RecordFiles(tree, *plan_, directory_, recorder_.secrets()));
+  return run::CollectChanges(tree, *plan_, recorder_);
+}
+
+// Notes that the changes could not be fetched. The run ends as the agent did, unless the gateway,
+// the sandbox or the limit on its size is why.
+Status Job::MissChanges(Error why, run::AgentEnd* end) {
+  if (run::PendingEnd()) return why;
+  report::Finding finding;
+  finding.rule = "not-collected";
+  finding.severity = report::Severity::kWarning;
+  finding.message =
+      "what the agent changed was not collected: " + recorder_.secrets().Mask(why.what);
+  recorder_.Note(std::move(finding));
+  const bool large = why.code == Code::kUnsupported && end->kind == EndKind::kExited;
+  if (IsThere(end) && large) end->kind = EndKind::kDiskLimit;
+  return Ok();
 }
 
 Result<change::ChangeSet> Job::Changes() {
-  Fd root = TRY(Fetch());
-  return change::CaptureChanges(TreeAt(root.get()), plan_->checkout.path, plan_->checkout.git(),
-                                {});
+  Fd root;
+  const Fetched fetched = TRY(Fetch(false, &root));
+  return change::CaptureChanges(TreeAt(root.get(), fetched), plan_->checkout.path,
+                                plan_->checkout.git(), {});
 }
 
 // The checkout as it is in the sandbox now, in a new directory.
-Result<Fd> Job::Fetch() {
+Result<Fetched> Job::Fetch(bool ended, Fd* root) {
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
   (void)sys::RemoveTree(state.get(), "changed");
   const std::string to = gateway_->state().path() + "/changed";
   TRY(sys::MakeDirectories(to, 0700));
   const auto time =
       std::clamp(std::chrono::seconds(request_.timeout_s), kFetchTimeMin, kFetchTimeMax);
-  TRY(sandbox_->Get(kWorkspace, to, request_.disk_bytes, Deadline::After(time))
-          .Context("fetching the changes"));
-  return sys::Open(to, O_RDONLY | O_DIRECTORY);
+  const FetchLimits limits{request_.disk_bytes, Deadline::After(time),
+                           gateway_->openshell().cancel()};
+  Fetched fetched =
+      TRY(sandbox_->Get(kWorkspace, to, ended, limits).Context("fetching the changes"));
+  *root = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
+  return fetched;
 }
 
-change::ChangedTree Job::TreeAt(int directory) const {
+change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
   tree.not_copied = hidden_;
@@ -333,6 +349,11 @@ change::ChangedTree Job::TreeAt(int directory) const {
   }
   tree.taken_out = report::kAgentFindingsFile;
   tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
+  if (!fetched.whole) {
+    constexpr size_t kSaidBytesMax = 300;
+    tree.missing = recorder_.secrets().Mask("not all of it could be fetched: " +
+                                            codec::NeutralLine(fetched.said, kSaidBytesMax));
+  }
   return tree;
 }
 
@@ -367,13 +388,17 @@ void Job::NoteProposals() {
 Status Job::Finish(run::AgentEnd end, bool apply) {
   recorder_.Note(end);
   recorder_.Phase("agent");
+  const change::Repository* git = plan_->checkout.git();
+  change::ChangeSet none;
+  none.complete = false;  // What is not collected is not there.
+  recorder_.Note(none, git == nullptr ? "" : git->prefix());
   const bool reachable = IsReachable(&end);
-  if (reachable) {
-    sandbox_->EndProcesses();
-    NoteProposals();
-  }
-  run::RunSigns signs = TRY(TakeEvents(reachable).Context("reading the records"));
-  change::ChangeSet changes = TRY(TakeChanges(reachable, &end));
+  const bool ended = reachable && sandbox_->EndProcesses();
+  if (reachable) NoteProposals();
+  Result<change::ChangeSet> taken = TakeChanges(reachable, ended, &end);
+  // Last: until then, what could not be ended may have made more.
+  run::RunSigns signs = TRY(TakeEvents(reachable, ended).Context("reading the records"));
+  change::ChangeSet changes = TRY(std::move(taken));
   signs.nothing_changed = changes.files.empty() && changes.complete;
   // Judged by the agent's own words, since OpenShell's records have no answers.
   constexpr int kUnauthorized = 401;
@@ -388,6 +413,9 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
     outcome.exit_code = static_cast<int>(refused ? ExitCodeOf(lost_->code) : ExitCode::kTemporary);
     outcome.reason = "OpenShell's gateway was lost; the report has what came before";
     if (lost_) outcome.reason += ": " + recorder_.secrets().Mask(lost_->what);
+  }
+  if (end.kind == EndKind::kDiskLimit) {
+    outcome.reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
   }
   recorder_.Note(outcome);
   recorder_.Phase("judgement");

@@ -54,11 +54,12 @@ class Job {
   Result<SandboxRequest> RequestOf();
   std::vector<sandbox::Control> Controls() const;
   bool IsReachable(run::AgentEnd* end);
-  void Lose(Error why, run::AgentEnd* end);
-  Result<run::RunSigns> TakeEvents(bool reachable);
-  Result<change::ChangeSet> TakeChanges(bool reachable, run::AgentEnd* end);
-  Result<Fd> Fetch();
-  change::ChangedTree TreeAt(int directory) const;
+  bool IsThere(run::AgentEnd* end);
+  Result<run::RunSigns> TakeEvents(bool reachable, bool ended);
+  Result<change::ChangeSet> TakeChanges(bool reachable, bool ended, run::AgentEnd* end);
+  Status MissChanges(Error why, run::AgentEnd* end);
+  Result<Fetched> Fetch(bool ended, Fd* root);
+  change::ChangedTree TreeAt(int directory, const Fetched& fetched) const;
   void NoteProposals();
 
   run::Request& request_;

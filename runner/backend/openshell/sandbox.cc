@@ -17,7 +17,6 @@
 #include <thread>
 
 #include "backend/openshell/event_line.h"
-#include "backend/openshell/fetch.h"
 #include "backend/openshell/policy_text.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
@@ -37,16 +36,47 @@ constexpr seconds kTransferTime{600};
 constexpr std::chrono::milliseconds kRemovalPause{200};
 constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
 
-// The script comes on standard input: an argument would be in the list of processes, and may have
-// 32 KiB.
-constexpr char kRunner[] =
-    "cd /sandbox/workspace 2>/dev/null || cd /sandbox || exit 126; "
-    "if command -v bash >/dev/null; then exec bash -c 'eval \"$(cat)\"'; fi; eval \"$(cat)\"";
+// OpenShell starts each command with a login shell, which runs what lies in HOME, and the agent
+// could put there what decides what this program's own commands do. The kernel lets no file be made
+// in this one.
+constexpr char kNoHome[] = "HOME=/proc";
 
-// Everything but itself and what keeps the sandbox, whose end would be the sandbox's.
-constexpr char kEndProcesses[] =
-    "for p in /proc/[0-9]*; do q=${p#/proc/}; [ \"$q\" = $$ ] || "
-    "[ \"$(tr '\\0' ' ' <$p/cmdline)\" = 'sleep infinity ' ] || kill -9 $q; done 2>/dev/null; :";
+// The agent's own login shell has its home. The script comes on standard input: an argument would
+// be in the list of processes, and may have 32 KiB.
+constexpr char kRunner[] =
+    "[ \"$HOME\" = /proc ] || { echo 'OpenShell does not set HOME' >&2; exit 126; }; "
+    "export HOME=/sandbox; s=$(command -v bash) || s=sh; exec \"$s\" -lc "
+    "'cd /sandbox/workspace 2>/dev/null || cd /sandbox || exit 126; eval \"$(cat)\"'";
+
+// Stops everything at once, so that nothing starts more meanwhile, and kills it but for itself and
+// the oldest process: that one keeps the sandbox. Its name would not tell, since the agent may give
+// any process the same. Prints "ended" once nothing else is there.
+constexpr char kEndProcesses[] = R"(exec 2>/dev/null
+each() {
+  for p in /proc/[0-9]*; do
+    q=${p#/proc/} s=
+    kill -0 $q || continue
+    while read -r l; do s="$s $l"; done <$p/stat
+    set -- ${s##*) }
+    [ $# -ge 20 ] && [ $1 != Z ] && [ $1 != X ] && [ $q != $$ ] && [ $q != $PPID ] || continue
+    if [ $ends = no ]; then
+      [ -n "$kept" ] && [ ${20} -ge $since ] || { kept=$q since=${20}; }
+    elif [ $q != $kept ]; then
+      kill -9 $q; left=$q
+    fi
+  done
+}
+kill -STOP -1
+kept= ends=no; each
+ends=yes n=0 left=x
+while [ -n "$left" ] && [ $n -lt 200 ]; do left= n=$((n+1)); each; [ -z "$left" ] || sleep 0.05; done
+kill -CONT $kept $PPID
+[ -n "$left" ] || echo ended)";
+
+// A link in place of the directory is not followed. Unreadable files are made readable, as in a
+// layer of agentic-ci's own sandbox.
+constexpr char kReach[] = "[ ! -L \"$d\" ] && cd \"$d\" && ";
+constexpr char kMakeReadable[] = "{ chmod -R u+rX . 2>/dev/null; :; } && ";
 
 Result<Fd> ScriptFile(std::string_view script) {
   if (script.size() > kScriptBytesMax) {
@@ -60,8 +90,8 @@ Result<Fd> ScriptFile(std::string_view script) {
   return file;
 }
 
-std::vector<std::string> ExecArguments(const std::string& name) {
-  return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", kRunner};
+std::vector<std::string> ExecArguments(const std::string& name, const std::string& script) {
+  return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", script};
 }
 
 std::string ProfileText(const std::string& id, const Credential& credential) {
@@ -87,12 +117,14 @@ std::string ProviderName(const std::string& run, const std::string& index) {
   return run + "-" + index;
 }
 
-// The time of the last record that has arrived and that `wanted` is true of; -1 if there is none.
-int64_t LastTime(const std::string& path,
+// The time of the last record that `wanted` is true of, among those that have arrived behind the
+// first `after` bytes; -1 if there is none.
+int64_t LastTime(const std::string& path, size_t after,
                  const std::function<bool(const LogLine&, std::string_view)>& wanted) {
   Result<std::string> text = sys::ReadFile(path, kRecordsBytesMax);
   if (!text.ok()) return -1;
   std::string_view lines = text.value();
+  lines.remove_prefix(std::min(after, lines.size()));
   while (!lines.empty()) {
     const size_t end = lines.find_last_not_of('\n');
     if (end == std::string_view::npos) break;
@@ -177,7 +209,7 @@ Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) 
     made = sandbox.MakeProvider(request.credentials[i], i, bindings[i].provider);
     add("--provider", bindings[i].provider);
   }
-  words.insert(words.end(), {"--", "sleep", "infinity"});
+  words.insert(words.end(), {"--env", kNoHome, "--", "sleep", "infinity"});
   if (made.ok()) {
     Result<std::string> created = sandbox.openshell_.Do(words, Deadline::After(kCreateTime));
     if (!created.ok()) made = std::move(created).error();
@@ -231,13 +263,11 @@ Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& n
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
   Fd file = TRY(ScriptFile(script));
-  return openshell_.Start(ExecArguments(name_), file.get());
+  return openshell_.Start(ExecArguments(name_, kRunner), file.get());
 }
 
 Result<std::string> Sandbox::Ask(std::string_view script, Deadline deadline) const {
-  return openshell_.Do(
-      {"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", std::string(script)},
-      deadline);
+  return openshell_.Do(ExecArguments(name_, std::string(script)), deadline);
 }
 
 Status Sandbox::Put(const std::string& from, const std::string& to) const {
@@ -247,14 +277,13 @@ Status Sandbox::Put(const std::string& from, const std::string& to) const {
 }
 
 // Not by `openshell sandbox download`: that has no bound.
-Status Sandbox::Get(const std::string& from, const std::string& to, int64_t bytes_max,
-                    Deadline deadline) const {
+Result<Fetched> Sandbox::Get(const std::string& from, const std::string& to, bool ended,
+                             const FetchLimits& limits) const {
   Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  const std::string pack = "cd " + codec::ShellWord(from) + " && exec tar -cf - .";
-  Child child = TRY(
-      openshell_.Start({"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", pack}, -1));
-  return FetchArchive(std::move(child), directory.get(),
-                      {bytes_max, deadline, openshell_.cancel()});
+  const std::string pack = "d=" + codec::ShellWord(from) + "; " + kReach +
+                           (ended ? kMakeReadable : "") + "exec tar -cf - .";
+  Child child = TRY(openshell_.Start(ExecArguments(name_, pack), -1));
+  return FetchArchive(std::move(child), directory.get(), limits);
 }
 
 Status Sandbox::FollowEvents() {
@@ -281,8 +310,12 @@ bool Sandbox::RecordsFull() const {
   return ::stat(events_path().c_str(), &facts) == 0 && facts.st_size >= records_max_;
 }
 
-// Records come in order; the one of a command that was started after all others is the mark.
+// Records come in order; one of a command that was started after all others is the mark. What
+// reads like a later one and came before, the agent may have made.
 bool Sandbox::AwaitEvents(Deadline deadline) const {
+  struct stat facts = {};
+  if (::stat(events_path().c_str(), &facts) != 0) return false;
+  const auto before = static_cast<size_t>(facts.st_size);
   Result<std::string> time = Ask("date +%s%N", deadline);
   if (!time.ok()) return false;
   constexpr size_t kSecondDigits = 10;
@@ -291,7 +324,7 @@ bool Sandbox::AwaitEvents(Deadline deadline) const {
   digits.resize(kSecondDigits + 3, '0');
   int64_t mark = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), mark);
-  while (LastTime(events_path(), IsAny) < mark) {
+  while (LastTime(events_path(), before, IsAny) < mark) {
     if (deadline.passed() || RecordsFull()) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -299,7 +332,7 @@ bool Sandbox::AwaitEvents(Deadline deadline) const {
 }
 
 void Sandbox::AwaitProposals(Deadline deadline) const {
-  while (LastTime(events_path(), IsRefusal) > LastTime(events_path(), IsAnalysis)) {
+  while (LastTime(events_path(), 0, IsRefusal) > LastTime(events_path(), 0, IsAnalysis)) {
     if (deadline.passed()) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
@@ -313,10 +346,10 @@ Sandbox SandboxAt(const std::string& state, const std::string& checkout) {
   return {CommandLineAt(state, checkout), state.substr(state.rfind('/') + 1), state};
 }
 
-void Sandbox::EndProcesses() const {
-  (void)openshell_.Uncancelled().Ask(
-      {"sandbox", "exec", "-n", name_, "--no-tty", "--", "sh", "-c", kEndProcesses},
-      Deadline::After(kShortTime));
+bool Sandbox::EndProcesses() const {
+  Result<Answer> answer = openshell_.Uncancelled().Ask(ExecArguments(name_, kEndProcesses),
+                                                       Deadline::After(kShortTime));
+  return answer.ok() && answer.value().output.ends_with("ended\n");
 }
 
 Result<bool> Sandbox::IsReady() const {

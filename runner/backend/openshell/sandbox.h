@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/openshell/fetch.h"
 #include "backend/openshell/gateway.h"
 #include "backend/openshell/proposal.h"
 #include "base/child.h"
@@ -62,10 +63,10 @@ class Sandbox {
 
   // Copies a file or directory of this machine to `to` (absolute, or relative to /sandbox).
   Status Put(const std::string& from, const std::string& to) const;
-  // Copies what lies at `from` (absolute) into the empty directory `to`. Fails with kUnsupported if
-  // that is more than `bytes_max`. What comes may be hostile: nothing outside `to` is written.
-  Status Get(const std::string& from, const std::string& to, int64_t bytes_max,
-             Deadline deadline) const;
+  // Copies the directory `from` (absolute) into the empty directory `to`, as FetchArchive() does.
+  // If everything in the sandbox has `ended`, unreadable files are made readable there.
+  Result<Fetched> Get(const std::string& from, const std::string& to, bool ended,
+                      const FetchLimits& limits) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
   // ends, or until kRecordsBytesMax are written, or as many bytes as its own hard limit of a file
@@ -84,8 +85,8 @@ class Sandbox {
   // Waits until OpenShell has derived proposals from what it refused, which it does a while later.
   void AwaitProposals(Deadline deadline) const;
 
-  // Ends all that runs in it, but for what keeps it.
-  void EndProcesses() const;
+  // Ends all that runs in it, but for what keeps it. Returns whether that is sure.
+  bool EndProcesses() const;
   // Returns whether it is there and ready. Fails with kTemporary if the gateway does not answer.
   Result<bool> IsReady() const;
   // Deletes the sandbox with everything that Create() made; succeeds if nothing of it is there. A

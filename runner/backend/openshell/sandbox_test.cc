@@ -40,6 +40,7 @@ class StandIn {
 };
 
 constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::milliseconds kMoment{500};
 
 // Writes once the file `go` is there, so that no order of events decides.
 std::string Records(const std::string& bytes) {
@@ -244,6 +245,19 @@ TEST_CASE("State that is kept is removed by the next sweep, with what it knows o
     CHECK(gateway.Has("providers" + path.substr(path.rfind('/')) + "-0") != keep);
   }
   runtime ? ::setenv("XDG_RUNTIME_DIR", runtime->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST_CASE("Only a record that comes after the question says that all have come") {
+  const std::string early = "[9999999999.000] [sandbox] [INFO ] [x] from a program's path\n";
+  for (bool comes : {true, false}) {
+    StandIn place(
+        std::string("echo 1795570914925000000\n") +
+        (comes ? "echo '[1795570914.930] [sandbox] [INFO ] [x] y' >>\"${0%/*}/events.log\"" : ""));
+    REQUIRE(sys::WriteFile(place.top() + "/events.log", early).ok());
+    const Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+    const auto patience = comes ? std::chrono::milliseconds(kPatience) : kMoment;
+    CHECK(sandbox.AwaitEvents(Deadline::After(patience)) == comes);
+  }
 }
 
 }  // namespace
