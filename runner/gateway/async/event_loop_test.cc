@@ -45,9 +45,9 @@ Task<void> Note(Task<bool> task, std::vector<std::string>& notes, std::string na
   notes.push_back(name + (ready ? " ready" : " late"));
 }
 
-Task<void> SleepAndNote(EventLoop& loop, milliseconds span, std::vector<int>& notes) {
-  co_await loop.Sleep(Deadline::After(span));
-  notes.push_back(static_cast<int>(span.count()));
+Task<void> SleepAndNote(EventLoop& loop, Deadline deadline, std::vector<int>& notes, int note) {
+  co_await loop.Sleep(deadline);
+  notes.push_back(note);
 }
 
 Task<void> SleepAndSet(EventLoop& loop, milliseconds span, Signal& signal) {
@@ -103,11 +103,13 @@ TEST_CASE("Deadlines pass in their order, also around one that is taken back") {
   Signal signal(loop);
   std::vector<int> notes;
   std::vector<std::string> woken;
-  for (int span : {50, 10, 40, 20, 30}) loop.Spawn(SleepAndNote(loop, milliseconds(span), notes));
-  loop.Spawn(Note(AwaitSet(signal, Deadline::After(milliseconds(25))), woken, "signal"));
-  loop.Spawn(SleepAndSet(loop, milliseconds(5), signal));
-  RunUntilDone(loop, Pause(loop, milliseconds(60)));
-  CHECK(notes == std::vector<int>{10, 20, 30, 40, 50});
+  std::vector<Deadline> deadlines;  // Made in their order, which no pause of this process changes.
+  for (int i = 0; i < 7; ++i) deadlines.push_back(Deadline::After(milliseconds(5 * i)));
+  for (int i : {5, 0, 4, 1, 3}) loop.Spawn(SleepAndNote(loop, deadlines[i], notes, i));
+  loop.Spawn(Note(AwaitSet(signal, deadlines[2]), woken, "signal"));
+  signal.Set();
+  RunUntilDone(loop, SleepAndNote(loop, deadlines[6], notes, 6));
+  CHECK(notes == std::vector<int>{0, 1, 3, 4, 5, 6});
   CHECK(woken == std::vector<std::string>{"signal ready"});
 }
 
