@@ -156,7 +156,8 @@ TEST_CASE("On a shared host, attributes are read of open files only") {
     CHECK(AnswerOnSharedHost(call, {}) == kEopnotsupp);
     CHECK(Answer(call) == SECCOMP_RET_ALLOW);
   }
-  for (long call : {464, 465}) CHECK(AnswerOnSharedHost(call, {}) == kEnosys);  // ...at
+  // getxattrat, listxattrat and file_getattr.
+  for (long call : {464, 465, 468}) CHECK(AnswerOnSharedHost(call, {}) == kEnosys);
   for (long call : std::to_array<long>({SYS_fgetxattr, SYS_flistxattr})) {
     CHECK(AnswerOnSharedHost(call, {}) == SECCOMP_RET_ALLOW);
   }

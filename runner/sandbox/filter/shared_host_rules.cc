@@ -41,6 +41,7 @@ constexpr auto kNewFileCalls = std::to_array<int>({
     464,  // getxattrat
     465,  // listxattrat
     466,  // removexattrat
+    468,  // file_getattr
     469,  // file_setattr
 });
 
