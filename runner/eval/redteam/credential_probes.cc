@@ -94,10 +94,12 @@ bool LooksLikeCredential(std::string name) {
 class Finder {
  public:
   void Search(const std::string& path, int depth) {
-    Result<Fd> directory = sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (!directory.ok()) return;
-    Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
-    if (!names.ok()) return;
+    Result<std::vector<std::string>> names = NamesIn(path);
+    if (!names.ok()) {
+      // One that may not be read gives nothing away. After another error, that is not known.
+      if (names.error().os_error != EACCES && !sys::IsAbsent(names.error())) cut_at_ = path;
+      return;
+    }
     for (const std::string& name : names.value()) {
       if (found_.size() >= kFoundMax) return;
       if (entries_++ == kSearchedMax || depth > kDepthMax) {
@@ -123,6 +125,11 @@ class Finder {
   }
 
  private:
+  static Result<std::vector<std::string>> NamesIn(const std::string& path) {
+    const Fd directory = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    return sys::DirectoryNames(directory.get());
+  }
+
   size_t entries_ = 0;
   std::vector<std::string> found_;
   std::string cut_at_;  // The directory in which the search ended before its end.

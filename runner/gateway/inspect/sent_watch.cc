@@ -38,11 +38,20 @@ std::vector<std::string> EncodedForms(const std::string& text) {
   return forms;
 }
 
-// Returns whether a body begins as compressed data do (gzip, Zstandard, bzip2, xz, zip), whether or
-// not its request says so.
+// Returns whether a body begins as compressed data do, whether or not its request says so: gzip,
+// zlib (at its four levels), Zstandard, LZ4, bzip2, xz, LZMA, zip.
 bool LooksCompressed(std::string_view body) {
-  constexpr auto kBegins = std::to_array<std::string_view>(
-      {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "BZh", "\xfd\x37zXZ", "PK\x03\x04"});
+  constexpr auto kBegins = std::to_array<std::string_view>({"\x1f\x8b\x08",
+                                                            "x\x01",
+                                                            "x^",
+                                                            "x\x9c",
+                                                            "x\xda",
+                                                            "\x28\xb5\x2f\xfd",
+                                                            "\x04\x22\x4d\x18",
+                                                            "BZh",
+                                                            "\xfd\x37zXZ",
+                                                            {"\x5d\x00\x00", 3},
+                                                            "PK\x03\x04"});
   return std::any_of(kBegins.begin(), kBegins.end(),
                      [&](std::string_view begin) { return body.starts_with(begin); });
 }

@@ -178,8 +178,9 @@ TEST_CASE("What cannot be looked into is said, once for each server") {
 }
 
 TEST_CASE("A body that begins as compressed data do is not looked into, whatever is declared") {
-  const std::string begins[] = {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd", "BZh", "\xfd\x37zXZ",
-                                "PK\x03\x04"};
+  const std::string begins[] = {
+      "\x1f\x8b\x08", "x\x9c",       "\x28\xb5\x2f\xfd",         "\x04\x22\x4d\x18",
+      "BZh",          "\xfd\x37zXZ", std::string("\x5d\0\0", 3), "PK\x03\x04"};
   for (const std::string& begin : begins) {
     CAPTURE(begin);
     const std::string body = begin + std::string(20000, 'x');
