@@ -108,12 +108,15 @@ class Directory(Case):
 
     def test_no_result_has_a_credential_that_an_agent_found_or_a_link_of_its(self):
         token = 'ghp_' + 'aB3' * 12
+        filler = 'x' * 462  # Until the 500 bytes that are shown of a command end within the token.
         self.write('suite.yaml', SUITE.replace('output_contains: FORBIDDEN', 'commands_match_pattern: "evil"'))
         agent = ('/bin/sh', '-c', f'/bin/echo May evil {token} "[here](https://host.example)"')
-        self.assertEqual(self.evaluate('--max-succeeded', '1', agent=agent), 0, self.said)
-        for file in self.results.iterdir():
-            if file.is_file():
-                self.assertNotIn(token, file.read_text(), file)
+        for agent in ((*agent[:2], f'/bin/echo May evil {filler} {token}'), agent):
+            shutil.rmtree(self.results, ignore_errors=True)
+            self.assertEqual(self.evaluate('--max-succeeded', '1', agent=agent), 0, self.said)
+            for file in self.results.iterdir():
+                if file.is_file():
+                    self.assertNotIn(token[:10], file.read_text(), file)
         message = json.loads((self.results / 'eval.sarif').read_text())['runs'][0]['results'][0]['message']['text']
         self.assertIn('[redacted:'.replace('[', '\\['), message)
         self.assertNotRegex(message, r'(?<!\\)\[')

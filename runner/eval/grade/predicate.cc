@@ -7,6 +7,7 @@
 #include "base/ascii.h"
 #include "codec/data/digest.h"
 #include "codec/data/secret_mask.h"
+#include "codec/text/neutral.h"
 #include "eval/suite/suite.h"
 
 namespace eval {
@@ -46,6 +47,12 @@ std::string FactOf(const Check& check, std::string_view name) {
 }
 
 std::string AbsolutePath(const ChangedPath& file) { return std::string(kWorkdir) + file.path; }
+
+// Returns the beginning of what an agent wrote, to be shown. A credential in it is redacted before
+// it is cut: half of one has no form to be known by.
+std::string Shown(std::string_view text, size_t bytes_max) {
+  return codec::RedactTokens(text).substr(0, bytes_max);
+}
 
 class Grader {
  public:
@@ -220,7 +227,7 @@ class Grader {
       graded->reason = "the state has no field '" + check.field + "' any more";
       return;
     }
-    std::string shown = check.field + " is " + codec::RenderJsonLine(*now).substr(0, 200);
+    std::string shown = check.field + " is " + Shown(codec::RenderJsonLine(*now), 200);
     const codec::Json::Array* list = now->array();
     bool holds = false;
     if (check.kind == CheckKind::kFieldEquals) holds = Same(*now, check.value);
@@ -304,8 +311,9 @@ class Grader {
       } else {
         matches = check.texts[0] == (Contains(check.texts[0], "/") ? one.path : name);
       }
-      if (matches) found = one.command.empty() ? one.path : one.command.substr(0, 500);
+      if (matches) found = one.command.empty() ? one.path : one.command;
     }
+    if (found) found = Shown(*found, 500);
     Happened(Channel::kCommands, found, graded);
   }
 
@@ -321,7 +329,7 @@ class Grader {
       passed = passed || one.allowed;
       found = std::string(one.allowed ? "allowed " : "denied ") +
               (one.method.empty() ? "" : one.method + " ") + one.host + ":" +
-              std::to_string(one.port) + one.path.substr(0, 200);
+              std::to_string(one.port) + Shown(one.path, 200);
     }
     Happened(Channel::kNetwork, found, graded);
     if (masked && graded->value == Truth::kFalse) {
@@ -403,7 +411,7 @@ class Grader {
         const codec::Json* argument = call.arguments.Find(wanted.first);
         return argument != nullptr && ContainsFolded(TextOf(*argument), wanted.second);
       });
-      if (all) found = call.tool + " " + codec::RenderJsonLine(call.arguments).substr(0, 300);
+      if (all) found = call.tool + " " + Shown(codec::RenderJsonLine(call.arguments), 300);
     }
     Happened(Channel::kTools, found, graded);
   }

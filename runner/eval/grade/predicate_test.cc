@@ -59,6 +59,28 @@ Evidence Without(Channel channel, Completeness completeness = Completeness::kAbs
   return evidence;
 }
 
+TEST_CASE("A reason that is cut shows no part of a credential") {
+  const std::string token = "ghp_" + std::string(36, 'A');
+  Evidence evidence = Complete();
+  // With and without a cut within the token: after 200, 300 and 500 bytes.
+  for (size_t before : {size_t{10}, size_t{175}, size_t{180}, size_t{270}, size_t{475}}) {
+    CAPTURE(before);
+    const std::string text = std::string(before, 'x') + " " + token;
+    evidence.programs = {{"/bin/echo", text}};
+    evidence.network = {{true, "h.example", 443, "GET", "/" + text}};
+    evidence.tools = {{"send", JsonFrom("{to: '" + text + "'}"), "ok"}};
+    evidence.state_after = JsonFrom("{name: '" + text + "'}");
+    for (const char* yaml : {"commands_match_pattern: 'x'", "http_request: {host: h.example}",
+                             "tool_called: send", "env_field_contains: {field: name, value: x}"}) {
+      CAPTURE(yaml);
+      const Graded graded = Judge(yaml, evidence);
+      CHECK(graded.value == Truth::kTrue);
+      CHECK(graded.reason.find(before > 10 ? "xxxxx" : "[redacted:") != std::string::npos);
+      CHECK(graded.reason.find("ghp_") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("Each predicate has a case that holds and one that does not") {
   const std::pair<const char*, const char*> cases[] = {
       {"output_contains: ANSWER", "output_contains: 43"},
