@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string_view>
 
 #include "base/sys.h"
@@ -19,13 +20,17 @@ bool IsOfEvent(std::string_view name) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> CellEnvironment() {
+std::vector<std::pair<std::string, std::string>> CellEnvironment(
+    const std::vector<std::string>& credentials) {
   std::vector<std::pair<std::string, std::string>> variables;
   for (char** one = environ; one != nullptr && *one != nullptr; ++one) {
     std::string_view text(*one);
     size_t equals = text.find('=');
-    if (equals == std::string_view::npos || IsOfEvent(text.substr(0, equals))) continue;
-    variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    if (equals == std::string_view::npos) continue;
+    const std::string_view name = text.substr(0, equals);
+    const bool read = std::find(credentials.begin(), credentials.end(), name) != credentials.end();
+    if (IsOfEvent(name) && (!read || forge::ShowsCi(name))) continue;
+    variables.emplace_back(name, text.substr(equals + 1));
   }
   return variables;
 }

@@ -232,7 +232,7 @@ Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite
   }
   PassModelHost(arguments, suite, &plan);
   plan.setup = TRY(SetupOf(arguments, suite));
-  plan.environment = CellEnvironment();
+  plan.environment = CellEnvironment(run::CredentialVariables(TRY(RequestOf(arguments))));
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
 }

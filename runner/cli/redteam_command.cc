@@ -62,7 +62,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
       if (name == "secret") plan.credentials.push_back(VariableOf(value));
     }
   }
-  plan.environment = CellEnvironment();
+  plan.environment = CellEnvironment({});
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
 }

@@ -191,8 +191,11 @@ class Event(Case):
     def test_a_trusted_one_and_a_command_line_keep_what_they_had(self):
         own = self.event(repo={'id': 1, 'full_name': 'o/r'})
         for variables in (own, {}):
-            for options in ([], [*self.secret, '--env', 'A=b']):
-                self.assertEqual(self.evaluate(*options, TOKEN='a-real-secret', **variables), 0, self.said)
+            for options in ([], [*self.secret, '--env', 'A=b'], ['--secret', 'GITHUB_DEPLOY@host.example'],
+                            ['--secret', 'X=CI_DEPLOY@host.example', '--provider', 'anthropic=GITLAB_MODEL']):
+                self.assertEqual(self.evaluate(*options, TOKEN='a-real-secret', GITHUB_DEPLOY='a-second-secret',
+                                               CI_DEPLOY='a-third-secret', GITLAB_MODEL='a-fourth-secret', **variables), 0, self.said)
+                self.assertEqual({cell['attempts'] for cell in self.cells().values()}, {1})
                 shutil.rmtree(self.results)
 
     def test_an_event_that_cannot_be_read_ends_it(self):
