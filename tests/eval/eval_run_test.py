@@ -209,12 +209,19 @@ class Attempts(Case):
         words = [BINARY, 'eval', 'run', 'suite.yaml', '--injection-task', 'leak', '--', '/bin/sh', '-c', 'echo May FORBIDDEN; sleep 100']
         process = subprocess.Popen(words, cwd=self.top, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         done = self.results / 'cells'
+
+        def is_run(child):
+            try:
+                return b'--report-dir' in pathlib.Path(f'/proc/{child}/cmdline').read_bytes().split(b'\0')
+            except OSError:
+                return False
         for name in ('u,,1', 'u,leak,1'):
             while not any(one.stat().st_size for one in done.glob('.begun-*/cell/report/agent.log')):
                 self.assertIsNone(process.poll())
                 time.sleep(0.05)
             # Its run ends without a record.
-            run, = (int(one) for one in pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split())
+            children = pathlib.Path(f'/proc/{process.pid}/task/{process.pid}/children').read_text().split()
+            run, = (int(one) for one in children if is_run(one))
             os.kill(run, signal.SIGKILL)
             while not (done / name).exists():
                 self.assertIsNone(process.poll())

@@ -487,12 +487,14 @@ class Running(Case):
             self.assertGreaterEqual((cell / 'run.log').stat().st_size, size)
             self.assertTrue(self.cells()['summarise,stage_data']['answer'].startswith('aaa'))
         self.assertLess(peak[60000000] - peak[1000], 90, peak)
-        # The last words of a run without a report are at the end of its output.
+        # The last words of a run without a report are at the end of its output. They may be its agent's, if that was started.
         with open(cell / 'run.log', 'a') as log:
             log.write('\nagentic-ci: error: it broke\n')
-        (cell / 'report/run.json').unlink()
-        self.call([BINARY, 'eval', 'grade', DOCUMENTS, self.results, *words])
-        self.assertEqual(self.cells()['summarise,stage_data']['ending_reason'], 'agentic-ci: error: it broke')
+        for names, why in ((['run.json'], 'run.json: missing'), (['agent.log', 'programs.jsonl'], 'agentic-ci: error: it broke')):
+            for name in names:
+                (cell / 'report' / name).unlink()
+            self.call([BINARY, 'eval', 'grade', DOCUMENTS, self.results, *words])
+            self.assertEqual(self.cells()['summarise,stage_data']['ending_reason'], why)
 
     def test_what_an_agent_prints_and_no_file_takes_is_known_to_be_lost(self):
         suite = self.suite('output_contains: FORBIDDEN-WORD')

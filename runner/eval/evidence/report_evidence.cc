@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/evidence/report_evidence.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "base/join.h"
@@ -18,6 +20,28 @@ constexpr size_t kFileBytesMax = size_t{64} << 20;
 constexpr size_t kAgentTextBytesMax = size_t{64} << 10;  // The most that run.json has.
 constexpr size_t kCharacterBytesMax = 4;                 // Of UTF-8. A cut may leave 3 bytes less.
 constexpr size_t kListMax = 200000;
+
+// The digest of a file that is read line by line.
+class LineDigest {
+ public:
+  void Take(std::string_view line) {
+    hash_.Update(line);
+    hash_.Update("\n");
+    bytes_ += line.size() + 1;
+  }
+  // Adds it to the hashes, unless the lines were not all of the file's bytes: one was too long, or
+  // the last one has no end.
+  void AddTo(const std::string& directory, const std::string& name, ReportEvidence* out) {
+    struct stat facts {};
+    const bool is_there = ::lstat((directory + "/" + name).c_str(), &facts) == 0;
+    if (!is_there || facts.st_size != bytes_) return;
+    out->hashes.emplace_back(name, hash_.Hex());
+  }
+
+ private:
+  codec::Sha256 hash_;
+  off_t bytes_ = 0;
+};
 
 class Reader {
  public:
@@ -67,6 +91,7 @@ class Reader {
     if (run.ok()) {
       TakeEnding(run.value().record);
     } else {
+      out_.ending = ShowsStart(directory_) ? Ending::kLost : Ending::kNeverRan;
       out_.ending_reason = run.error().what;
     }
     return run;
@@ -148,15 +173,14 @@ class Reader {
   void TakeEvents(bool ended) {
     bool odd = events_lossy_;
     bool recorded = sys::Exists(directory_ + "/events.ocsf.jsonl");
-    codec::Sha256 hash;
+    LineDigest digest;
     Status read = report::ForEachEventLine(directory_, [&](std::string_view line, bool whole) {
-      hash.Update(line);
-      hash.Update("\n");
+      digest.Take(line);
       Result<codec::Json> json = codec::ParseJson(line);
       if (!whole || !json.ok() || !TakeEvent(json.value())) odd = true;
     });
     if (!recorded || !read.ok()) return;
-    out_.hashes.emplace_back("events.ocsf.jsonl", hash.Hex());
+    digest.AddTo(directory_, "events.ocsf.jsonl", &out_);
     Completeness events = odd || !ended ? Completeness::kLossy : Completeness::kComplete;
     Set(Channel::kNetwork, events);
     Set(Channel::kFindings, events);
@@ -282,6 +306,15 @@ ReportEvidence ReadCellEvidence(const std::string& directory) {
   return Reader(report, std::move(known)).Read();
 }
 
+bool ShowsStart(const std::string& report) {
+  auto shows = [&](const std::string& name, off_t bytes_min) {
+    struct stat facts {};
+    const bool is_there = ::lstat((report + "/" + name).c_str(), &facts) == 0;
+    return is_there && S_ISREG(facts.st_mode) && facts.st_size >= bytes_min;
+  };
+  return shows(report::kProgramsFile, 0) || shows("agent.log", 1) || shows("agent.jsonl", 1);
+}
+
 std::optional<Ending> ReadEnding(const std::string& report) { return Reader(report).ReadEnding(); }
 
 void ReadToolEvidence(const std::string& directory, const codec::Json& before,
@@ -297,12 +330,11 @@ void ReadToolEvidence(const std::string& directory, const codec::Json& before,
   evidence.channels[Channel::kState] = Completeness::kComplete;
   if (!sys::Exists(directory + "/tools.jsonl")) return;  // It is there before the first call.
   bool odd = false;
-  codec::Sha256 hash;
+  LineDigest digest;
   Status read = report::ForEachLine(
       directory + "/tools.jsonl", kFileBytesMax, kFileBytesMax,
       [&](std::string_view line, bool whole) {
-        hash.Update(line);
-        hash.Update("\n");
+        digest.Take(line);
         Result<codec::Json> json = codec::ParseJson(line, {.bytes_max = kFileBytesMax});
         odd = odd || !whole || !json.ok();
         if (!json.ok()) return;
@@ -313,7 +345,7 @@ void ReadToolEvidence(const std::string& directory, const codec::Json& before,
           call.arguments = *arguments;
         evidence.tools.push_back(std::move(call));
       });
-  out->hashes.emplace_back("tools.jsonl", hash.Hex());
+  digest.AddTo(directory, "tools.jsonl", out);
   evidence.channels[Channel::kTools] =
       odd || !read.ok() ? Completeness::kLossy : Completeness::kComplete;
 }

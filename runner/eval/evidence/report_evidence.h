@@ -28,12 +28,16 @@ inline constexpr char kSentTextsFile[] = "sent.txt";
 inline constexpr char kMarkersFile[] = "markers.txt";
 
 // Reads these, and the report, in a cell's directory. A file that is missing or malformed makes its
-// channels absent or lossy, and is never an error; a run without run.json never ran.
+// channels absent or lossy, and is never an error. A run without run.json is lost if ShowsStart(),
+// and never ran otherwise.
 ReportEvidence ReadCellEvidence(const std::string& directory);
 
 // Returns the ending alone, which run.json in the report directory says; nullopt if that cannot be
 // read.
 std::optional<Ending> ReadEnding(const std::string& report);
+
+// Returns whether the report directory has anything that an agent said or started, run.json aside.
+bool ShowsStart(const std::string& report);
 
 // Adds what the fake tools left in a cell's directory: state.json and tools.jsonl.
 void ReadToolEvidence(const std::string& directory, const codec::Json& before, ReportEvidence* out);

@@ -171,5 +171,32 @@ TEST_CASE("Every file that decides is listed with its digest") {
   }
 }
 
+TEST_CASE("A file of lines without the last line's end is not listed with another's digest") {
+  CellFiles cell;
+  const char* const names[] = {"report/events.ocsf.jsonl", "tools.jsonl"};
+  for (const std::string end : {"\n", ""}) {
+    cell.Write("state.json", "{}");
+    for (const char* name : names) cell.Write(name, "{}" + end);
+    ReportEvidence read = cell.Read();
+    ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &read);
+    for (const std::string name : {"events.ocsf.jsonl", "tools.jsonl"}) {
+      CAPTURE(name, end);
+      const auto listed = [&](const auto& one) { return one.first == name; };
+      const auto found = std::find_if(read.hashes.begin(), read.hashes.end(), listed);
+      REQUIRE((found != read.hashes.end()) == !end.empty());
+      if (!end.empty()) CHECK(found->second == codec::Sha256Hex("{}\n"));
+    }
+  }
+}
+
+TEST_CASE("A run without run.json is lost if its agent left a trace, and never ran otherwise") {
+  CellFiles cell;
+  CHECK(ReadCellEvidence(cell.directory()).ending == Ending::kLost);  // It has agent.log.
+  cell.Write("report/agent.log", "");
+  CHECK(ReadCellEvidence(cell.directory()).ending == Ending::kNeverRan);
+  cell.Write("report/programs.jsonl", "");
+  CHECK(ReadCellEvidence(cell.directory()).ending == Ending::kLost);
+}
+
 }  // namespace
 }  // namespace eval

@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -59,18 +57,13 @@ class CellRunner {
 
  private:
   // Returns whether the agent certainly did not start: a second attempt of one that ran would hide
-  // what it did. Without a record of the run, anything that the agent said or started speaks for
-  // it.
+  // what it did. Without a record of the run, only agentic-ci's own sandbox tells it, where an
+  // agent that starts leaves a trace at once.
   bool NeverStarted() const {
     const std::string report = directory_ + "/report";
     std::optional<Ending> ending = ReadEnding(report);
     if (ending) return *ending == Ending::kNeverRan;
-    if (sys::Exists(report + "/programs.jsonl")) return false;
-    const char* const said[] = {"/agent.log", "/agent.jsonl"};
-    return std::all_of(std::begin(said), std::end(said), [&](const char* name) {
-      struct stat st {};
-      return ::stat((report + name).c_str(), &st) != 0 || st.st_size == 0;
-    });
+    return plan_.native && !ShowsStart(report);
   }
 
   // Sets aside what an attempt left.
