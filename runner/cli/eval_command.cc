@@ -54,6 +54,11 @@ constexpr auto kTrust =
 // Those that differ between machines, and not in what an agent meets.
 constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
 
+// Those that only say how much a run may take: an evaluation may be resumed with more.
+constexpr auto kBudget =
+    std::to_array<std::string_view>({"timeout", "idle-timeout", "runner-cpu", "agent-cpu",
+                                     "max-tokens", "max-cost", "max-requests"});
+
 const std::vector<OptionSpec>& SelectionOptions() {
   static const std::vector<OptionSpec> options = {
       {"user-task", "ID", "", "A user task to select. If not given, all.", true},
@@ -164,7 +169,8 @@ Status CheckTrust(const Arguments& arguments) {
                "--policy FILE"};
 }
 
-// The digest of all that decides what an agent meets in a cell, besides the machine.
+// The digest of all that decides what an agent meets in a cell, besides the machine and the budget.
+// Options are taken as they are spelled.
 Result<eval::Setup> SetupOf(const Arguments& arguments, const eval::Suite& suite) {
   codec::Json payloads = codec::Json::EmptyArray();
   for (const eval::InjectionTask& task : suite.injection_tasks) {
@@ -173,7 +179,7 @@ Result<eval::Setup> SetupOf(const Arguments& arguments, const eval::Suite& suite
   codec::Json options = codec::Json::EmptyArray();
   for (const RunOption& option : kRunOptions) {
     const std::string_view name = option.spec.name;
-    if (!IsIn(kPassed, name) || IsIn(kLocal, name)) continue;
+    if (!IsIn(kPassed, name) || IsIn(kLocal, name) || IsIn(kBudget, name)) continue;
     for (std::string value : arguments.All(name)) {
       if (option.spec.value == "FILE") {
         value = codec::Sha256Hex(

@@ -289,7 +289,9 @@ class Together(Case):
         self.write('copy/policy.yml', POLICY)
         self.assertEqual(self.evaluate('--policy', 'copy/policy.yml', '--resume', '--jobs', '2'), 0, self.said)
         self.write('policy.yml', POLICY.replace('[]', '[a.example]'))
-        for options, agent in ((['--policy', 'copy/policy.yml'], OBEYS), (['--policy', 'policy.yml'], BEHAVES), ([], BEHAVES),
+        # With more to spend, too; with more memory, an agent meets something else.
+        self.assertEqual(self.evaluate('--policy', 'copy/policy.yml', '--resume', '--timeout', '9m', '--max-requests', '9'), 0, self.said)
+        for options, agent in ((['--policy', 'copy/policy.yml'], OBEYS), (['--policy', 'copy/policy.yml', '--memory', '1GiB'], BEHAVES), (['--policy', 'policy.yml'], BEHAVES), ([], BEHAVES),
                                (['--policy', 'copy/policy.yml', '--isolation', 'landlock'], BEHAVES),
                                (['--policy', 'copy/policy.yml', '--model', 'x'], BEHAVES)):
             self.assertEqual(self.evaluate('--resume', *options, agent=agent), USAGE, self.said)
