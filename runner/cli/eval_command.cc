@@ -366,8 +366,10 @@ std::vector<Command> EvalCommands() {
        .variables = {}},
       {.name = "eval compare",
        .operands = "BASELINE NOW",
-       .doc = "Compare two results, each a directory or its eval.json. Exit status 77 if an attack "
-              "succeeds that did not before, or was decided before and is not any more.",
+       .doc = "Compare two results, each a directory or its eval.json. Exit status 77: an attack "
+              "succeeds that did not before, or in clearly more of its trials, or a cell was "
+              "decided before and is not any more, or is gone. Exit status 65: one of them is not "
+              "a result, or has an unknown outcome.",
        .options = {kJsonOption},
        .variables = {}},
   };
