@@ -52,13 +52,15 @@ Result<CellStore> CellStore::Open(const std::string& results) {
   if (::mkdirat(top.get(), "cells", 0755) != 0 && errno != EEXIST) return Errno("making cells");
   Fd cells = TRY(
       sys::OpenBeneath(top.get(), "cells", O_RDONLY | O_DIRECTORY).Context("opening the cells"));
+  bool locked = false;
   for (Deadline deadline = Deadline::After(kLockTime);; std::this_thread::sleep_for(kLockPause)) {
-    if (::flock(cells.get(), LOCK_EX | LOCK_NB) == 0) break;
-    if (errno != EWOULDBLOCK) return Errno("flock");
+    locked = ::flock(cells.get(), LOCK_EX | LOCK_NB) == 0;
+    // A file system without locks is used all the same.
+    if (locked || errno != EWOULDBLOCK) break;
     if (!deadline.passed()) continue;
     return Error{Code::kUsage, "another process is running cells into " + results, "--results DIR"};
   }
-  CellStore store(results + "/cells", std::move(cells));
+  CellStore store(results + "/cells", std::move(cells), locked);
   store.RemoveBegun();
   return store;
 }
@@ -70,6 +72,7 @@ CellStore::~CellStore() {
 // Only names that Begin() makes: the directory may be a commit's. What cannot be removed now is
 // removed the next time.
 void CellStore::RemoveBegun() const {
+  if (!locked_) return;
   Result<std::vector<std::string>> names = sys::DirectoryNames(directory_.get());
   if (!names.ok()) return;
   for (const std::string& name : names.value()) {

@@ -30,8 +30,8 @@ class CellStore {
  public:
   // Opens `results`/cells, which is made if need be, and removes what killed processes left there.
   // Waits for the children of one that was killed: they have its lock until they are another
-  // program. Fails with kUsage while another process fills it, with kIo if it cannot be made or is
-  // a symbolic link.
+  // program. Where the file system has no locks, it goes without, and removes nothing. Fails with
+  // kUsage while another process fills it, with kIo if it cannot be made or is a symbolic link.
   static Result<CellStore> Open(const std::string& results);
   CellStore(CellStore&&) noexcept = default;
   CellStore& operator=(CellStore&&) = delete;
@@ -44,12 +44,13 @@ class CellStore {
   Status Finish(const std::string& begun, const Cell& cell) const;
 
  private:
-  CellStore(std::string path, Fd directory)
-      : path_(std::move(path)), directory_(std::move(directory)) {}
+  CellStore(std::string path, Fd directory, bool locked)
+      : path_(std::move(path)), directory_(std::move(directory)), locked_(locked) {}
   void RemoveBegun() const;
 
   std::string path_;
-  Fd directory_;  // Locked; invalid if moved from.
+  Fd directory_;  // Invalid if moved from.
+  bool locked_;
 };
 
 // Writes the record of a cell into its directory.
