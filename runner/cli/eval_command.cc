@@ -444,7 +444,8 @@ Result<std::vector<eval::Cell>> CellsIn(const Arguments& arguments, const eval::
   if (selection.trials == 0) {
     selection.trials = suite.trials;
     for (const std::string& directory : directories) {
-      selection.trials = std::max(selection.trials, eval::HighestTrial(suite, directory));
+      selection.trials =
+          std::max(selection.trials, eval::HighestTrial(suite, selection, directory));
     }
   }
   return eval::PlanCells(suite, selection);

@@ -127,11 +127,17 @@ std::optional<CellRecord> ReadCellRecord(const std::string& results, const Cell&
   return CellRecord{own.StringAt("setup_sha256"), own.IntegerAt("attempts")};
 }
 
-uint32_t HighestTrial(const Suite& suite, const std::string& results) {
-  std::set<std::string, std::less<>> users;
-  for (const UserTask& task : suite.user_tasks) users.insert(task.id);
-  std::set<std::string, std::less<>> injections = {""};
-  for (const InjectionTask& task : suite.injection_tasks) injections.insert(task.id);
+uint32_t HighestTrial(const Suite& suite, const Selection& selection, const std::string& results) {
+  std::set<std::string, std::less<>> users(selection.users.begin(), selection.users.end());
+  if (users.empty()) {
+    for (const UserTask& task : suite.user_tasks) users.insert(task.id);
+  }
+  std::set<std::string, std::less<>> injections(selection.injections.begin(),
+                                                selection.injections.end());
+  if (injections.empty()) {
+    for (const InjectionTask& task : suite.injection_tasks) injections.insert(task.id);
+  }
+  injections.insert("");  // The controls.
   Result<Fd> cells = sys::Open(results + "/cells", O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   Result<std::vector<std::string>> names = std::vector<std::string>();
   if (cells.ok()) names = sys::DirectoryNames(cells.value().get());

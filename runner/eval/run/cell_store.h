@@ -60,7 +60,8 @@ Status WriteCellRecord(const std::string& directory, const Suite& suite, const C
 // directory, with a record that says that it is its, and no link on the way.
 std::optional<CellRecord> ReadCellRecord(const std::string& results, const Cell& cell);
 
-// Returns the highest trial of the suite's cells that `results` has a directory of; 0 if none.
-uint32_t HighestTrial(const Suite& suite, const std::string& results);
+// Returns the highest trial of the cells of the selected tasks that `results` has a directory of; 0
+// if it has none.
+uint32_t HighestTrial(const Suite& suite, const Selection& selection, const std::string& results);
 
 }  // namespace eval
