@@ -11,10 +11,14 @@ namespace eval {
 // its cells.
 Status RefuseLinkedResults(const std::string& directory, const std::string& hint);
 
-// Makes the directory that results are written into, and returns its canonical path. Fails with
-// kRefused and `hint` as RefuseLinkedResults() does, and if git tracks cells there; as
-// change::Repository::Open() does, except that it may be outside of any repository; with kIo if it
-// cannot be made.
+// Returns the canonical path of a directory of results. Fails with kRefused and `hint` as
+// RefuseLinkedResults() does, and if git tracks cells there; with `hint` and the code of
+// change::Repository's error if there are cells, and a repository around them cannot be asked; with
+// kNotFound if there is no such directory.
+Result<std::string> FindResults(const std::string& directory, const std::string& hint);
+
+// Makes the directory that results are written into, and returns its canonical path. Fails as
+// FindResults() does, and with kIo if it cannot be made.
 Result<std::string> OpenResults(const std::string& directory, const std::string& hint);
 
 }  // namespace eval
