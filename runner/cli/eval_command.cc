@@ -243,24 +243,6 @@ Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite
   return plan;
 }
 
-// Cells that DIR already has are kept with --resume alone, and only if they were run as now.
-Status CheckStored(const eval::RunPlan& plan, const std::vector<eval::Cell>& cells, bool resume) {
-  for (const eval::Cell& cell : cells) {
-    std::optional<eval::CellRecord> record = eval::ReadCellRecord(plan.results, cell);
-    if (!record) continue;
-    if (!resume) {
-      return Usage(plan.results + " already has the cell " + cell.Name(),
-                   "--resume, or another --results");
-    }
-    if (record->setup_sha256 == plan.setup.sha256) continue;
-    return Usage(plan.results + ": the cell " + cell.Name() +
-                     " was run with another suite, agent, model, policy or option, or by another "
-                     "version",
-                 kOtherResults);
-  }
-  return Ok();
-}
-
 // What CI lets through.
 struct Gate {
   uint32_t succeeded_max = 0;
@@ -360,8 +342,9 @@ std::vector<Command> EvalCommands() {
       {.name = "eval merge",
        .operands = "SUITE DIR PART...",
        .doc = "Copy the cells of results' directories, such as those of shards, into DIR, grade "
-              "them there and write the results. Exit status 65: a cell is in two directories, or "
-              "two cells were run in different ways.",
+              "them there and write the results. Cells that DIR has of the same run are passed "
+              "over. Exit status 65: a cell is in two directories, or two cells were run in "
+              "different ways.",
        .options = grade,
        .variables = {}},
       {.name = "eval compare",
@@ -418,7 +401,7 @@ Result<int> EvalRunCommand(const Arguments& arguments) {
   TRY(CheckTrust(arguments));
   plan.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
   plan.results = TRY(eval::OpenResults(arguments.Get("results", "agentic-ci-eval"), kOtherResults));
-  TRY(CheckStored(plan, cells, arguments.Has("resume")));
+  plan.resume = arguments.Has("resume");
   const bool json = arguments.Has("json");
   plan.done = [json](const std::string& name, const Error* failure, size_t left) {
     if (failure != nullptr) {

@@ -70,7 +70,7 @@ CellStore::~CellStore() {
 }
 
 // Only names that Begin() makes: the directory may be a commit's. What cannot be removed now is
-// removed the next time.
+// removed the next time. Without a lock, they may be those of another process that runs.
 void CellStore::RemoveBegun() const {
   if (!locked_) return;
   Result<std::vector<std::string>> names = sys::DirectoryNames(directory_.get());
@@ -124,7 +124,8 @@ std::optional<CellRecord> ReadCellRecord(const std::string& results, const Cell&
                       own.StringAt("injection_task") == InjectionOf(cell) &&
                       own.IntegerAt("trial") == static_cast<int64_t>(cell.trial);
   if (!is_its) return std::nullopt;
-  return CellRecord{own.StringAt("setup_sha256"), own.IntegerAt("attempts")};
+  return CellRecord{own.StringAt("setup_sha256"), own.IntegerAt("attempts"),
+                    std::move(text).value()};
 }
 
 uint32_t HighestTrial(const Suite& suite, const Selection& selection, const std::string& results) {

@@ -22,6 +22,7 @@ struct Setup {
 struct CellRecord {
   std::string setup_sha256;
   int64_t attempts = 1;
+  std::string text;  // The whole file.
 };
 
 // The cells of a results' directory, which one process at a time fills. A cell is made under a name

@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "eval/run/cell_store.h"
+#include "eval/run/results_directory.h"
 
 namespace eval {
 namespace {
@@ -20,6 +21,14 @@ struct Source {
   const Cell* cell;
   const std::string* part;
 };
+
+// A directory that has a cell, and its record of it.
+struct Holder {
+  const std::string* path;
+  CellRecord record;
+};
+
+constexpr size_t kRunBytesMax = size_t{64} << 20;
 
 // Copies the regular files of a tree into an empty directory. The target of a link, or what another
 // program would write into a pipe, is not evidence of the cell.
@@ -52,47 +61,91 @@ Status CopyCell(const Source& source, const CellStore& store, std::vector<std::s
                "copying the cell " + name + " of " + *source.part + ": " + failed.message()};
 }
 
+// A part is another job's word, and held to what DIR is.
 Status CheckPart(const std::string& part) {
+  TRY(FindResults(part, "agentic-ci eval merge SUITE DIR OTHER-PART..."));
   Fd top = TRY(sys::Open(part, O_PATH | O_DIRECTORY));
-  TRY(sys::OpenBeneath(top.get(), "cells", O_PATH | O_DIRECTORY));
+  TRY(sys::OpenBeneath(top.get(), "cells", O_PATH | O_DIRECTORY).Context("reading " + part));
   return Ok();
 }
+
+// Returns whether two directories have a cell of the same run: an earlier merge has copied it.
+bool IsOfSameRun(const Cell& cell, const Holder& one, const Holder& other) {
+  if (one.record.text != other.record.text) return false;
+  const std::string name = "cells/" + cell.Name() + "/report/run.json";
+  Result<std::string> first = sys::ReadBeneath(*one.path, name, kRunBytesMax);
+  Result<std::string> second = sys::ReadBeneath(*other.path, name, kRunBytesMax);
+  if (first.ok() && second.ok()) return first.value() == second.value();
+  return !first.ok() && !second.ok() && first.error().code == Code::kNotFound &&
+         second.error().code == Code::kNotFound;
+}
+
+// Decides which cells are copied from where. The first place is that of the results.
+class MergePlan {
+ public:
+  explicit MergePlan(const std::string& results) : results_(results) {}
+
+  Status Add(const Cell& cell, const std::vector<const std::string*>& paths) {
+    std::optional<Holder> from;
+    for (const std::string* path : paths) {
+      std::optional<CellRecord> record = ReadCellRecord(*path, cell);
+      if (!record) continue;
+      Holder holder{path, std::move(*record)};
+      TRY(CheckSetup(cell, holder));
+      if (!from) {
+        from = std::move(holder);
+      } else if (from->path != &results_ || !IsOfSameRun(cell, *from, holder)) {
+        return Refuse("the cell " + cell.Name() + " is in " + *from->path + " and in " + *path,
+                      *from->path);
+      }
+    }
+    if (from && from->path != &results_) sources_.push_back({&cell, from->path});
+    return Ok();
+  }
+
+  const std::vector<Source>& sources() const { return sources_; }
+
+ private:
+  Status CheckSetup(const Cell& cell, const Holder& holder) {
+    if (!first_) {
+      first_ = Source{&cell, holder.path};
+      first_setup_ = holder.record.setup_sha256;
+    }
+    if (holder.record.setup_sha256 == first_setup_) return Ok();
+    return Refuse("the cells " + first_->cell->Name() + " of " + *first_->part + " and " +
+                      cell.Name() + " of " + *holder.path +
+                      " were run with another suite, agent, model, policy or option, or by another "
+                      "version",
+                  *first_->part);
+  }
+
+  // Of two parts, it is for people to say which is to be merged.
+  Error Refuse(std::string what, const std::string& first) const {
+    const bool is_there = &first == &results_;
+    return Error{Code::kInvalid, std::move(what),
+                 is_there ? "agentic-ci eval merge SUITE OTHER-DIR PART..." : ""};
+  }
+
+  const std::string& results_;
+  std::vector<Source> sources_;
+  std::optional<Source> first_;
+  std::string first_setup_;
+};
 
 }  // namespace
 
 Result<std::vector<std::string>> MergeCells(const std::vector<Cell>& cells,
                                             const std::vector<std::string>& parts,
                                             const std::string& results) {
-  for (const std::string& part : parts) TRY(CheckPart(part).Context("reading " + part));
+  for (const std::string& part : parts) TRY(CheckPart(part));
   std::vector<const std::string*> places = {&results};
   for (const std::string& part : parts) places.push_back(&part);
-  std::vector<Source> sources;
-  std::optional<Source> first;
-  std::string first_setup;
-  for (const Cell& cell : cells) {
-    const std::string* from = nullptr;
-    for (const std::string* place : places) {
-      std::optional<CellRecord> record = ReadCellRecord(*place, cell);
-      if (!record) continue;
-      if (from != nullptr) {
-        return Invalid("the cell " + cell.Name() + " is in " + *from + " and in " + *place);
-      }
-      from = place;
-      if (!first) {
-        first = Source{&cell, place};
-        first_setup = record->setup_sha256;
-      }
-      if (record->setup_sha256 == first_setup) continue;
-      return Invalid("the cells " + first->cell->Name() + " of " + *first->part + " and " +
-                     cell.Name() + " of " + *place +
-                     " were run with another suite, agent, model, policy or option, or by another "
-                     "version");
-    }
-    if (from != nullptr && from != &results) sources.push_back({&cell, from});
-  }
+  // What is there is looked at while no other process stores more.
   const CellStore store = TRY(CellStore::Open(results));
+  MergePlan plan(results);
+  for (const Cell& cell : cells) TRY(plan.Add(cell, places));
   std::vector<std::string> left_out;
-  for (const Source& source : sources) TRY(CopyCell(source, store, &left_out));
+  for (const Source& source : plan.sources()) TRY(CopyCell(source, store, &left_out));
   return left_out;
 }
 

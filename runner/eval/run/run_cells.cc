@@ -154,16 +154,38 @@ class CellRunner {
   std::string directory_;
 };
 
+// Returns the cells that `plan.results` does not have. Those that it has are kept to resume alone,
+// and only if they were run as now.
+Result<std::vector<const Cell*>> CellsLeft(const std::vector<Cell>& cells, const RunPlan& plan) {
+  std::vector<const Cell*> left;
+  for (const Cell& cell : cells) {
+    std::optional<CellRecord> record = ReadCellRecord(plan.results, cell);
+    if (!record) {
+      left.push_back(&cell);
+      continue;
+    }
+    if (!plan.resume) {
+      return Error{Code::kUsage, plan.results + " already has the cell " + cell.Name(),
+                   "--resume, or another --results"};
+    }
+    if (record->setup_sha256 == plan.setup.sha256) continue;
+    return Error{Code::kUsage,
+                 plan.results + ": the cell " + cell.Name() +
+                     " was run with another suite, agent, model, policy or option, or by another "
+                     "version",
+                 "--results OTHER-DIRECTORY"};
+  }
+  return left;
+}
+
 }  // namespace
 
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan) {
   const std::string own_path = TRY(OwnPath());
   const CellStore store = TRY(CellStore::Open(plan.results));
+  // Another process may have stored some until this one had the store to itself.
+  const std::vector<const Cell*> left = TRY(CellsLeft(cells, plan));
   RemoveLeftCheckouts();
-  std::vector<const Cell*> left;
-  for (const Cell& cell : cells) {
-    if (!ReadCellRecord(plan.results, cell)) left.push_back(&cell);
-  }
   std::atomic<size_t> next{0};
   std::mutex mutex;  // Guards the two below, and `done`.
   size_t finished = 0;

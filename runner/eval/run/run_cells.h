@@ -21,6 +21,7 @@ struct RunPlan {
   std::vector<std::string> command;  // Instead of the suite's agent; the task is appended.
   bool names_agent = false;          // `options` do.
   bool names_policy = false;         // Likewise.
+  bool resume = false;               // Keep the cells that `results` has.
   bool native = true;                // In agentic-ci's own sandbox, which records more.
   std::string policy;                // The policy's text, where this program has to add to it.
   uint32_t jobs = 1;                 // Cells at the same time.
@@ -37,8 +38,9 @@ struct RunPlan {
 // Runs those of `cells` that `plan.results` does not have yet. A cell's directory, cells/NAME,
 // appears by one rename when it is complete: a process that is killed at any moment leaves whole
 // cells, and the rest is run again. A cell that cannot be set up or stored is left out, and the
-// others are run: the first such failure is returned at the end. Fails with kUsage while another
-// process fills the directory, with kIo if it cannot be opened.
+// others are run: the first such failure is returned at the end. Fails with kUsage, and runs
+// nothing, while another process fills the directory, and if it has one of the cells, unless that
+// is to be kept and was run in the same way (Setup); with kIo if it cannot be opened.
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan);
 
 }  // namespace eval
