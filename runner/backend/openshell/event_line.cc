@@ -132,9 +132,12 @@ void ParseOcsf(std::string_view line, LogLine* parsed) {
   if (!Split(&line, " [", &severity) || !Split(&line, "] ", &severity)) return;
   const bool ambiguous = line.find(kLeadsTo) != line.rfind(kLeadsTo);
   if (!ambiguous) parsed->event = ParseDecision(is_request, line);
-  // Only a rule of the policy allows, so that a refusal cannot be read as the contrary.
+  // Only a rule of the policy lets a program go somewhere, so that a refusal cannot be read as the
+  // contrary. What OpenShell does itself ("ALLOWED inference.local:443") has neither.
   if (parsed->event && parsed->event->outcome == Event::Outcome::kAllowed &&
-      (parsed->event->policy.empty() || parsed->event->policy == "-")) {
+      (parsed->event->policy.empty() || parsed->event->policy == "-") &&
+      (line.find(kLeadsTo) != std::string_view::npos ||
+       line.find("[policy:") != std::string_view::npos)) {
     parsed->event.reset();
   }
   parsed->unread = !parsed->event && LooksLikeDecision(line);

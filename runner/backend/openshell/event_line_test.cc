@@ -37,6 +37,11 @@ TEST_CASE("connections are read: allowed, refused, and to names that lead nowher
   CHECK(
       outcome("NET:OPEN [INFO] ALLOWED python3(42) -> api.example.com:443 [policy:p engine:opa]") ==
       Event::Outcome::kAllowed);
+  // OpenShell's own route to a model.
+  CHECK(outcome("NET:OPEN [INFO] ALLOWED inference.local:443") == Event::Outcome::kAllowed);
+  CHECK(outcome("NET:OPEN [INFO] ALLOWED inference.local:443 [policy:- engine:opa]") ==
+        Event::Outcome::kNone);
+  CHECK(outcome("NET:OPEN [INFO] ALLOWED (42) -> inference.local:443") == Event::Outcome::kNone);
   CHECK(outcome("NET:REFUSE [MED] DENIED node(12) -> 93.184.216.34:443/tcp [policy:b "
                 "engine:nftables]") == Event::Outcome::kDenied);
   CHECK(outcome("NET:OPEN [MED] DENIED /usr/bin/curl(42) -> api.example.com:443 [policy:- "
