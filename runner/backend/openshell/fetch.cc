@@ -19,12 +19,15 @@ namespace {
 constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr size_t kFirstSaidBytesMax = size_t{64} << 10;
 constexpr size_t kPackerSaidBytesMax = 600;
+// An entry's header, what fills its last block, and its name if that is long.
+constexpr int64_t kEntryBytes = 2048;
 
 // Reads both outputs of a program as they come.
 class Outputs {
  public:
-  Outputs(Child& child, const FetchLimits& limits)
-      : child_(child), limits_(limits), piece_(kPieceBytes, '\0') {}
+  // Takes `archive_max` bytes at most.
+  Outputs(Child& child, const FetchLimits& limits, int64_t archive_max)
+      : child_(child), limits_(limits), archive_max_(archive_max), piece_(kPieceBytes, '\0') {}
 
   // Returns the next bytes of standard output, valid until the next call; empty at its end.
   Result<std::string_view> Next() {
@@ -33,9 +36,9 @@ class Outputs {
       if (!ready_) continue;
       const size_t got = TRY(Read());
       bytes_ += static_cast<int64_t>(got);
-      if (bytes_ > limits_.bytes_max) {
-        return Error{Code::kUnsupported, "the sandbox's files are larger than " +
-                                             std::to_string(limits_.bytes_max) + " bytes together"};
+      if (bytes_ > archive_max_) {
+        return Error{Code::kUnsupported, "the archive of the sandbox's files is larger than " +
+                                             std::to_string(archive_max_) + " bytes"};
       }
       if (got > 0) return std::string_view(piece_).substr(0, got);
     }
@@ -88,6 +91,7 @@ class Outputs {
 
   Child& child_;
   const FetchLimits& limits_;
+  int64_t archive_max_;
   bool open_[2] = {true, true};
   bool ready_ = false;  // Something is on standard output.
   std::string piece_;
@@ -98,9 +102,10 @@ class Outputs {
 }  // namespace
 
 Result<Fetched> FetchArchive(Child packer, int to, const FetchLimits& limits) {
-  Outputs outputs(packer, limits);
+  const session::ReceiveLimits within{.bytes_max = limits.bytes_max};
+  Outputs outputs(packer, limits, within.bytes_max + within.entries_max * kEntryBytes);
   Result<session::Received> received =
-      session::ReceiveTree([&] { return outputs.Next(); }, to, {.bytes_max = limits.bytes_max});
+      session::ReceiveTree([&] { return outputs.Next(); }, to, within);
   if (!received.ok() && !outputs.ended()) return std::move(received).error();
   TRY(outputs.Finish());
   const int status = TRY(packer.Wait(limits.deadline));

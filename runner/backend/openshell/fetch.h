@@ -11,7 +11,7 @@
 namespace openshell {
 
 struct FetchLimits {
-  int64_t bytes_max = 0;  // The archive.
+  int64_t bytes_max = 0;  // The content of all files.
   Deadline deadline = Deadline::Never();
   int cancel = -1;  // Borrowed; readable when it is not to be waited for any more.
 };

@@ -75,8 +75,16 @@ TEST_CASE("An archive is read as it is, and within its limit") {
   CHECK(large.error().code == Code::kUnsupported);
 }
 
+TEST_CASE("Headers do not count, however many files there are") {
+  const std::string many = "for i in $(seq 2000); do echo content >f$i; done; ";
+  CHECK(Fetch(many + "tar -cf - .", {100'000, Deadline::Never(), -1}).status.ok());
+  Result<Fetched> large = Fetch(many + "tar -cf - .", {10'000, Deadline::Never(), -1}).status;
+  REQUIRE_FALSE(large.ok());
+  CHECK(large.error().code == Code::kUnsupported);
+}
+
 TEST_CASE("A file that is larger than the limit is not written, whatever it holds") {
-  Result<Fetched> sparse = Fetch("truncate -s 3T c; tar -cf - c", kWithin).status;
+  Result<Fetched> sparse = Fetch("truncate -s 64M c; tar -cf - c", kWithin).status;
   REQUIRE_FALSE(sparse.ok());
   CHECK(sparse.error().code == Code::kUnsupported);
   CHECK(sparse.error().what.starts_with("c: "));
