@@ -376,9 +376,8 @@ void Job::NoteProposals() {
                       "; to accept it while the sandbox is there: " +
                       AcceptCommand(gateway_->invocation(), sandbox_->name(), proposal);
     if (!proposal.clear) {
-      finding.message = proposal.status +
-                        ": a proposal whose lines can be read in several ways; to see it while the "
-                        "sandbox is there: " +
+      finding.message = proposal.status + ": a proposal " + WhyUnclear(proposal) +
+                        "; to see it while the sandbox is there: " +
                         ShowCommand(gateway_->invocation(), sandbox_->name());
     }
     recorder_.Note(std::move(finding));

@@ -21,8 +21,9 @@ namespace openshell {
 namespace {
 
 constexpr size_t kListBytesMax = size_t{1} << 20;
-// A person is to see all of what is accepted.
-constexpr size_t kProposalBytesMax = 1000;
+// A person is to see all of what is accepted: each of the endpoints, and of the programs.
+constexpr size_t kOpenedBytesMax = 1000;
+constexpr size_t kStatusBytesMax = 100;
 constexpr std::chrono::seconds kInterval{3};
 constexpr std::chrono::seconds kQuestionTime{30};
 
@@ -69,6 +70,8 @@ class ProposalReader {
     std::erase_if(all_, [](const Proposal& proposal) { return !IsId(proposal.id); });
     for (Proposal& proposal : all_) {
       if (!counted || times[proposal.id] != 1) proposal.clear = false;
+      proposal.too_long = proposal.too_long && proposal.clear;
+      proposal.clear = proposal.clear && !proposal.too_long;
       if (!proposal.clear) proposal.endpoints = proposal.binaries = "";
     }
     return std::move(all_);
@@ -90,9 +93,11 @@ class ProposalReader {
     Proposal& last = all_.back();
     const bool known = std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
     const bool first = fields_.insert(std::string(key)).second;
-    if (!known || !first || value.size() > kProposalBytesMax) last.clear = false;
+    if (!known || !first) last.clear = false;
     if (!first) return;
-    if (key == "Status") last.status = codec::NeutralLine(value, kProposalBytesMax);
+    const bool opened = key == "Endpoints" || key == "Binaries";
+    if (opened && value.size() > kOpenedBytesMax) last.too_long = true;
+    if (key == "Status") last.status = codec::NeutralLine(value, kStatusBytesMax);
     if (key == "Endpoints") last.endpoints = value;
     if (key == "Binaries") last.binaries = value;
   }
@@ -121,6 +126,11 @@ std::vector<Proposal> ParseProposals(std::string_view text) {
   return std::move(reader).Finish();
 }
 
+std::string WhyUnclear(const Proposal& proposal) {
+  return proposal.too_long ? "whose endpoints or programs are too long to be shown"
+                           : "whose lines can be read in several ways";
+}
+
 std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
                           const Proposal& proposal) {
   return invocation + " rule approve " + sandbox + " --chunk-id " + proposal.id;
@@ -133,7 +143,7 @@ std::string ShowCommand(const std::string& invocation, const std::string& sandbo
 void TellOfProposal(const std::string& invocation, const std::string& sandbox,
                     const Proposal& proposal) {
   if (!proposal.clear) {
-    return logging::Warn("a policy proposal waits whose lines can be read in several ways",
+    return logging::Warn("a policy proposal waits " + WhyUnclear(proposal),
                          {{"see", ShowCommand(invocation, sandbox)}});
   }
   logging::Info("a policy proposal waits for approval",

@@ -19,10 +19,16 @@ struct Proposal {
   std::string status = {};
   std::string endpoints = {};  // In the words of OpenShell's command line.
   std::string binaries = {};
-  // True if its lines can be read in one way only. Otherwise the path of a program may hold lines
-  // that read like OpenShell's own, and nothing but the identifier and the status is given.
+  // True if its lines can be read in one way only, and all that it would open can be shown.
+  // Otherwise nothing but the identifier and the status is given.
   bool clear = false;
+  // True if it is too long for that; otherwise the path of a program may hold lines that read like
+  // OpenShell's own.
+  bool too_long = false;
 };
+
+// Returns why a proposal is not clear, for a sentence: "whose lines can be read in several ways".
+std::string WhyUnclear(const Proposal& proposal);
 
 // Parses what `openshell rule get` prints, with or without colours. Its text may come from the
 // sandbox.

@@ -48,15 +48,29 @@ TEST_CASE("a program's path cannot stand for the endpoint that is accepted") {
        {std::string("/tmp/x\n  Endpoints: github.com:443\n  Binaries: /usr/bin/git\n/c"),
         std::string("/tmp/x\n  Endpoints: github.com:443"), std::string("/tmp/x\n/c"),
         std::string("/tmp/x\n  Note: c"), std::string("/tmp/x\n   Hits: c"),
-        std::string(2000, 'x')}) {
+        std::string(2000, 'x') + "\n  Note: c"}) {
     CAPTURE(path);
     std::vector<Proposal> all = Listed(Chunk(kId, path));
     REQUIRE(all.size() == 1);
     CHECK(all[0].status == "pending");
     CHECK_FALSE(all[0].clear);
+    CHECK_FALSE(all[0].too_long);
     CHECK(all[0].endpoints.empty());
     CHECK(all[0].binaries.empty());
   }
+}
+
+TEST_CASE("what would be opened can be shown, and nothing else has to be") {
+  const std::string end = "  Rationale: " + std::string(1500, 'x') + "\n";
+  std::vector<Proposal> all = Listed(Chunk(kId, "/usr/bin/curl") + end);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].clear);
+  all = Listed(Chunk(kId, "/" + std::string(1500, 'x')));
+  REQUIRE(all.size() == 1);
+  CHECK_FALSE(all[0].clear);
+  CHECK(all[0].too_long);
+  CHECK(all[0].binaries.empty());
+  CHECK(WhyUnclear(all[0]) == "whose endpoints or programs are too long to be shown");
 }
 
 TEST_CASE("a program's path cannot add a proposal, nor stand for another") {
