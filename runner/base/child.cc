@@ -44,7 +44,10 @@ Result<Child> Child::Start(const ProgramPlaces& places, const Command& command) 
   auto [error_read, error_write] = TRY(sys::Pipe());
   Streams streams{command.input >= 0 ? command.input : null.get(), output_write.get(),
                   error_write.get()};
-  if (command.log >= 0) streams.output = streams.error = command.log;
+  if (command.log >= 0) {
+    streams.output = command.log;
+    streams.error = command.error_log >= 0 ? command.error_log : command.log;
+  }
   std::vector<std::string> variables = {"PATH=" + places.search_path()};
   for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
   std::vector<char*> argv = {program.data()};

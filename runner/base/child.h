@@ -23,6 +23,7 @@ class Child {
     int input = -1;  // Its standard input, borrowed; -1 for /dev/null.
     // The place where both outputs go, borrowed; -1 if output() and error() are to have them.
     int log = -1;
+    int error_log = -1;  // Where its standard error goes instead, if there is a `log`; borrowed.
   };
 
   // Starts it from `places`. Fails with kNotFound if it is not there, with kIo if it cannot be

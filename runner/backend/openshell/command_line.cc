@@ -121,13 +121,14 @@ std::string WithoutFrame(std::string_view said) {
 }  // namespace
 
 Result<Child> CommandLine::Start(std::vector<std::string> arguments, int input, int log,
-                                 const char* program) const {
+                                 const char* program, int error_log) const {
   Child::Command command;
   command.argv = std::move(arguments);
   command.argv.insert(command.argv.begin(), program);
   command.environment = variables_;
   command.input = input;
   command.log = log;
+  command.error_log = error_log;
   return Child::Start(places_, command);
 }
 

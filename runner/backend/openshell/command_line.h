@@ -48,9 +48,9 @@ class CommandLine {
                          const Variables& more = {}, const char* program = "openshell") const;
   // Returns the JSON that a command prints, without the warnings before it.
   Result<codec::Json> AskJson(std::vector<std::string> arguments, Deadline deadline) const;
-  // Starts a command that goes on. `input` and `log` are as in Child.
+  // Starts a command that goes on. `input`, `log` and `error_log` are as in Child.
   Result<Child> Start(std::vector<std::string> arguments, int input, int log = -1,
-                      const char* program = "openshell") const;
+                      const char* program = "openshell", int error_log = -1) const;
 
   // Returns the release that the program is of: "0.0.112". Fails with kNotFound and where to get
   // it, with kUnsupported outside the releases this was tested with.

@@ -277,10 +277,12 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
+  const std::string said = recorder_.secrets().Mask(sandbox_->SaidOfRecords());
   recorder_.Note(std::vector<sandbox::Control>{
-      {"records", complete ? "enforced" : "emulated",
-       complete ? "all of the sandbox's records came"
-                : "records may be missing or forged, or could not be read"}});
+      {"records", complete && said.empty() ? "enforced" : "emulated",
+       !complete       ? "records may be missing or forged, or could not be read"
+       : !said.empty() ? "all came, but records may be missing: openshell logs said: " + said
+                       : "all of the sandbox's records came"}});
   report::DenialList denials = TRY(report::ReadDenials(directory_.path));
   recorder_.Note(denials);
   recorder_.NoteAccount(directory_.path);

@@ -113,6 +113,9 @@ std::string ProfileText(const std::string& id, const Credential& credential) {
   return codec::RenderJson(json);
 }
 
+// The file that has what `openshell logs` says on standard error.
+std::string SaidPath(const std::string& state) { return state + "/events.said"; }
+
 std::string ProviderName(const std::string& run, const std::string& index) {
   return run + "-" + index;
 }
@@ -288,8 +291,10 @@ Result<Fetched> Sandbox::Get(const std::string& from, const std::string& to, boo
 
 Status Sandbox::FollowEvents() {
   Fd log = TRY(sys::Open(events_path(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
-  Child child = TRY(openshell_.Start(
-      {"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1, log.get()));
+  Fd said = TRY(sys::Open(SaidPath(state_), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
+  Child child =
+      TRY(openshell_.Start({"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1,
+                           log.get(), "openshell", said.get()));
   // The kernel ends it at the bound; its memory, in which a token may be, becomes no file.
   // This process may have a lower one, which it cannot raise.
   rlimit bound{};
@@ -308,6 +313,12 @@ Status Sandbox::FollowEvents() {
 bool Sandbox::RecordsFull() const {
   struct stat facts = {};
   return ::stat(events_path().c_str(), &facts) == 0 && facts.st_size >= records_max_;
+}
+
+std::string Sandbox::SaidOfRecords() const {
+  constexpr size_t kShownBytesMax = 300;
+  Result<std::string> said = sys::ReadFile(SaidPath(state_), kRecordsBytesMax);
+  return said.ok() ? codec::NeutralLine(said.value(), kShownBytesMax) : "";
 }
 
 // Records come in order; one of a command that was started after all others is the mark. What

@@ -77,6 +77,8 @@ class Sandbox {
   int records_ended() const { return follower_ ? follower_->exit().get() : -1; }
   // Returns whether the bound is why.
   bool RecordsFull() const;
+  // Returns the beginning of what OpenShell's command line itself said meanwhile, on one line.
+  std::string SaidOfRecords() const;
   // Waits until every record so far has arrived. Returns false if they do not within the deadline.
   bool AwaitEvents(Deadline deadline) const;
   std::string events_path() const { return state_ + "/events.log"; }
