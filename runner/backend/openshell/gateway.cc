@@ -197,6 +197,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
   std::unique_ptr<Gateway> gateway(
       new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  TRY(WriteLaterCommand(gateway->state(), where, tls));
   TRY(is_url ? gateway->Register(where, tls, 0) : gateway->CopyRegistered(where));
   gateway->invocation_ =
       (is_url ? "openshell --gateway-endpoint " : "openshell --gateway ") + codec::ShellWord(where);

@@ -33,7 +33,7 @@ class Gateway {
   // Ends what Start() started.
   ~Gateway();
 
-  // Leaves the state on this machine, so that the next sweep removes what is still at the gateway.
+  // Leaves the state on this machine, so that the next sweeps remove what is still at the gateway.
   void KeepState() { state_.Keep(); }
 
   const CommandLine& openshell() const { return openshell_; }

@@ -112,11 +112,8 @@ Job::~Job() {
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
   if (MayPass(deleted.error().code)) gateway_->KeepState();
-  std::string later = "agentic-ci sandbox delete " + sandbox_->name() +
-                      " --backend openshell --gateway " + request_.gateway;
-  if (!request_.gateway_tls.empty()) later += " --gateway-tls " + request_.gateway_tls;
   logging::Warn("the sandbox or a credential of it could not be deleted",
-                {{"why", why}, {"later", later}});
+                {{"why", why}, {"later", LaterCommand(gateway_->state().path())}});
   recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
 }
 

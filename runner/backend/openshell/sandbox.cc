@@ -177,6 +177,27 @@ Result<std::set<std::string>> CredentialNames(const CommandLine& openshell, cons
   }
 }
 
+// Asks for the deletion of something; it is fine if that is not there.
+Status DoDelete(const CommandLine& openshell, std::vector<std::string> words, Deadline deadline) {
+  Result<std::string> done = openshell.Do(std::move(words), deadline);
+  if (done.ok() || done.error().code == Code::kNotFound) return Ok();
+  return std::move(done).error();
+}
+
+// Calls `remove` until it succeeds, fails for good or the deadline has passed. A gateway that has
+// said that it is busy, and then no more, is busy: that error is given.
+Status Repeat(Deadline deadline, const std::function<Status()>& remove) {
+  std::optional<Error> busy;
+  for (;;) {
+    Status done = remove();
+    if (done.ok()) return done;
+    if (busy && done.error().code == Code::kTemporary) return std::move(*busy);
+    if (!MayPass(done.error().code) || deadline.passed()) return done;
+    busy = std::move(done).error();
+    std::this_thread::sleep_for(kRemovalPause);
+  }
+}
+
 }  // namespace
 
 Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) {
@@ -248,20 +269,20 @@ bool MayPass(Code code) {
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline) {
   std::set<std::string> all;
-  for (;;) {
+  Status deleted = Repeat(deadline, [&]() -> Status {
     const std::set<std::string> left = TRY(CredentialNames(openshell, name, deadline));
     all.insert(left.begin(), left.end());
-    std::optional<Error> failed;
+    Status failed = Ok();
     for (const std::string& one : left) {
       // The sandbox may have it for a while longer. The profile, which says what it is, goes last.
-      Result<std::string> done = openshell.Do({"provider", "delete", one}, deadline);
-      if (done.ok()) done = openshell.Do({"provider", "profile", "delete", one}, deadline);
-      if (!done.ok() && done.error().code != Code::kNotFound && !failed) failed = done.error();
+      Status done = DoDelete(openshell, {"provider", "delete", one}, deadline);
+      if (done.ok()) done = DoDelete(openshell, {"provider", "profile", "delete", one}, deadline);
+      if (failed.ok()) failed = std::move(done);
     }
-    if (!failed) return static_cast<int>(all.size());
-    if (!MayPass(failed->code) || deadline.passed()) return std::move(*failed);
-    std::this_thread::sleep_for(kRemovalPause);
-  }
+    return failed;
+  });
+  TRY(std::move(deleted));
+  return static_cast<int>(all.size());
 }
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
@@ -374,17 +395,14 @@ Result<bool> Sandbox::IsReady() const {
 Status Sandbox::Delete(std::chrono::seconds each) const {
   const CommandLine openshell = openshell_.Uncancelled();
   const Deadline deadline = Deadline::After(each);
-  Result<std::string> deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
-  while (!deleted.ok() && MayPass(deleted.error().code) &&
-         deleted.error().code != Code::kNotFound && !deadline.passed()) {
-    std::this_thread::sleep_for(kRemovalPause);
-    deleted = openshell.Do({"sandbox", "delete", name_}, deadline);
-  }
+  Status deleted = Repeat(deadline, [&] {
+    return DoDelete(openshell, {"sandbox", "delete", name_}, deadline);
+  });
   // However long that took: later commands do not look for a credential that stays.
   const bool credentials = sys::Exists(state_ + "/profile-0.yaml");
   Result<int> forgotten =
       credentials ? DeleteCredentials(openshell, name_, Deadline::After(each)) : 0;
-  if (!deleted.ok() && deleted.error().code != Code::kNotFound) return std::move(deleted).error();
+  if (!deleted.ok()) return deleted;
   if (!forgotten.ok()) return std::move(forgotten).error();
   return Ok();
 }

@@ -121,7 +121,8 @@ inline constexpr char kManagedBy[] = "agentic-ci";
 
 // Deletes the providers of the run called `name`, each with its profile, whatever becomes of one:
 // they hold credentials. Tries again until the deadline while the gateway still needs one. Gives
-// how many there were, or the first error of those that stay.
+// how many there were, or the first error of those that stay: one that may pass if there was any,
+// though a later call had no answer.
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline);
 

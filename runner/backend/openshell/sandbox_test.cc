@@ -41,6 +41,7 @@ class StandIn {
 
 constexpr std::chrono::seconds kPatience{120};
 constexpr std::chrono::milliseconds kMoment{500};
+constexpr std::chrono::seconds kAWhile{5};
 
 // Writes once the file `go` is there, so that no order of events decides.
 std::string Records(const std::string& bytes) {
@@ -184,7 +185,7 @@ case "$1 $2" in
   if read -r n <busy && [ "$n" -gt 0 ]; then
     echo $((n - 1)) >busy; echo 'Error: it is attached to sandbox(es)' >&2; exit 1
   fi
-  rm -f "providers/$3";;
+  rm "providers/$3" || { echo 'Error: Some requested entity was not found' >&2; exit 1; };;
 'provider profile')
   [ ! -e "providers/$4" ] || touch early
   rm "profiles/$4" || { echo 'Error: Some requested entity was not found' >&2; exit 1; };;
@@ -195,6 +196,9 @@ class Keeping : public StandIn {
   explicit Keeping(const std::string& busy) : StandIn(kKeeping) {
     REQUIRE(sys::MakeDirectories(top() + "/providers").ok());
     REQUIRE(sys::MakeDirectories(top() + "/profiles").ok());
+    SetBusy(busy);
+  }
+  void SetBusy(const std::string& busy) const {
     REQUIRE(sys::WriteFile(top() + "/busy", busy + "\n").ok());
   }
   void Add(const std::string& path) const { REQUIRE(sys::WriteFile(top() + "/" + path, "").ok()); }
@@ -223,27 +227,69 @@ TEST_CASE("Every credential of a run is deleted, each before its profile, once i
   }
 }
 
-TEST_CASE("State that is kept is removed by the next sweep, with what it knows of") {
+TEST_CASE("A gateway that was busy, and then does not answer in time, is busy") {
+  for (const char* then :
+       {"exec sleep infinity", "echo 'Error: transport error' >&2; exit 1", "exit 0"}) {
+    StandIn gateway(std::string(R"(cd "${0%/*}"
+case "$*" in
+'provider list '*) echo aci-1-0;;
+*delete*) [ -e asked ] || { touch asked; echo 'Error: it is needed' >&2; exit 1; }; )") +
+                    then + ";;\nesac");
+    const CommandLine openshell(gateway.places(), {});
+    const Status sandbox = Sandbox(openshell, "aci-1", gateway.top()).Delete(kAWhile);
+    std::filesystem::remove(gateway.top() + "/asked");
+    const Result<int> credentials = DeleteCredentials(openshell, "aci-1", Deadline::After(kAWhile));
+    const bool succeeds = std::string(then) == "exit 0";
+    CHECK(sandbox.ok() == succeeds);
+    CHECK(credentials.ok() == succeeds);
+    if (succeeds) continue;
+    CHECK(sandbox.error().what.ends_with("it is needed"));
+    CHECK(credentials.error().what.ends_with("it is needed"));
+    CHECK(MayPass(sandbox.error().code));
+    CHECK(MayPass(credentials.error().code));
+  }
+}
+
+// Makes the state of a run that has a credential on that gateway, and ends. Returns its path.
+std::string MakeState(const Keeping& gateway, bool keep) {
+  Result<StateDirectory> state = StateDirectory::Make(gateway.places());
+  REQUIRE(state.ok());
+  const std::string path = state.value().path();
+  gateway.Add("providers/" + state.value().name() + "-0");
+  REQUIRE(WriteLaterCommand(state.value(), "g", "").ok());
+  REQUIRE(sys::MakeDirectories(path + "/config/openshell").ok());
+  REQUIRE(sys::WriteFile(path + "/config/openshell/active_gateway", "g").ok());
+  REQUIRE(sys::WriteFile(path + "/profile-0.yaml", "").ok());
+  if (keep) state.value().Keep();
+  return path;
+}
+
+TEST_CASE("State that is kept is removed by the sweep that removes what it knows of") {
   Keeping gateway("0");
   const std::optional<std::string> runtime = sys::Environment("XDG_RUNTIME_DIR");
   ::setenv("XDG_RUNTIME_DIR", gateway.top().c_str(), 1);
   for (bool keep : {true, false}) {
-    std::string path;
-    {
-      Result<StateDirectory> state = StateDirectory::Make(gateway.places());
-      REQUIRE(state.ok());
-      path = state.value().path();
-      gateway.Add("providers/" + state.value().name() + "-0");
-      REQUIRE(sys::MakeDirectories(path + "/config/openshell").ok());
-      REQUIRE(sys::WriteFile(path + "/config/openshell/active_gateway", "g").ok());
-      REQUIRE(sys::WriteFile(path + "/profile-0.yaml", "").ok());
-      if (keep) state.value().Keep();
-    }
+    const std::string path = MakeState(gateway, keep);
     CHECK(sys::Exists(path) == keep);
+    CHECK(LaterCommand(path).ends_with(" --backend openshell --gateway g") == keep);
     SweepRemains(gateway.places());
     CHECK_FALSE(sys::Exists(path));
     CHECK(gateway.Has("providers" + path.substr(path.rfind('/')) + "-0") != keep);
   }
+  // While the gateway is busy, it stays; but not for ever.
+  const std::string path = MakeState(gateway, true);
+  gateway.SetBusy("1000000");
+  SweepRemains(gateway.places(), kAWhile);
+  CHECK(sys::Exists(path));
+  gateway.SetBusy("0");
+  SweepRemains(gateway.places());
+  CHECK_FALSE(sys::Exists(path));
+  const std::string old = MakeState(gateway, true);
+  const auto before = std::filesystem::last_write_time(old + "/lock");
+  std::filesystem::last_write_time(old + "/lock", before - std::chrono::hours(2));
+  gateway.SetBusy("1000000");
+  SweepRemains(gateway.places(), kAWhile);
+  CHECK_FALSE(sys::Exists(old));
   runtime ? ::setenv("XDG_RUNTIME_DIR", runtime->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "backend/openshell/command_line.h"
@@ -22,10 +23,12 @@ namespace openshell {
 namespace {
 
 constexpr char kLockName[] = "lock";
+constexpr char kLaterName[] = "/later";
 constexpr char kPrefix[] = "aci-";
 constexpr std::chrono::seconds kRemainsTime{30};
 constexpr std::chrono::seconds kLockTime{5};
-constexpr std::chrono::seconds kRemoteRemovalTime{20};
+// A gateway that is busy for longer is not asked by every command.
+constexpr std::chrono::hours kKeptTime{1};
 // Together with the prefix, within the 19 that OpenShell allows.
 constexpr size_t kNameDigits = 12;
 
@@ -37,14 +40,24 @@ Result<std::string> Root() {
   return root;
 }
 
-// Removes the sandbox of a run that used a gateway of others. One that cannot be removed now is
-// found there by its label.
-void RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name) {
+// Removes the sandbox of a run that used a gateway of others. One that cannot be removed is found
+// there by its label. Returns false if another try may remove it.
+bool RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name,
+                  std::chrono::seconds each) {
   const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
-  const Status deleted = sandbox.Delete(kRemoteRemovalTime);
-  if (deleted.ok()) return;
+  const Status deleted = sandbox.Delete(each);
+  if (deleted.ok()) return true;
   logging::Warn("what a run left on its gateway could not be deleted",
-                {{"sandbox", name}, {"why", deleted.error().what}});
+                {{"sandbox", name}, {"why", deleted.error().what}, {"later", LaterCommand(path)}});
+  return !MayPass(deleted.error().code);
+}
+
+// Returns whether the lock, and with it a state that was kept, is older than that time.
+bool IsOld(const Fd& lock) {
+  struct stat facts = {};
+  if (::fstat(lock.get(), &facts) != 0) return true;
+  return std::chrono::system_clock::from_time_t(facts.st_mtime) + kKeptTime <
+         std::chrono::system_clock::now();
 }
 
 bool Lock(const Fd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
@@ -73,7 +86,7 @@ Result<Fd> LockAll(const std::string& root) {
   return all;
 }
 
-void Sweep(const ProgramPlaces& places, const std::string& root) {
+void Sweep(const ProgramPlaces& places, const std::string& root, std::chrono::seconds each) {
   Result<Fd> directory = sys::Open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok()) return;
   Result<std::vector<std::string>> names = sys::DirectoryNames(directory.value().get());
@@ -82,7 +95,8 @@ void Sweep(const ProgramPlaces& places, const std::string& root) {
     if (!name.starts_with(kPrefix)) continue;
     Result<Fd> lock = sys::OpenAt(directory.value().get(), name + "/" + kLockName, O_RDWR);
     if (!lock.ok() || !IsFree(lock.value())) continue;
-    RemoveRemains(places, root + "/" + name, name);
+    const bool done = RemoveRemains(places, root + "/" + name, name, each);
+    if (!done && !IsOld(lock.value())) continue;
     (void)sys::RemoveTree(directory.value().get(), name);
   }
 }
@@ -92,7 +106,7 @@ void Sweep(const ProgramPlaces& places, const std::string& root) {
 Result<StateDirectory> StateDirectory::Make(const ProgramPlaces& places) {
   std::string root = TRY(Root());
   Fd all = TRY(LockAll(root));
-  Sweep(places, root);
+  Sweep(places, root, kRemoteRemovalTime);
   std::string name = kPrefix + session::MakeNonce().substr(0, kNameDigits);
   std::string path = root + "/" + name;
   if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
@@ -108,11 +122,31 @@ bool IsRunName(std::string_view name) {
          name.find_first_not_of("0123456789abcdef", kStart.size()) == std::string_view::npos;
 }
 
-void SweepRemains(const ProgramPlaces& places) {
+void SweepRemains(const ProgramPlaces& places, std::chrono::seconds each) {
   Result<session::Place> place = session::Place::Open();
   if (!place.ok() || !sys::Exists(place.value().path() + "/.openshell")) return;
   Result<Fd> all = LockAll(place.value().path() + "/.openshell");
-  if (all.ok()) Sweep(places, place.value().path() + "/.openshell");
+  if (all.ok()) Sweep(places, place.value().path() + "/.openshell", each);
+}
+
+Status WriteLaterCommand(const StateDirectory& state, const std::string& where,
+                         const std::string& tls) {
+  std::string later =
+      "agentic-ci sandbox delete " + state.name() + " --backend openshell --gateway " + where;
+  std::error_code fault;  // Another command may be called elsewhere.
+  if (!tls.empty()) later += " --gateway-tls " + std::filesystem::absolute(tls, fault).string();
+  return sys::WriteFile(state.path() + kLaterName, later, 0600);
+}
+
+std::string LaterCommand(const std::string& state) {
+  constexpr size_t kBytesMax = 65536;
+  Result<std::string> later = sys::ReadFile(state + kLaterName, kBytesMax);
+  return later.ok() ? std::move(later).value() : "";
+}
+
+void StateDirectory::Keep() {
+  kept_ = true;
+  (void)::futimens(lock_.get(), nullptr);
 }
 
 StateDirectory::~StateDirectory() {
@@ -129,7 +163,8 @@ std::vector<std::string> PodmanArguments(const std::string& state,
   return words;
 }
 
-void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name) {
+bool RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name,
+                   std::chrono::seconds each) {
   CommandLine programs(places, HostVariables());
   Deadline deadline = Deadline::After(kRemainsTime);
   auto podman = [&](const std::vector<std::string>& arguments) {
@@ -137,8 +172,8 @@ void RemoveRemains(const ProgramPlaces& places, const std::string& path, const s
     return answer.ok() ? answer.value().output : std::string();
   };
   if (!sys::Exists(path + "/networks")) {
-    if (sys::Exists(path + "/config/openshell/active_gateway")) RemoveRemote(places, path, name);
-    return;
+    const bool was_remote = sys::Exists(path + "/config/openshell/active_gateway");
+    return !was_remote || RemoveRemote(places, path, name, each);
   }
   std::string ids =
       podman({"ps", "-aq", "--filter", "label=openshell.ai/sandbox-namespace=" + name});
@@ -149,6 +184,7 @@ void RemoveRemains(const ProgramPlaces& places, const std::string& path, const s
   }
   podman({"network", "rm", "-f", name});
   (void)programs.Ask({"link", "del", BridgeOf(name)}, deadline, {}, "ip");
+  return true;
 }
 
 // Fifteen characters, which is all that Linux takes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -23,8 +24,8 @@ class StateDirectory {
   // Removes it, unless it is to be kept.
   ~StateDirectory();
 
-  // Leaves it to the next sweep, like that of a killed process.
-  void Keep() { kept_ = true; }
+  // Leaves it to the next sweeps, like that of a killed process: to those of an hour at most.
+  void Keep();
 
   const std::string& path() const { return path_; }
   // Returns a name that is unique on this machine among all that there are, and fit for a sandbox's
@@ -44,8 +45,17 @@ class StateDirectory {
 // Returns whether a StateDirectory, and so a sandbox, can have this name.
 bool IsRunName(std::string_view name);
 
-// Removes what killed processes left, where there was ever such a directory.
-void SweepRemains(const ProgramPlaces& places);
+// Removes what killed processes left, where there was ever such a directory. What a gateway may let
+// go later, it is asked for again by the next sweep. Each answer may take `each`.
+inline constexpr std::chrono::seconds kRemoteRemovalTime{20};
+void SweepRemains(const ProgramPlaces& places, std::chrono::seconds each = kRemoteRemovalTime);
+
+// Writes down the command by which a person deletes what is on a gateway of others later, which was
+// reached as `where`, with the certificates in `tls`.
+Status WriteLaterCommand(const StateDirectory& state, const std::string& where,
+                         const std::string& tls);
+// Returns what that wrote for the gateway whose state is at `state`; empty if there is nothing.
+std::string LaterCommand(const std::string& state);
 
 // Returns the words that call podman for the gateway whose state is at `state`, with `arguments` at
 // their end.
@@ -57,7 +67,9 @@ std::vector<std::string> PodmanArguments(const std::string& state,
 std::string BridgeOf(const std::string& name);
 
 // Removes the containers and the network that the gateway with its state at `path` made, or the
-// sandbox that was made on a gateway of others; what it did not come to make is not there.
-void RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name);
+// sandbox that was made on a gateway of others; what it did not come to make is not there. Returns
+// false if another try may remove more.
+bool RemoveRemains(const ProgramPlaces& places, const std::string& path, const std::string& name,
+                   std::chrono::seconds each = kRemoteRemovalTime);
 
 }  // namespace openshell
