@@ -188,6 +188,16 @@ class Case(unittest.TestCase):
     def url(self, path):
         return f'http://host.openshell.internal:{self.server.port}{path}'
 
+    def openshell_that(self, script):
+        """A PATH whose `openshell` is the real one behind this script; `no` fails as if the gateway were not there."""
+        place = pathlib.Path(self.base, 'wrapper')
+        place.mkdir(exist_ok=True)
+        real = self.INSTALLED.programs + '/openshell'
+        (place / 'openshell').write_text("#!/bin/sh\nno() { echo 'Error: transport error' >&2; exit 1; }\n"
+                                         f'real() {{ {real} "$@"; }}\n{script}\nexec {real} "$@"\n')
+        (place / 'openshell').chmod(0o755)
+        return f'{place}:{self.env["PATH"]}'
+
     def states(self):
         return list(pathlib.Path(self.base, 'agentic-ci/.openshell').glob('aci-*'))
 

@@ -337,6 +337,21 @@ class Remote(Case):
         self.assertIn('theirs', self.openshell('sandbox', 'list', '--names'))
         self.openshell('sandbox', 'delete', 'theirs')
 
+    def test_creation_fails(self):
+        """What was made by then and cannot be deleted is named, with the command that deletes it later."""
+        words = ['run', *self.options('r'), *self.remote(), '--secret', 'TOKEN@host.openshell.internal', '--', 'true']
+        script = 'case "$1 $2" in "sandbox create") real "$@"; echo "Error: no" >&2; exit 1;; '
+        _, errors = self.end(self.start(*words, TOKEN=SECRET, PATH=self.openshell_that(script + 'esac')), 74)
+        self.assertNotIn('later=', errors)
+        self.assertEqual(self.listed(), set())
+        _, errors = self.end(self.start(*words, TOKEN=SECRET, PATH=self.openshell_that(script + '*" delete") no;; esac')), 74)
+        (name,) = self.listed()
+        later = f'agentic-ci sandbox delete {name} --backend openshell --gateway {self.address} --gateway-tls {self.pki}'
+        self.assertIn('later=' + later, errors)
+        self.call(*later.split()[1:])
+        self.assertEqual(self.listed(), set())
+        self.assertNotIn(name, self.openshell('provider', 'list', '--names'))
+
     def test_killed(self):
         """What a killed run left on the gateway of others is gone after the next command."""
         run = self.begin('r', *self.remote(), '--secret', 'TOKEN@host.openshell.internal', TOKEN=SECRET)

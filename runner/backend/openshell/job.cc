@@ -193,7 +193,8 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   TRY(StageWorkspace(*plan_, hidden_, request_.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
   SandboxRequest wanted = TRY(RequestOf());
-  sandbox_ = TRY(Sandbox::Create(*gateway_, std::move(wanted)).Context("creating the sandbox"));
+  sandbox_.emplace(gateway_->openshell(), gateway_->name(), gateway_->state().path());
+  TRY(sandbox_->Create(std::move(wanted)).Context("creating the sandbox"));
   TRY(sandbox_->FollowEvents().Context("following the sandbox's records"));
   TRY(sandbox_->Put(stage + "/workspace", "/sandbox/").Context("uploading the checkout"));
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));

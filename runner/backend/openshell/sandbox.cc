@@ -44,7 +44,7 @@ constexpr char kNoHome[] = "HOME=/proc";
 // The agent's own login shell has its home. The script comes on standard input: an argument would
 // be in the list of processes, and may have 32 KiB.
 constexpr char kRunner[] =
-    "[ \"$HOME\" = /proc ] || { echo 'OpenShell does not set HOME' >&2; exit 126; }; "
+    "[ \"$HOME\" = /proc ] || { echo 'a profile of the image sets HOME' >&2; exit 126; }; "
     "export HOME=/sandbox; s=$(command -v bash) || s=sh; exec \"$s\" -lc "
     "'cd /sandbox/workspace 2>/dev/null || cd /sandbox || exit 126; eval \"$(cat)\"'";
 
@@ -200,18 +200,16 @@ Status Repeat(Deadline deadline, const std::function<Status()>& remove) {
 
 }  // namespace
 
-Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) {
-  Sandbox sandbox(gateway.openshell(), gateway.name(), gateway.state().path());
+Status Sandbox::Create(SandboxRequest request) const {
   std::vector<CredentialBinding> bindings;
   for (size_t i = 0; i < request.credentials.size(); ++i) {
-    bindings.push_back(
-        {request.credentials[i].hosts, ProviderName(sandbox.name_, std::to_string(i))});
+    bindings.push_back({request.credentials[i].hosts, ProviderName(name_, std::to_string(i))});
   }
-  const std::string policy = sandbox.state_ + "/policy.yaml";
+  const std::string policy = state_ + "/policy.yaml";
   std::string rendered = TRY(RenderPolicy(request.policy, bindings));
   TRY(sys::WriteFile(policy, rendered, 0600));
   std::vector<std::string> words = {
-      "sandbox",  "create", "--name", sandbox.name_, "--detach", "--no-tty", "--no-auto-providers",
+      "sandbox",  "create", "--name", name_, "--detach", "--no-tty", "--no-auto-providers",
       "--policy", policy};
   auto add = [&](const std::string& option, const std::string& value) {
     words.push_back(option);
@@ -228,24 +226,25 @@ Result<Sandbox> Sandbox::Create(const Gateway& gateway, SandboxRequest request) 
   }
   if (!request.approval_mode.empty()) add("--approval-mode", request.approval_mode);
   for (const auto& [key, value] : request.labels) add("--label", key + "=" + value);
-  Status made = Ok();
-  for (size_t i = 0; made.ok() && i < bindings.size(); ++i) {
-    made = sandbox.MakeProvider(request.credentials[i], i, bindings[i].provider);
+  for (size_t i = 0; i < bindings.size(); ++i) {
+    TRY(MakeProvider(request.credentials[i], i, bindings[i].provider));
     add("--provider", bindings[i].provider);
   }
   words.insert(words.end(), {"--env", kNoHome, "--", "sleep", "infinity"});
-  if (made.ok()) {
-    Result<std::string> created = sandbox.openshell_.Do(words, Deadline::After(kCreateTime));
-    if (!created.ok()) made = std::move(created).error();
-  }
-  Result<bool> ready = made.ok() ? sandbox.IsReady() : Result<bool>(false);
-  if (made.ok() && !ready.ok()) made = std::move(ready).error();
-  if (made.ok() && !ready.value()) made = Error{Code::kIo, "the sandbox does not become ready"};
-  if (!made.ok()) {
-    (void)sandbox.Delete(kShortTime);
-    return std::move(made).error();
-  }
-  return sandbox;
+  TRY(openshell_.Do(words, Deadline::After(kCreateTime)));
+  if (!TRY(IsReady())) return Error{Code::kIo, "the sandbox does not become ready"};
+  return CheckHome();
+}
+
+// OpenShell's login shell reads the image's profile after it has set HOME. Another failure decides
+// nothing here: a command that comes so early may fail, and every later one looks again.
+Status Sandbox::CheckHome() const {
+  constexpr int kOther = 126;
+  const Result<Answer> answer = openshell_.Ask(
+      ExecArguments(name_, "[ \"$HOME\" = /proc ] || exit 126"), Deadline::After(kShortTime));
+  if (!answer.ok() || answer.value().status != kOther) return Ok();
+  return Error{Code::kSetup, "a profile of the image sets HOME, which OpenShell sets before it",
+               "--image, one whose /etc/profile leaves HOME as it is"};
 }
 
 // A profile without endpoints goes where the policy binds it, and nowhere else. The value is in the

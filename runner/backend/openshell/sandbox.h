@@ -47,13 +47,13 @@ struct SandboxRequest {
 // that has the gateway's configuration can work with it; deleted by Delete() alone.
 class Sandbox {
  public:
-  // Creates a sandbox whose policy is in force before anything runs in it. Removes what was made
-  // after an error.
-  static Result<Sandbox> Create(const Gateway& gateway, SandboxRequest request);
-
   // Takes the names by which other processes reach the sandbox.
   Sandbox(CommandLine openshell, std::string name, std::string state)
       : openshell_(std::move(openshell)), name_(std::move(name)), state_(std::move(state)) {}
+
+  // Creates it. Its policy is in force before anything runs in it. After an error, Delete() removes
+  // what was made. Fails with kSetup if a profile of the image sets HOME.
+  Status Create(SandboxRequest request) const;
 
   // Runs `script` in the checkout, with bash or, if the image has no bash, with sh. Its standard
   // input ends at once. Fails with kUsage if the script is larger than OpenShell takes.
@@ -101,6 +101,7 @@ class Sandbox {
  private:
   Status MakeProvider(const Credential& credential, size_t index,
                       const std::string& provider) const;
+  Status CheckHome() const;
 
   CommandLine openshell_;
   std::string name_;
