@@ -320,8 +320,10 @@ Status Job::MissChanges(Error why, run::AgentEnd* end) {
 Result<change::ChangeSet> Job::Changes() {
   Fd root;
   const Fetched fetched = TRY(Fetch(false, &root));
-  return change::CaptureChanges(TreeAt(root.get(), fetched), plan_->checkout.path,
-                                plan_->checkout.git(), {});
+  const change::ChangedTree tree = TreeAt(root.get(), fetched);
+  // What could not be read would look as if it had been deleted.
+  if (!tree.missing.empty()) return Error{Code::kIo, tree.missing};
+  return change::CaptureChanges(tree, plan_->checkout.path, plan_->checkout.git(), {});
 }
 
 // The checkout as it is in the sandbox now, in a new directory.

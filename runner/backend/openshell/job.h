@@ -43,7 +43,8 @@ class Job {
   // Returns the variables of everything that runs in the sandbox, beside those that OpenShell sets.
   Variables Environment() const;
 
-  // Returns what has changed so far; nothing is noted.
+  // Returns what has changed so far; nothing is noted. Fails with kIo, and with what the sandbox
+  // says, if not all of the checkout can be read.
   Result<change::ChangeSet> Changes();
 
   const Gateway& gateway() const { return *gateway_; }
