@@ -145,10 +145,11 @@ class OpenShell(Backend):
     def test_agent_decides_nothing_about_its_end(self):
         """Neither by its profile, nor by files that cannot be read, nor by a process that is called as the sandbox's own."""
         profile = r'echo welcome; echo "Error: valid authentication credentials" >&2; exit 1'
-        survivor = f'n=0; while :; do curl -s -o /dev/null {self.url("/late")}$n; n=$((n+1)); done'
+        survivor = f'n=0; while :; do curl -s -o /dev/null {self.url("/late")}$n; n=$((n+1)); : >/tmp/asked; done'
         script = (f'echo {shlex.quote(profile)} >~/.bash_profile; echo new >n.txt; mkdir x; echo y >"transport error"; '
-                  f'chmod 000 x "transport error" d; echo {shlex.quote(survivor)} >/tmp/infinity; cd /tmp; '
-                  'setsid bash -c "exec -a sleep bash infinity" </dev/null >/dev/null 2>&1 & sleep 1; exit 3')
+                  f'chmod 000 x "transport error" d; chmod 654 a.txt; echo {shlex.quote(survivor)} >/tmp/infinity; cd /tmp; '
+                  'setsid bash -c "exec -a sleep bash infinity" </dev/null >/dev/null 2>&1 & '
+                  'until [ -e /tmp/asked ]; do sleep 0.05; done; exit 3')
         self.call('run', *self.options('r'), '--', 'bash', '-c', script, expect=3)
         record = self.record('r')
         self.assertEqual((record['outcome']['agent_status'], record['changes']['files'], record['changes']['complete']), (3, 2, True))

@@ -50,12 +50,14 @@ constexpr char kRunner[] =
 
 // Stops everything at once, so that nothing starts more meanwhile, and kills it but for itself and
 // the oldest process: that one keeps the sandbox. Its name would not tell, since the agent may give
-// any process the same. Prints "ended" once nothing else is there.
+// any process the same. Prints "ended" once nothing else is there; one of the same user that cannot
+// be reached still is.
 constexpr char kEndProcesses[] = R"(exec 2>/dev/null
+user() { u=; while read -r k v l; do [ "$k" != Uid: ] || u=$v; done <$1/status; }
 each() {
   for p in /proc/[0-9]*; do
     q=${p#/proc/} s=
-    kill -0 $q || continue
+    kill -0 $q || { user $p; [ "$u" != "$me" ] || left=$q; continue; }
     while read -r l; do s="$s $l"; done <$p/stat
     set -- ${s##*) }
     [ $# -ge 20 ] && [ $1 != Z ] && [ $1 != X ] && [ $q != $$ ] && [ $q != $PPID ] || continue
@@ -66,17 +68,28 @@ each() {
     fi
   done
 }
+user /proc/$$; me=$u
 kill -STOP -1
 kept= ends=no; each
 ends=yes n=0 left=x
 while [ -n "$left" ] && [ $n -lt 200 ]; do left= n=$((n+1)); each; [ -z "$left" ] || sleep 0.05; done
 kill -CONT $kept $PPID
-[ -n "$left" ] || echo ended)";
+[ -z "$left" ] || exit 1
+echo ended)";
 
-// A link in place of the directory is not followed. Unreadable files are made readable, as in a
-// layer of agentic-ci's own sandbox.
-constexpr char kReach[] = "[ ! -L \"$d\" ] && cd \"$d\" && ";
-constexpr char kMakeReadable[] = "{ chmod -R u+rX . 2>/dev/null; :; } && ";
+// A link in place of the directory is not followed.
+constexpr char kReach[] =
+    "[ ! -L \"$d\" ] || { echo \"$d is a symbolic link now\" >&2; exit 1; }; cd \"$d\" || exit 1; ";
+// Unreadable files are made readable, as in a layer of agentic-ci's own sandbox, and directories
+// before what is in them. Only an image without find gets an X, which makes a file that others may
+// execute executable for its owner.
+constexpr char kMakeReadable[] = R"({ if command -v find; then
+  find . -type d ! -perm -500 -exec chmod u+rx {} \;
+  find . -type f ! -perm -400 -exec chmod u+r {} +
+else
+  chmod -R u+rX .
+fi; } >/dev/null 2>&1
+)";
 
 Result<Fd> ScriptFile(std::string_view script) {
   if (script.size() > kScriptBytesMax) {
@@ -380,7 +393,7 @@ Sandbox SandboxAt(const std::string& state, const std::string& checkout) {
 bool Sandbox::EndProcesses() const {
   Result<Answer> answer = openshell_.Uncancelled().Ask(ExecArguments(name_, kEndProcesses),
                                                        Deadline::After(kShortTime));
-  return answer.ok() && answer.value().output.ends_with("ended\n");
+  return answer.ok() && answer.value().status == 0 && answer.value().output.ends_with("ended\n");
 }
 
 Result<bool> Sandbox::IsReady() const {
