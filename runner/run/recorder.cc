@@ -192,6 +192,11 @@ void Recorder::Note(const AgentEnd& end) {
   NoteSummary(end);
 }
 
+void Recorder::NoteDisk(const AgentEnd& end) {
+  NoteLimit("disk", Bound(request_.disk_bytes), std::nullopt, "bytes",
+            end.kind == EndKind::kDiskLimit);
+}
+
 void Recorder::NoteSummary(const AgentEnd& end) {
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;

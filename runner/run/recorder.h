@@ -51,6 +51,8 @@ class Recorder {
   void Note(const AgentEnd& end, sandbox::Sandbox& sandbox);
   // Does the same in a sandbox that is not agentic-ci's own.
   void Note(const AgentEnd& end);
+  // Notes, where the size of the sandbox's files is known only later, whether it was the limit.
+  void NoteDisk(const AgentEnd& end);
   void Note(report::Finding finding) { input_.record.findings.push_back(std::move(finding)); }
   // Notes, once the gateway has ended, the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);

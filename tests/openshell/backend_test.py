@@ -75,6 +75,7 @@ class Backend(Case):
         self.assertEqual(self.record('r')['changes']['files'], 1)
         self.call('run', *self.options('r2'), '--disk', '1MiB', '--', 'sh', '-c', 'head -c 30000000 /dev/urandom >f; :', expect=125)
         self.assertEqual(self.record('r2')['outcome']['limit'], 'disk')
+        self.assertEqual([one['name'] for one in self.record('r2')['limits'] if one['fired']], ['disk'])
 
 
 class OpenShell(Backend):
@@ -160,7 +161,32 @@ class OpenShell(Backend):
         # Nor by taking away the directory itself.
         self.call('run', *self.options('moved'), '--', 'sh', '-c', 'mv ../workspace ../w; ln -s /etc ../workspace', expect=77)
         self.assertEqual(self.record('moved')['changes']['complete'], False)
-        self.assertIn('not-collected', [one['rule'] for one in self.record('moved')['findings']])
+        (why,) = [one['message'] for one in self.record('moved')['findings'] if one['rule'] == 'not-collected']
+        self.assertIn('/sandbox/workspace is a symbolic link now', why)
+
+    def test_diff_of_what_cannot_be_read(self):
+        """What tar does not see there is not shown as deleted."""
+        self.call('setup', *self.options('r'))
+        name = self.call('sandbox', 'list').split()[0]
+        self.call('exec', '--', 'sh', '-c', 'echo new >n.txt; chmod 000 d')
+        output, errors = self.end(self.start('sandbox', 'diff', name), 74)
+        self.assertEqual(output, '')
+        self.assertIn('Permission denied', errors)
+        self.call('exec', '--', 'chmod', '755', 'd')
+        output = self.call('sandbox', 'diff', name)
+        self.assertIn('n.txt', output)
+        self.assertNotIn('b.txt', output)
+        self.call('stop')
+
+    def test_lost_behind_a_limit(self):
+        """A gateway that goes while the changes are fetched does not change how the agent was ended."""
+        lost = self.openshell_that(f'[ ! -e {self.base}/lost ] || no; case "$*" in *"exec tar"*) touch {self.base}/lost; no;; esac')
+        for report, words, code in (('limit', ('--timeout', '2s', '--', 'sleep', '100'), 124), ('control', ('--', 'true'), 75)):
+            with self.subTest(report):
+                pathlib.Path(self.base, 'lost').unlink(missing_ok=True)
+                self.call('run', *self.options(report), *words, expect=code, PATH=lost)
+                (why,) = [one['message'] for one in self.record(report)['findings'] if one['rule'] == 'not-collected']
+                self.assertIn('its gateway was lost', why)
 
     def test_forged_records(self):
         """Lines in a program's path make the records emulated, whether they read like OpenShell's own or not."""

@@ -302,18 +302,23 @@ Result<change::ChangeSet> Job::TakeChanges(bool reachable, bool ended, run::Agen
   return run::CollectChanges(tree, *plan_, recorder_);
 }
 
-// Notes that the changes could not be fetched. The run ends as the agent did, unless the gateway,
-// the sandbox or the limit on its size is why.
+// Notes that the changes could not be fetched. An agent that ended by itself did so in vain where
+// the gateway, the sandbox or the limit on its size is why; what ended it otherwise stays.
 Status Job::MissChanges(Error why, run::AgentEnd* end) {
   if (run::PendingEnd()) return why;
+  run::AgentEnd asked = *end;
+  const bool there = IsThere(&asked);
+  if (end->kind == EndKind::kExited) {
+    end->kind = asked.kind;
+    if (there && why.code == Code::kUnsupported) end->kind = EndKind::kDiskLimit;
+  }
   report::Finding finding;
   finding.rule = "not-collected";
   finding.severity = report::Severity::kWarning;
   finding.message =
       "what the agent changed was not collected: " + recorder_.secrets().Mask(why.what);
+  if (!there) finding.message += "; the sandbox or its gateway was lost then";
   recorder_.Note(std::move(finding));
-  const bool large = why.code == Code::kUnsupported && end->kind == EndKind::kExited;
-  if (IsThere(end) && large) end->kind = EndKind::kDiskLimit;
   return Ok();
 }
 
@@ -397,6 +402,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   const bool ended = reachable && sandbox_->EndProcesses();
   if (reachable) NoteProposals();
   Result<change::ChangeSet> taken = TakeChanges(reachable, ended, &end);
+  recorder_.NoteDisk(end);  // It is bounded only there.
   // Last: until then, what could not be ended may have made more.
   run::RunSigns signs = TRY(TakeEvents(reachable, ended).Context("reading the records"));
   change::ChangeSet changes = TRY(std::move(taken));
