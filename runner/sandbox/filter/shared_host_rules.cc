@@ -45,13 +45,7 @@ constexpr auto kNewFileCalls = std::to_array<int>({
     469,  // file_setattr
 });
 
-// Landlock does not look at attributes, and some hold the address that a file came from. Those of
-// an open file may be read.
 constexpr auto kAttributeCalls = std::to_array<int>({
-    SCMP_SYS(getxattr),
-    SCMP_SYS(lgetxattr),
-    SCMP_SYS(listxattr),
-    SCMP_SYS(llistxattr),
     SCMP_SYS(setxattr),
     SCMP_SYS(lsetxattr),
     SCMP_SYS(fsetxattr),
@@ -171,6 +165,11 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   for (int call : FileCalls()) rules.Tell(call);
   for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
   for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);
+  // Landlock does not look at attributes, and some hold the address that a file came from. By its
+  // path, a file seems to have none; those of an open file may be read.
+  constexpr uint32_t kEmpty = 0;
+  for (int call : {SCMP_SYS(listxattr), SCMP_SYS(llistxattr)}) rules.Deny(call, kEmpty);
+  for (int call : {SCMP_SYS(getxattr), SCMP_SYS(lgetxattr)}) rules.Deny(call, ENODATA);
   constexpr int kSetFlags = 0x40086602;       // FS_IOC_SETFLAGS
   constexpr int kSetAttributes = 0x401c5820;  // FS_IOC_FSSETXATTR
   for (int request : {kSetFlags, kSetAttributes}) {

@@ -73,8 +73,8 @@ def metadata():
             'EOPNOTSUPP: seccomp', IF_THERE)
         add(f'Remove an attribute of {name}', '`removexattr`', lambda at=at: os.removexattr(at(), 'user.other'), sealed,
             'EOPNOTSUPP: seccomp', IF_THERE)
-    add('Read the attributes of a hidden file', '`listxattr`, `getxattr`', lambda: os.getxattr(
-        f'{FACTS["hidden"]}/kept', os.listxattr(f'{FACTS["hidden"]}/kept')[0]), ABSENT, 'EOPNOTSUPP: seccomp', IF_THERE)
+    add('Read the names of attributes of a hidden file', '`listxattr`', lambda: os.listxattr(
+        f'{FACTS["hidden"]}/kept') or fail(errno.ENODATA), ABSENT, 'ENODATA: seccomp', IF_THERE)
     exposed = lambda: f'{FACTS["shown"]}/kept'
     add('Change the mode of an open file', '`fchmod`', lambda: os.fchmod(os.open(exposed(), os.O_RDONLY), 0o666), SEALED, BROKER)
     add('... through `/proc/self/fd`', '`chmod`', lambda: os.chmod(f'/proc/self/fd/{os.open(exposed(), os.O_RDONLY)}', 0o666),
