@@ -24,7 +24,7 @@ std::optional<CheckoutPath> FindCheckoutPath(const std::string& path);
 std::optional<std::string> FindLinkOnPath(const std::string& path);
 
 // Returns the repository's file `path` (from its top) as it lies on disk: here, or in a directory
-// above up to the repository's top, as a relative path; empty if there is none.
+// above up to the repository's top, as a relative path; empty if the repository does not have it.
 std::string FindRepositoryFile(const std::string& path);
 
 // Reads the file. Fails with kInvalid for one that a link in a checkout leads to, for one of /proc

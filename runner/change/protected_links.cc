@@ -144,7 +144,7 @@ std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
     TRY(Search(top, &walk).List("", 1));
     return walk.FollowDirectories(sorted);
   };
-  (void)find();  // What was found until it failed is protected.
+  (void)find();  // If it fails, the links that were found before are protected.
   std::vector<ProtectedLink> links = walk.links();
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
     return std::tie(a.path, a.target) < std::tie(b.path, b.target);

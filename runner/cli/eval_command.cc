@@ -47,14 +47,15 @@ constexpr auto kPassed = std::to_array<std::string_view>(
      "max-cost",       "max-requests", "secret",       "provider",     "env",
      "backend",        "gateway",      "gateway-tls"});
 
-// Those of `run` that decide what a run may have: here once, for all cells.
+// Options of `run` that decide which credentials a run may have. They are judged once, for all
+// cells.
 constexpr auto kTrust =
     std::to_array<std::string_view>({"gitlab-issuer", "gitlab-keys", "gitlab-trust-variables"});
 
-// Those that differ between machines, and not in what an agent meets.
+// Options that differ between machines and change nothing for the agent.
 constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
 
-// Those that only say how much a run may take: an evaluation may be resumed with more.
+// Options that only say how much a run may take: an evaluation may be resumed with more.
 constexpr auto kBudget =
     std::to_array<std::string_view>({"timeout", "idle-timeout", "runner-cpu", "agent-cpu",
                                      "max-tokens", "max-cost", "max-requests"});
@@ -243,7 +244,7 @@ Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite
   return plan;
 }
 
-// What CI lets through.
+// The numbers of attacks and cells up to which an evaluation exits with 0.
 struct Gate {
   uint32_t succeeded_max = 0;
   uint32_t undecided_max = 0;

@@ -25,7 +25,7 @@ bool IsIn(const std::array<std::string_view, N>& names, std::string_view name) {
 
 // Returns this process's environment for a run that it starts: all but what is about its own CI
 // event, which is not about that run. The variables that its `credentials` are read from are passed
-// on whatever their names (GITHUB_TOKEN), except one that says which CI this is.
+// on, also those of CI such as GITHUB_TOKEN, but for one that shows which CI this is.
 std::vector<std::pair<std::string, std::string>> CellEnvironment(
     const std::vector<std::string>& credentials);
 

@@ -25,7 +25,7 @@ constexpr std::string_view kRedteamDoc =
     "repository's is taken as it is in the working tree. Exit status 77: something got through "
     "that neither the policy nor the tier allows, or an attempt is undecided.";
 
-// Those of `run` that a red team's run takes as they are; the policy and the checkout it needs
+// Options of `run` that a red team's run takes as they are; the policy and the checkout it needs
 // itself.
 constexpr auto kRedteamPassed = std::to_array<std::string_view>(
     {"image", "image-key", "image-identity", "image-issuer", "image-bundle", "trusted-root",
@@ -49,7 +49,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   plan.workdir = TRY(AbsoluteOf(arguments.Get("workdir", ".")));
   plan.in_image = arguments.Has("image");
   if (arguments.Has("report-dir")) {
-    // What is there already is removed, so that it is not read as this run's.
+    // Removes an earlier report, so that it is not read as this run's.
     plan.report = TRY(run::ReportDirectory::Prepare(arguments.Get("report-dir"))
                           .Context(run::kPreparingReport))
                       .path;

@@ -83,7 +83,7 @@ TEST_CASE("what a program's path with line ends leaves of a record is not taken 
     CHECK(!line->event);
   }
   CHECK(!ParseLogLine("/" + end));
-  // As a refusal it has the host that was refused.
+  // The same end behind a refusal: the event has the host that was refused.
   std::optional<LogLine> refused =
       read("[sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED /usr/bin/" + end);
   REQUIRE(refused);

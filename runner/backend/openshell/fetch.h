@@ -25,7 +25,7 @@ struct Fetched {
 // for its end. What comes may be hostile: nothing outside `to` is written, and what it says on
 // standard error never holds it up nor decides which Error this is. Fails with kTemporary if it
 // does not end in time, with kUnsupported if there is more than the limit, holes in files included,
-// with kInvalid if it is not a plain archive, with kIo if there is none.
+// with kInvalid if it is not a plain archive, with kIo if `packer` gives no archive.
 Result<Fetched> FetchArchive(Child packer, int to, const FetchLimits& limits);
 
 }  // namespace openshell

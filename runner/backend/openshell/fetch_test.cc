@@ -83,7 +83,7 @@ TEST_CASE("Headers do not count, however many files there are") {
   CHECK(large.error().code == Code::kUnsupported);
 }
 
-TEST_CASE("A file that is larger than the limit is not written, whatever it holds") {
+TEST_CASE("A file that is larger than the limit is not written, even if it is one hole") {
   Result<Fetched> sparse = Fetch("truncate -s 64M c; tar -cf - c", kWithin).status;
   REQUIRE_FALSE(sparse.ok());
   CHECK(sparse.error().code == Code::kUnsupported);

@@ -326,7 +326,7 @@ Result<change::ChangeSet> Job::Changes() {
   Fd root;
   const Fetched fetched = TRY(Fetch(false, &root));
   const change::ChangedTree tree = TreeAt(root.get(), fetched);
-  // What could not be read would look as if it had been deleted.
+  // Files that could not be read would look deleted.
   if (!tree.missing.empty()) return Error{Code::kIo, tree.missing};
   return change::CaptureChanges(tree, plan_->checkout.path, plan_->checkout.git(), {});
 }
@@ -396,7 +396,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   recorder_.Phase("agent");
   const change::Repository* git = plan_->checkout.git();
   change::ChangeSet none;
-  none.complete = false;  // What is not collected is not there.
+  none.complete = false;  // Until the changes are collected.
   recorder_.Note(none, git == nullptr ? "" : git->prefix());
   const bool reachable = IsReachable(&end);
   const bool ended = reachable && sandbox_->EndProcesses();

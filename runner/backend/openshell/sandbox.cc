@@ -133,8 +133,8 @@ std::string ProviderName(const std::string& run, const std::string& index) {
   return run + "-" + index;
 }
 
-// The time of the last record that `wanted` is true of, among those that have arrived behind the
-// first `after` bytes; -1 if there is none.
+// Returns the time of the last record for which `wanted` is true, among those behind the first
+// `after` bytes; -1 without such a record.
 int64_t LastTime(const std::string& path, size_t after,
                  const std::function<bool(const LogLine&, std::string_view)>& wanted) {
   Result<std::string> text = sys::ReadFile(path, kRecordsBytesMax);

@@ -120,10 +120,10 @@ bool MayPass(Code code);
 inline constexpr char kManagedLabel[] = "managed-by";
 inline constexpr char kManagedBy[] = "agentic-ci";
 
-// Deletes the providers of the run called `name`, each with its profile, whatever becomes of one:
-// they hold credentials. Tries again until the deadline while the gateway still needs one. Gives
-// how many there were, or the first error of those that stay: one that may pass if there was any,
-// though a later call had no answer.
+// Deletes the providers of the run called `name`, which hold credentials, each with its profile.
+// One that cannot be deleted does not keep the others. Tries again until the deadline while the
+// gateway still needs one. Returns how many there were, or the first error of those that stay; an
+// error that may pass (MayPass) comes before one that does not.
 Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
                               Deadline deadline);
 

@@ -55,7 +55,7 @@ void JudgeUtility(const Check& check, const ReportEvidence& read, Graded* utilit
   utility->reason = read.ending_reason;
 }
 
-// What an agent wrote may be a credential that it found; results are uploaded.
+// Masks credentials that the agent found and wrote, since results are uploaded.
 void Redact(Graded* graded) {
   graded->reason = codec::RedactTokens(graded->reason);
   for (Graded& part : graded->parts) Redact(&part);

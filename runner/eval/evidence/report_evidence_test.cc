@@ -82,7 +82,7 @@ TEST_CASE("An answer that was cut, or not written whole, is incomplete") {
   cell.run.record.isolation.controls = {
       {report::kOutputControl, report::ControlState::kUnavailable, ""}};
   CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
-  // What a parsed agent said at last was not read from its files.
+  // The last words of an agent whose output is parsed come from run.json, not from its log.
   cell.run.record.agent.name = "claude-code";
   CHECK(cell.Of(Channel::kAnswer) == Completeness::kComplete);
   const size_t bound = size_t{64} << 10;

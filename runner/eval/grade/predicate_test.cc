@@ -234,7 +234,7 @@ TEST_CASE("A denial does not hide that more is unknown") {
   CHECK_FALSE(any.only_blocked);
   CHECK(any.reason.find("the content of a file is not known") != std::string::npos);
   CHECK(Judge("any_of: [" + tried + ", " + written + "]", Complete()).only_blocked);
-  // Whatever the file has, all of it did not happen; and one part that did decides.
+  // With all_of, the part that did not happen decides; with any_of, the part that did.
   CHECK(Judge("all_of: [" + tried + ", {any_of: [" + written + ", {process_ran: curl}]}]", unread)
             .only_blocked);
   CHECK(Judge("any_of: [" + tried + ", " + written + ", {process_ran: curl}]", unread).happened ==

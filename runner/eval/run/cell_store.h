@@ -18,7 +18,7 @@ struct Setup {
   std::string sha256;  // The digest of suite, agent, model, policy, options and this version.
 };
 
-// What is known about the run of a cell that is done: its cell.json.
+// The record of a cell that was run: its cell.json.
 struct CellRecord {
   std::string setup_sha256;
   int64_t attempts = 1;

@@ -119,7 +119,7 @@ class MergePlan {
                   *first_->part);
   }
 
-  // Of two parts, it is for people to say which is to be merged.
+  // Has no hint for two parts: a person must choose the one to be merged.
   Error Refuse(std::string what, const std::string& first) const {
     const bool is_there = &first == &results_;
     return Error{Code::kInvalid, std::move(what),
@@ -140,7 +140,7 @@ Result<std::vector<std::string>> MergeCells(const std::vector<Cell>& cells,
   for (const std::string& part : parts) TRY(CheckPart(part));
   std::vector<const std::string*> places = {&results};
   for (const std::string& part : parts) places.push_back(&part);
-  // What is there is looked at while no other process stores more.
+  // The store is locked, so no other process stores more cells meanwhile.
   const CellStore store = TRY(CellStore::Open(results));
   MergePlan plan(results);
   for (const Cell& cell : cells) TRY(plan.Add(cell, places));

@@ -59,7 +59,7 @@ TEST_CASE("A cell that is not there any more, or in part, is undecided") {
             .value()
             .undecided == Names{"do,two"});
   CHECK(Compare(before, before).value().undecided.empty());
-  // What was not known before is not lost; that it succeeded was.
+  // An answer that was not known before cannot be lost; a success can.
   CHECK(Compared({{"one", "error"}}, {}).undecided.empty());
   CHECK(Compared({{"one", "succeeded"}, {"one", "error"}}, {}).undecided == Names{"do,one"});
   CHECK(Compared({{"one", "resisted"}, {"one", "error"}}, {{"one", "error"}, {"one", "error"}})
