@@ -2,6 +2,7 @@
 #include "run/budget.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/harness.h"
@@ -10,6 +11,21 @@
 #include "gateway/credential/provider.h"
 
 namespace run {
+namespace {
+
+// Adds the public APIs of every provider that are models'.
+std::vector<gateway::ModelServer> WithPublicApis(std::vector<gateway::ModelServer> servers) {
+  for (const std::string& name : gateway::ProviderNames()) {
+    Result<gateway::Provider> provider = gateway::FindProvider(name);
+    if (!provider.ok() || !provider.value().bodies_pass) continue;
+    for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+      if (!endpoint.host.empty()) servers.push_back({endpoint.host, endpoint.port, endpoint.path});
+    }
+  }
+  return servers;
+}
+
+}  // namespace
 
 gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
   gateway::BudgetLimits limits;
@@ -22,21 +38,14 @@ gateway::BudgetLimits PlanBudget(const Request& request, const Config& config) {
   return limits;
 }
 
-std::vector<gateway::ModelServer> ModelServers(const Request& request,
-                                               const std::vector<gateway::BoundSecret>& secrets) {
-  std::vector<gateway::ModelServer> servers;
-  if (!request.model_host.empty()) servers.push_back({request.model_host, request.model_port, ""});
+std::function<std::vector<gateway::ModelServer>()> ModelServers(
+    const Request& request, const std::vector<gateway::BoundSecret>& secrets) {
+  std::vector<gateway::ModelServer> named;
+  if (!request.model_host.empty()) named.push_back({request.model_host, request.model_port, ""});
   for (const gateway::BoundSecret& secret : secrets) {
-    if (secret.bodies_pass) servers.push_back({secret.host, secret.port, secret.path});
+    if (secret.bodies_pass) named.push_back({secret.host, secret.port, secret.path});
   }
-  for (const std::string& name : gateway::ProviderNames()) {
-    Result<gateway::Provider> provider = gateway::FindProvider(name);
-    if (!provider.ok() || !provider.value().bodies_pass) continue;
-    for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
-      if (!endpoint.host.empty()) servers.push_back({endpoint.host, endpoint.port, endpoint.path});
-    }
-  }
-  return servers;
+  return [named = std::move(named)] { return WithPublicApis(named); };
 }
 
 Status CheckPrices(const agent::AgentDescription* agent, const Request& request,

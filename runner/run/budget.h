@@ -2,6 +2,7 @@
 // Plans the budget of a run, and checks before anything starts whether it can be enforced.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "agent/description.h"
@@ -17,10 +18,11 @@ namespace run {
 // Plans the budget. The command line's values take precedence over the configuration's.
 gateway::BudgetLimits PlanBudget(const Request& request, const Config& config);
 
-// Returns the servers that are known to be models': those that the run's providers and the request
-// name, and the public APIs of every provider.
-std::vector<gateway::ModelServer> ModelServers(const Request& request,
-                                               const std::vector<gateway::BoundSecret>& secrets);
+// Returns a function that returns the servers that are known to be models': those that the run's
+// providers and the request name, and the public APIs of every provider. It reads the descriptions
+// of all providers. It keeps nothing of the secrets' values.
+std::function<std::vector<gateway::ModelServer>()> ModelServers(
+    const Request& request, const std::vector<gateway::BoundSecret>& secrets);
 
 // Fails with kSetup when the cost is limited and a model that the request or the configuration
 // names has no price: each of its requests would be refused. The hint is the line to add.

@@ -15,7 +15,7 @@ TEST_CASE("The servers of models are those of every provider, of the run's, and 
   secrets.push_back({"KEY", "llm.example.com", Secret("x"), 443, "/v1/**"});
   secrets.back().bodies_pass = true;
   secrets.push_back({"TOKEN", "forge.example.com", Secret("x"), 443});
-  const std::vector<gateway::ModelServer> servers = ModelServers(request, secrets);
+  const std::vector<gateway::ModelServer> servers = ModelServers(request, secrets)();
   auto has = [&servers](const std::string& host, uint16_t port, const std::string& path) {
     return std::any_of(servers.begin(), servers.end(), [&](const gateway::ModelServer& one) {
       return one.host == host && one.port == port && one.path == path;

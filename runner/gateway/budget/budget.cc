@@ -167,14 +167,19 @@ bool Budget::ReadsBody(const ModelCall& call) const {
   return limits_.reads_bodies() && NamesModelInBody(call);
 }
 
+bool Budget::IsModelServer(const Authority& server, std::string_view path) const {
+  if (!limits_.model_servers) return false;
+  if (!model_servers_) model_servers_ = limits_.model_servers();
+  return std::any_of(model_servers_->begin(), model_servers_->end(),
+                     [&](const ModelServer& one) { return Matches(one, server, path); });
+}
+
 ModelCall Budget::CallTo(const Authority& server, const OutgoingRequest& request) const {
   ModelCall call = CallOf(request);
   const std::string_view path = PathOf(request);
   const bool unknown =
       call.api == ModelApi::kNone && (Upgrades(request) || MayUseModel(request.method, path));
-  const auto& known = limits_.model_servers;
-  if (unknown && std::any_of(known.begin(), known.end(),
-                             [&](const ModelServer& one) { return Matches(one, server, path); })) {
+  if (unknown && IsModelServer(server, path)) {
     call.api = Upgrades(request) ? ModelApi::kSocket : ModelApi::kUncountable;
   }
   return call;

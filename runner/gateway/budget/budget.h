@@ -61,6 +61,7 @@ class Budget final : public RequestGuard {
   };
 
   ModelCall CallTo(const Authority& server, const OutgoingRequest& request) const;
+  bool IsModelServer(const Authority& server, std::string_view path) const;
   bool ReadsBody(const ModelCall& call) const;
   Question Read(const Authority& server, const OutgoingRequest& request) const;
   std::optional<OutgoingRefusal> Judge(const Question& question);
@@ -73,6 +74,7 @@ class Budget final : public RequestGuard {
   void Take(const Observer& observer, const TokenUsage& usage, bool complete);
 
   BudgetLimits limits_;
+  mutable std::optional<std::vector<ModelServer>> model_servers_;  // Once they are known.
   PriceList prices_;
   // Answers of one host that refused the credential, without one in between that did not.
   struct RefusedRow {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,10 @@ struct BudgetLimits {
   std::vector<std::string> models;  // The only ones that may be asked; empty for any.
   // Not a limit, but texts whose first occurrence in what models are sent is recorded.
   std::vector<std::string> watched_texts = {};
-  // A request to these that could use a model, and is not one that is counted, is refused.
-  std::vector<ModelServer> model_servers = {};
+  // Returns the servers that are known to be models'. A request to these that could use a model,
+  // and is not one that is counted, is refused. It is called once, when the first such request
+  // comes: most runs send none. Null for none.
+  std::function<std::vector<ModelServer>()> model_servers = nullptr;
 
   bool any() const {
     return tokens > 0 || cost_usd > 0 || requests > 0 || requests_per_minute > 0 || !models.empty();

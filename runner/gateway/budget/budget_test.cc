@@ -253,7 +253,10 @@ TEST_CASE("Under any limit, work whose use no answer tells is refused") {
 
 TEST_CASE("Under a budget, a model's server gets no request that could use a model uncounted") {
   BudgetLimits limits = Tokens(1000);
-  limits.model_servers = {{"api.anthropic.com", 443, ""}, {"*.example.com", 0, "/llm/**"}};
+  limits.model_servers = [] {
+    return std::vector<ModelServer>{{"api.anthropic.com", 443, ""},
+                                    {"*.example.com", 0, "/llm/**"}};
+  };
   Desk desk(limits);
   auto status = [&desk](const std::string& method, const Authority& server,
                         const std::string& target, const codec::HttpFields& fields = {}) {
