@@ -47,6 +47,7 @@
 #include "run/signal_watch.h"
 #include "run/supervise.h"
 #include "run/trusted/config.h"
+#include "run/undoing.h"
 #include "sandbox/sandbox.h"
 
 namespace run {
@@ -398,9 +399,9 @@ SignalWatch::Bounds BoundsAfter(const AgentEnd& end, const Request& request) {
   return bounds;
 }
 
-// One run, in order.
+// One run, in order. `ended` receives the sandbox.
 Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& directory,
-                Recorder& recorder, Companion* companion) {
+                Recorder& recorder, Companion* companion, std::optional<sandbox::Sandbox>* ended) {
   Signals signals = TRY(CatchSignals());
   std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path,
                                    SignalWatch::Bounds{});
@@ -410,8 +411,9 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   if (companion != nullptr) companion->Replace(&plan.agent);
   LogPolicy(request, plan);
 
-  auto [sandbox, end, signs] =
+  auto [watched_sandbox, end, signs] =
       TRY(WatchSandbox(request, plan, directory, recorder, signals, companion));
+  sandbox::Sandbox& sandbox = ended->emplace(std::move(watched_sandbox));
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   const change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
@@ -484,7 +486,9 @@ Result<int> Run(Request request, const OptionRules& rules, Companion* companion)
   ReportDirectory directory =
       TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));
   Recorder recorder(request);
-  Status carried = RunAgent(rules, request, directory, recorder, companion);
+  std::optional<sandbox::Sandbox> ended;
+  Status carried = RunAgent(rules, request, directory, recorder, companion, &ended);
+  const Undoing undoing(std::move(ended));
   return Conclude(std::move(carried), request, directory, recorder);
 }
 
