@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/check --stress N: which cases fail by chance.
 
-Runs every suite N times, in random order and two at once, while the machine is otherwise as unlike an idle one as can
-be had without harm: its processors are busy, containers come and go, and a browser with its helpers is installed. The
-suite that depends on what else the machine does, has, or was left with fails here.
+Runs every suite N times, in random order and two for each processor at once, while the machine is otherwise as unlike
+an idle one as can be had without harm: its processors are busy, containers come and go, and a browser with its helpers
+is installed. The suite that depends on what else the machine does, has, or was left with fails here.
 """
 import collections
 import concurrent.futures
@@ -21,7 +21,7 @@ import time
 
 from suites import ROOT, run_test
 
-AT_ONCE = 2
+AT_ONCE = 2 * len(os.sched_getaffinity(0))  # Most suites wait for something most of the time.
 BUSY = 'while :; do :; done'
 # The names of cases that failed, as unittest, kernel_test.py and its like, node, Catch2 and golden print them.
 CASES = (r'^(?:FAIL|ERROR): (\S+) \((\S+)\)', r'^FAILED +([\w.]+\.\w+.*)$', r'^ *not ok \d+ - (.*)$', r'^(\S+\.test:\d+): error',
