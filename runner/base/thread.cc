@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace sys {
 
@@ -19,6 +20,25 @@ Result<std::thread> StartThread(const std::function<void()>& body, Deadline dead
     }
     std::this_thread::sleep_for(kBetween);
   }
+}
+
+Beside::Beside(const std::function<void()>& body) {
+  Result<std::thread> thread = StartThread(body, Deadline::After({}));
+  if (thread.ok()) {
+    thread_ = std::move(thread).value();
+  } else {
+    body();
+  }
+}
+
+Beside& Beside::operator=(Beside&& other) noexcept {
+  Wait();
+  thread_ = std::move(other.thread_);
+  return *this;
+}
+
+void Beside::Wait() {
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace sys

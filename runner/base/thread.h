@@ -14,4 +14,20 @@ namespace sys {
 // `deadline`.
 Result<std::thread> StartThread(const std::function<void()>& body, Deadline deadline);
 
+// A function that is carried out beside the caller; where no thread can be made, at once instead.
+class Beside {
+ public:
+  Beside() = default;
+  explicit Beside(const std::function<void()>& body);
+  Beside(Beside&&) = default;
+  Beside& operator=(Beside&& other) noexcept;
+  ~Beside() { Wait(); }
+
+  // Returns when the function has returned.
+  void Wait();
+
+ private:
+  std::thread thread_;
+};
+
 }  // namespace sys

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 
 namespace {
@@ -58,6 +59,26 @@ TEST_CASE("a thread is started once there is room for it") {
     started.value().join();
     frees.join();
     return 0;
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("What is done beside has been done after Wait, and is done at once without a thread") {
+  int status = InProcess([] {
+    std::atomic<bool> go = false;
+    std::atomic<bool> done = false;
+    sys::Beside beside([&] {
+      while (!go) std::this_thread::yield();
+      done = true;
+    });
+    if (done) return 8;  // It does not hold up its caller: this line is reached.
+    go = true;
+    beside = sys::Beside();  // Waits for what was there.
+    if (!done) return 7;
+    if (!LimitProcesses(0)) return 6;
+    done = false;
+    beside = sys::Beside([&] { done = true; });
+    return done ? 0 : 5;
   });
   CHECK(status == 0);
 }

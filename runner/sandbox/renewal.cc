@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <memory>
 #include <utility>
 
 #include "base/sys.h"
@@ -81,10 +82,17 @@ Renewal::~Renewal() {
   }
 }
 
+void Renewal::Close() {
+  for (Fd* fd :
+       {&pidfd, &control, &output, &error, &upper, &layers, &processes, &segments, &mounts})
+    fd->Close();
+}
+
 bool Sandbox::renewable() const { return user_.valid() && plan_ && !plan_->layers_on_disk; }
 
 Result<Renewal> Sandbox::Renew(Fd input) {
   if (!renewable()) return Error{Code::kUnsupported, "this sandbox cannot be renewed in place"};
+  closing_.Wait();  // The clone below has this thread alone.
   Deadline deadline = Deadline::After(kBuildTimeout);
   Renewal renewal;
   auto [ours, theirs] = TRY(sys::SocketPair());
@@ -122,15 +130,16 @@ Status Sandbox::Replace(Renewal renewal) {
   Kill();
   connects_ = ConnectWatch();
   init_pid_ = std::exchange(renewal.init_pid, -1);
-  pidfd_ = std::move(renewal.pidfd);
-  control_ = std::move(renewal.control);
-  output_ = std::move(renewal.output);
-  error_ = std::move(renewal.error);
-  upper_ = std::move(renewal.upper);
-  layers_ = std::move(renewal.layers);
-  processes_ = std::move(renewal.processes);
-  segments_ = std::move(renewal.segments);
-  mounts_ = std::move(renewal.mounts);
+  std::swap(pidfd_, renewal.pidfd);
+  std::swap(control_, renewal.control);
+  std::swap(output_, renewal.output);
+  std::swap(error_, renewal.error);
+  std::swap(upper_, renewal.upper);
+  std::swap(layers_, renewal.layers);
+  std::swap(processes_, renewal.processes);
+  std::swap(segments_, renewal.segments);
+  std::swap(mounts_, renewal.mounts);
+  closing_ = sys::Beside([gone = std::make_shared<Renewal>(std::move(renewal))] { gone->Close(); });
   ForgiveMemory();
   return Go();
 }

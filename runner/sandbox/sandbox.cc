@@ -336,6 +336,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       watched_filter_(std::move(other.watched_filter_)),
       id_maps_(std::move(other.id_maps_)),
       plan_(std::move(other.plan_)),
+      closing_(std::move(other.closing_)),
       user_(std::move(other.user_)),
       network_(std::move(other.network_)),
       mounts_(std::move(other.mounts_)),

@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/thread.h"
 #include "sandbox/call/broker.h"
 #include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
@@ -57,6 +58,9 @@ struct Renewal {
   Renewal(Renewal&& other) noexcept;
   Renewal& operator=(Renewal&&) = delete;
   ~Renewal();  // Kills and reaps what was not put in place.
+  // Closes all descriptors. The kernel then takes the tree apart, which takes the longer the more
+  // files were in it.
+  void Close();
 
   pid_t init_pid = -1;
   Fd pidfd;
@@ -234,7 +238,8 @@ class Sandbox {
   std::string watched_filter_;   // Sent with ControlKind::kGo.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
-  Fd user_;  // Its namespaces; not in tier landlock.
+  sys::Beside closing_;  // Of what Replace() has replaced.
+  Fd user_;              // Its namespaces; not in tier landlock.
   Fd network_;
   Fd mounts_;
   Fd output_;
