@@ -67,12 +67,28 @@ size_t AnsiLength(std::string_view text) {
 
 enum class Lines { kOne, kMany, kEscaped };
 
+// Returns how many printable characters of ASCII `text` begins with.
+size_t PlainLength(std::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && text[length] >= ' ' && text[length] <= '~') ++length;
+  return length;
+}
+
 // Valid UTF-8 of at most `bytes_max` bytes with nothing hidden in it; ANSI sequences are dropped.
 std::string Visible(std::string_view text, Lines lines, size_t bytes_max) {
   std::string out;
   size_t at = 0;
   char32_t before = 0;
   while (at < text.size() && out.size() <= bytes_max) {
+    // Most of any text is passed on as it is.
+    const size_t room = std::min(text.size() - at, bytes_max - out.size()) + 1;
+    const size_t plain = PlainLength(text.substr(at, room));
+    if (plain > 0) {
+      out += text.substr(at, plain);
+      at += plain;
+      before = static_cast<unsigned char>(text[at - 1]);
+      continue;
+    }
     const std::string_view rest = text.substr(at);
     const Utf8Character character = NextUtf8(rest);
     if (size_t ansi = rest[0] == '\x1b' ? AnsiLength(rest) : 0; ansi > 0) {

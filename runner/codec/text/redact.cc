@@ -11,6 +11,7 @@ namespace codec {
 std::string RedactTokens(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  size_t kept_from = 0;       // What lies between here and `at` is kept.
   size_t web_token_from = 0;  // Before here, what was looked at already can hold no web token.
   for (size_t at = 0; at < text.size();) {
     FoundToken token = FindTokenAt(text, at);
@@ -20,14 +21,16 @@ std::string RedactTokens(std::string_view text) {
       token.length = web_token.length;
       web_token_from = at + web_token.first_part;
     }
-    if (token.length > 0) {
-      out.append(kRedactedMark).append(tag).append("]");
-      at += token.length;
-    } else {
-      out += text[at++];
+    if (token.length == 0) {
+      ++at;
+      continue;
     }
+    out.append(text.substr(kept_from, at - kept_from));
+    out.append(kRedactedMark).append(tag).append("]");
+    at += token.length;
+    kept_from = at;
   }
-  return out;
+  return out.append(text.substr(kept_from));
 }
 
 }  // namespace codec

@@ -2,6 +2,8 @@
 #include "codec/text/token_form.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "base/ascii.h"
 
@@ -58,6 +60,20 @@ constexpr TokenForm kForms[] = {
     {"npm_", Alphabet::kAlphanumeric, 36, 36, "an npm token", "npm-token", false},
 };
 
+// For each first letter of a prefix, the second ones that follow it: a bit for each of 64 values.
+constexpr std::array<uint64_t, 256> kSeconds = [] {
+  std::array<uint64_t, 256> seconds{};
+  for (const TokenForm& form : kForms) {
+    seconds[static_cast<unsigned char>(form.prefix[0])] |= uint64_t{1} << (form.prefix[1] & 63);
+  }
+  return seconds;
+}();
+
+// Returns whether a prefix may begin with these two: most of any text does not.
+bool MayBegin(char first, char second) {
+  return ((kSeconds[static_cast<unsigned char>(first)] >> (second & 63)) & 1) != 0;
+}
+
 size_t RunLength(std::string_view text, Alphabet alphabet, size_t bound) {
   size_t length = 0;
   while (length < text.size() && length < bound && In(alphabet, text[length])) ++length;
@@ -67,9 +83,8 @@ size_t RunLength(std::string_view text, Alphabet alphabet, size_t bound) {
 }  // namespace
 
 FoundToken FindTokenAt(std::string_view text, size_t at) {
-  constexpr std::string_view kFirst = "gsAxn";  // The first letters of kForms' prefixes.
+  if (at + 1 >= text.size() || !MayBegin(text[at], text[at + 1])) return {};
   std::string_view here = text.substr(at);
-  if (here.empty() || kFirst.find(here.front()) == std::string_view::npos) return {};
   for (const TokenForm& form : kForms) {
     if (!here.starts_with(form.prefix)) continue;
     if (form.needs_border && !AtWordBorder(text, at)) continue;
