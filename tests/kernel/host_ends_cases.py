@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sockets, pipes and locks of the host in places that are shown: seen, and with nothing behind them."""
+import fcntl
 import os
 import socket
 import subprocess
@@ -90,15 +91,14 @@ class HostEnds(Case):
         """What is answered in `place`, in which half of all is made when the other side has begun."""
         subprocess.run(['rm', '-rf', place], check=True)
         write(place + '/file', 'text')
-        lock = subprocess.Popen(['flock', '--exclusive', place + '/file', 'cat'],
-                                stdin=subprocess.PIPE)
-        self.make(place + '/early')
-        process = start([PYTHON, '-c', TRY_ALL, place])
-        self.assertEqual(process.stdout.readline(), b'ready\n')
-        self.make(place + '/late')
-        write(place + '/end', '')
-        out, err = process.communicate(timeout=600)
-        lock.communicate()
+        with open(place + '/file') as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.make(place + '/early')
+            process = start([PYTHON, '-c', TRY_ALL, place])
+            self.assertEqual(process.stdout.readline(), b'ready\n')
+            self.make(place + '/late')
+            write(place + '/end', '')
+            out, err = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0, err)
         return dict(line.split('=') for line in out.decode().split())
 
