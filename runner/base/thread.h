@@ -14,7 +14,8 @@ namespace sys {
 // `deadline`.
 Result<std::thread> StartThread(const std::function<void()>& body, Deadline deadline);
 
-// A function that is carried out beside the caller; where no thread can be made, at once instead.
+// Runs a function in a thread of its own, while the caller goes on. If no thread can be started,
+// the constructor runs the function itself.
 class Beside {
  public:
   Beside() = default;

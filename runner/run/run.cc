@@ -488,8 +488,8 @@ Result<int> Run(Request request, const OptionRules& rules, Companion* companion)
   Recorder recorder(request);
   std::optional<sandbox::Sandbox> ended;
   Status carried = RunAgent(rules, request, directory, recorder, companion, &ended);
-  // The sandbox's mounts, cgroups and files take about as long as the report. No process is started
-  // any more.
+  // Removing the sandbox's mounts, cgroups and files takes about as long as writing the report. No
+  // process is started from here on: a fork may not meet another thread.
   const sys::Beside undoing([&ended] { ended.reset(); });
   return Conclude(std::move(carried), request, directory, recorder);
 }

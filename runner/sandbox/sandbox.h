@@ -58,9 +58,6 @@ struct Renewal {
   Renewal(Renewal&& other) noexcept;
   Renewal& operator=(Renewal&&) = delete;
   ~Renewal();  // Kills and reaps what was not put in place.
-  // Closes all descriptors. The kernel then takes the tree apart, which takes the longer the more
-  // files were in it.
-  void Close();
 
   pid_t init_pid = -1;
   Fd pidfd;
@@ -238,7 +235,7 @@ class Sandbox {
   std::string watched_filter_;   // Sent with ControlKind::kGo.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
-  sys::Beside closing_;  // Of what Replace() has replaced.
+  sys::Beside closing_;  // Closes the descriptors of the tree that Replace() has replaced.
   Fd user_;              // Its namespaces; not in tier landlock.
   Fd network_;
   Fd mounts_;

@@ -38,7 +38,7 @@ constexpr Folding kFoldings[] = {
 }  // namespace
 
 bool IsDefaultIgnorable(char32_t c) {
-  if (c < std::begin(kDefaultIgnorable)->first) return false;
+  if (c < std::begin(kDefaultIgnorable)->first) return false;  // The ranges are in order.
   return std::any_of(std::begin(kDefaultIgnorable), std::end(kDefaultIgnorable),
                      [c](const Range& range) { return range.first <= c && c <= range.last; });
 }

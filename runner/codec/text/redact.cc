@@ -11,7 +11,7 @@ namespace codec {
 std::string RedactTokens(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  size_t kept_from = 0;       // What lies between here and `at` is kept.
+  size_t kept_from = 0;       // The text from here to `at` has no token; it is copied at the next.
   size_t web_token_from = 0;  // Before here, what was looked at already can hold no web token.
   for (size_t at = 0; at < text.size();) {
     FoundToken token = FindTokenAt(text, at);

@@ -60,7 +60,8 @@ constexpr TokenForm kForms[] = {
     {"npm_", Alphabet::kAlphanumeric, 36, 36, "an npm token", "npm-token", false},
 };
 
-// For each first letter of a prefix, the second ones that follow it: a bit for each of 64 values.
+// For each first letter of a prefix, the set of second letters, one bit for each value modulo 64.
+// Other letters may have the same bit: it only says where the prefixes must be compared.
 constexpr std::array<uint64_t, 256> kSeconds = [] {
   std::array<uint64_t, 256> seconds{};
   for (const TokenForm& form : kForms) {
