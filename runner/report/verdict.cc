@@ -242,8 +242,11 @@ std::vector<Cause> Causes(const RunRecord& record, size_t causes_max) {
   }
   for (const LimitRecord& limit : record.limits) {
     if (!limit.fired || EndedBy(record.outcome, limit)) continue;
+    // Only a lasting sandbox outlasts it.
+    const std::string also = limit.name == "disk" ? ", and --memory, which holds the files" : "";
     causes.push_back({"The " + limit.name + " limit was reached: " + DescribeLimit(limit),
-                      "Raise it if the task needs more: " + OptionOf(limit.name) + ".", -1, false});
+                      "Raise it if the task needs more: " + OptionOf(limit.name) + also + ".", -1,
+                      false});
   }
   if (!record.changes.complete) {
     causes.push_back({"The list of changes is incomplete: their collection reached a limit.",

@@ -327,8 +327,8 @@ Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
 }
 
 sandbox::SandboxLimits LimitsOf(const Request& request) {
-  return {request.memory_bytes, request.cpus,       request.pids,      request.disk_bytes,
-          request.agent_cpu_s,  request.open_files, request.file_bytes};
+  return {request.memory_bytes, request.cpus,       request.pids,       request.disk_bytes,
+          request.agent_cpu_s,  request.open_files, request.file_bytes, request.lasting};
 }
 
 Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {

@@ -168,7 +168,8 @@ void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   if (end.agent_cpu) cpu_s = std::chrono::duration<double>(*end.agent_cpu).count();
   limit("agent-cpu", Bound(request_.agent_cpu_s), cpu_s, "s", end.kind == EndKind::kAgentCpuLimit);
   limit("pids", Bound(request_.pids), std::nullopt, "processes", end.kind == EndKind::kPidsLimit);
-  limit("disk", Bound(request_.disk_bytes), disk_used, "bytes", end.kind == EndKind::kDiskLimit);
+  limit("disk", Bound(sandbox.limits().disk_bytes), disk_used, "bytes",
+        end.kind == EndKind::kDiskLimit || (request_.lasting && sandbox.disk_filled()));
   limit("open-files", Bound(request_.open_files), std::nullopt, "files", false);
   limit("file-size", Bound(request_.file_bytes), std::nullopt, "bytes", false);
   limit("output", Bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",

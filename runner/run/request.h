@@ -57,7 +57,8 @@ struct Request {
   std::string trusted_root;  // A file; if empty, the configuration's, or the embedded.
   std::vector<std::string> insecure_registries;  // image::SourceOptions::insecure_registries.
   std::string report_dir = "agentic-ci-report";
-  std::string learn;  // The file to which refusals by the policy are added; may be empty.
+  std::string learn;     // The file to which refusals by the policy are added; may be empty.
+  bool lasting = false;  // sandbox::SandboxLimits::lasting.
   int64_t timeout_s = 0;
   int64_t idle_timeout_s = 0;  // 0 if off.
   int64_t memory_bytes = 0;

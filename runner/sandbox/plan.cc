@@ -448,9 +448,14 @@ Result<SandboxPlan> Tree::Plan() {
   plan_.workspace_files = request_.workspace_files;
   plan_.argv = request_.argv;
   for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
-  plan_.limits = request_.limits;
-  plan_.probes = request_.probes;
   plan_.layers_on_disk = !host_.layers_in_memory;
+  plan_.limits = request_.limits;
+  const int64_t memory_bytes = plan_.limits.memory_bytes;
+  if (plan_.limits.lasting && memory_bytes > 0 && !plan_.layers_on_disk) {
+    // With the inodes that fit (InodesOf), the files take at most 15/16 of the memory.
+    plan_.limits.disk_bytes = std::min(plan_.limits.disk_bytes, memory_bytes / 4 * 3);
+  }
+  plan_.probes = request_.probes;
   plan_.scratch_places = host_.scratch_places;
   plan_.captured_ports = CapturedPorts(request_.policy);
   return std::move(plan_);

@@ -396,6 +396,30 @@ TEST_CASE("Layers lie on a disk where memory cannot hold them") {
   CHECK(plan.value().scratch_places == std::vector<std::string>{"/var/tmp"});
 }
 
+TEST_CASE("The files of a lasting sandbox leave room in memory") {
+  FakeHost host;
+  SandboxRequest request = Request();
+  request.limits.memory_bytes = 64 << 20;
+  request.limits.disk_bytes = 80 << 20;
+  auto disk_bytes = [&](const HostView& view) {
+    Result<SandboxPlan> plan = PlanSandbox(request, view);
+    REQUIRE(plan.ok());
+    return plan.value().limits.disk_bytes;
+  };
+  HostView view = host.View();
+  CHECK(disk_bytes(view) == 80 << 20);
+  request.limits.lasting = true;
+  CHECK(disk_bytes(view) == 48 << 20);
+  request.limits.disk_bytes = 16 << 20;
+  CHECK(disk_bytes(view) == 16 << 20);
+  request.limits.disk_bytes = 80 << 20;
+  request.limits.memory_bytes = 0;
+  CHECK(disk_bytes(view) == 80 << 20);
+  request.limits.memory_bytes = 64 << 20;
+  view.layers_in_memory = false;
+  CHECK(disk_bytes(view) == 80 << 20);
+}
+
 TEST_CASE("Root never runs the agent as root") {
   FakeHost host;
   host.root = true;

@@ -318,6 +318,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       scratch_(std::move(other.scratch_)),
       disk_(std::move(other.disk_)),
       disk_peak_bytes_(other.disk_peak_bytes_),
+      disk_filled_(other.disk_filled_),
       broker_(std::move(other.broker_)),
       ids_(other.ids_),
       helper_(other.helper_),
@@ -442,7 +443,7 @@ std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
   if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return Limit::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
   DiskUsage disk = Disk();
-  if (disk.full) return Limit::kDisk;
+  if (disk.full && !OutlastsFullDisk()) return Limit::kDisk;
   std::optional<std::chrono::nanoseconds> time = ProcessorTime(adopted);
   if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
@@ -468,6 +469,7 @@ DiskUsage Sandbox::Disk() {
   DiskUsage usage = disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
                                   : MeasureDisk(upper_.get());
   disk_peak_bytes_ = std::max(disk_peak_bytes_, usage.bytes);
+  disk_filled_ |= usage.full;
   return usage;
 }
 

@@ -184,6 +184,9 @@ class Sandbox {
   std::optional<std::chrono::nanoseconds> ProcessorTime(const Adopted& adopted);
   // Returns the most that was seen on the writable layers; after Kill() too.
   int64_t DiskPeakBytes();
+  // Returns whether they were seen full.
+  bool disk_filled() const { return disk_filled_; }
+  const SandboxLimits& limits() const { return limits_; }
 
  private:
   Sandbox(Cgroup cgroup, const SandboxLimits& limits)
@@ -202,6 +205,8 @@ class Sandbox {
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
   Status CopyCheckout(const std::string& why, SandboxPlan* plan);
   Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
+  // The kernel refuses what does not fit in memory; nothing else does on a disk.
+  bool OutlastsFullDisk() const { return limits_.lasting && !disk_.valid(); }
   // Measures what the writable layers hold now.
   DiskUsage Disk();
   int64_t SocketBytes(int64_t left);
@@ -214,6 +219,7 @@ class Sandbox {
   int64_t tasks_at_end_ = 0;
   bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
   int64_t disk_peak_bytes_ = 0;
+  bool disk_filled_ = false;
   // Tier landlock: what the broker is to know, until Go().
   std::optional<BrokerSetup> broker_;
   AgentIds ids_;

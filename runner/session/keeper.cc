@@ -18,6 +18,7 @@
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "base/wire.h"
+#include "report/read.h"
 #include "run/run.h"
 #include "session/server.h"
 
@@ -30,6 +31,16 @@ constexpr int kFollowed = 200;
 
 void TellFailure(Fd ready, const Error& error) {
   if (ready.valid()) (void)sys::WriteAll(ready.get(), wire::Write(error));
+}
+
+// Returns what the clients of a sandbox are told that has ended, with its report in `directory`.
+std::string WordsOfEnd(const std::string& directory) {
+  std::string words = "the sandbox ended: ";
+  Result<report::PostedReport> report = report::ReadReport(directory);
+  if (report.ok() && !report.value().record.outcome.reason.empty()) {
+    words += report.value().record.outcome.reason + "; ";
+  }
+  return words + "see " + directory + "/run.json";
 }
 
 // One instance: the status is the keeper's to understand.
@@ -60,9 +71,9 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
     return ended.ok() ? kFollowed : static_cast<int>(ExitCodeOf(ended.error().code));
   }
   int status = ended.ok() ? ended.value() : static_cast<int>(ExitCodeOf(ended.error().code));
-  server.Conclude({status, request.report_dir},
-                  ended.ok() ? "the sandbox ended: see " + request.report_dir + "/run.json"
-                             : "the sandbox ended: " + ended.error().what);
+  server.Conclude({status, request.report_dir}, ended.ok()
+                                                    ? WordsOfEnd(request.report_dir)
+                                                    : "the sandbox ended: " + ended.error().what);
   return 0;
 }
 
@@ -135,6 +146,7 @@ Status CheckReport(const Place& place, const CreateRequest& create) {
 
 run::Request RequestOf(const CreateRequest& create) {
   run::Request request = create.run;
+  request.lasting = true;
   request.timeout_s = create.ttl_s;
   request.given.emplace_back("timeout");  // No task of the configuration shortens its life.
   request.json = false;

@@ -131,6 +131,28 @@ class Life(Case):
                   'alpha\nbeta\n1\nwork\n0\n')
         self.assertFalse(processes('sleep\x001007'))
 
+    def test_a_full_disk_is_for_programs_to_see_and_leaves_room_for_the_shells(self):
+        self.create('--memory', '64MiB')
+        for _ in range(3):
+            result = self.script('x=1; head -c 200M /dev/zero >/tmp/full')
+            self.assertEqual((result['reason'], result['status']), ('exit', 1), result)
+            self.assertIn('No space left on device', result['stderr'])
+            self.says('echo $x; [ $(wc -c </tmp/full) -gt 45000000 ]; echo $?', '1\n0\n')
+            self.script('rm /tmp/full; for i in $(seq 20000); do : >/tmp/$i || break; done')
+            self.says('[ $(ls /tmp | wc -l) -gt 10000 ]; echo $?', '0\n')
+            self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
+            self.says('ls /tmp | wc -l', '0\n')
+        self.call('sandbox', 'delete', 'one')
+        record = self.record()
+        disk = [(one['name'], one['limit']) for one in record['limits'] if one['fired']]
+        self.assertEqual((record['outcome']['kind'], disk), ('success', [('disk', 48 << 20)]))
+
+    def test_clients_are_told_why_the_sandbox_ended(self):
+        self.create('--pids', '40')
+        done = self.call('sandbox', 'exec', 'one', '--', 'sh', '-c', '(while :; do sleep 1011 & done); exec sleep 1011')
+        self.assertEqual(done.returncode, 74, done.stderr)
+        self.assertIn('the sandbox ended: the agent reached the limit of processes and threads; see ' + self.report, done.stderr)
+
     def test_delete_writes_the_report_and_applies_the_changes(self):
         self.create()
         self.script('echo new >new.txt; echo seen')

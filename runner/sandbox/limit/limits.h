@@ -14,6 +14,9 @@ struct SandboxLimits {
   int64_t cpu_s = 0;       // Seconds of processor time, all processes together.
   int64_t open_files = 0;  // The open files of each process.
   int64_t file_bytes = 0;  // The bytes of each file.
+  // The sandbox outlasts what runs in it: in memory its files leave room for processes, and a disk
+  // that is full there is for its programs to see.
+  bool lasting = false;
 };
 
 }  // namespace sandbox
