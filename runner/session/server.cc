@@ -217,6 +217,8 @@ bool Server::HasEnded() const {
 
 void Server::DrainIfEnded() {
   if (!HasEnded()) return;
+  // The kernel may have ended the command before its supervisor could.
+  if (command_->reason.empty() && KilledForMemory(*command_)) command_->reason = "oom";
   if (!command_->reason.empty()) KillCommand();
   phase_ = Phase::kDraining;
 }
@@ -395,14 +397,17 @@ void Server::Drained() {
   TellShell();
 }
 
+bool Server::KilledForMemory(const Command& command) const {
+  return stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command.kills_before;
+}
+
 CommandResult Server::ResultOf(const Command& command) {
   CommandResult result;
   result.status = command.end->status;
   result.shell_lost = command.end->lost || command.killed_generation;
   result.cwd = shell_.cwd();
   result.reason = command.reason;
-  // The kernel was quicker than its supervisor.
-  if (stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command.kills_before) {
+  if (KilledForMemory(command)) {
     result.reason = "oom";
     stage_->sandbox.ForgiveMemory();
   }

@@ -159,6 +159,8 @@ class Server final : public run::Companion {
   void Commit(Client& client);
   SandboxState State() const;
   std::vector<LimitUse> LimitsUsed() const;
+  // Returns whether the kernel killed a process for want of memory since it began.
+  bool KilledForMemory(const Command& command) const;
   CommandResult ResultOf(const Command& command);
 
   ServerConfig config_;

@@ -158,6 +158,10 @@ class Limits(Case):
         result = self.script('python3 -c "b = bytearray(200 << 20); import time; time.sleep(9)"')
         self.assertEqual((result['reason'], result['exit']), ('oom', 125))
         self.says('echo $x', '1\n')
+        # Also where the command ends by it before the supervisor looks.
+        result = self.script('sleep 1012 & python3 -c "b = bytearray(200 << 20)"')
+        self.assertEqual((result['reason'], result['exit']), ('oom', 125))
+        self.says('ps -e -o args= | grep -c "slee[p] 1012"; echo $x', '0\n1\n')
 
     def test_memory_that_many_small_processes_take_ends_these_alone(self):
         self.create('--memory', '64MiB')
