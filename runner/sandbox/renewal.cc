@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <utility>
@@ -117,6 +118,14 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   renewal.processes = TRY(OpenProcesses(pid));
   renewal.mounts = TRY(OpenNamespace(pid, "mnt"));
   return renewal;
+}
+
+// As for one tree (SandboxLimits::lasting), a sixteenth is left, and a fifth of theirs for inodes.
+int64_t Sandbox::RoomBeside() {
+  if (limits_.memory_bytes == 0) return limits_.disk_bytes;
+  const DiskUsage used = Disk();
+  const int64_t left = limits_.memory_bytes / 16 * 15 - used.bytes - used.inode_bytes;
+  return std::clamp<int64_t>(left / 5 * 4, 0, limits_.disk_bytes);
 }
 
 Status Sandbox::Replace(Renewal renewal) {

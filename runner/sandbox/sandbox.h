@@ -146,6 +146,9 @@ class Sandbox {
   // its own, in the same user and network namespaces and under the same limits. `input` is what its
   // agent reads. Nothing of the sandbox changes before Replace().
   Result<Renewal> Renew(Fd input);
+  // Returns how many bytes the files of that tree may have while this one's are there: both lie in
+  // memory.
+  int64_t RoomBeside();
   // Kills what there is and starts the agent in what was built.
   Status Replace(Renewal renewal);
 

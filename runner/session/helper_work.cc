@@ -31,8 +31,8 @@ namespace {
 
 constexpr size_t kInflatedBytes = size_t{256} << 10;
 
-ReceiveLimits LimitsOf(const sandbox::SandboxPlan& plan) {
-  return {plan.limits.disk_bytes, static_cast<int64_t>(sandbox::InodesOf(plan.limits.disk_bytes))};
+ReceiveLimits LimitsOf(int64_t bytes_max) {
+  return {bytes_max, static_cast<int64_t>(sandbox::InodesOf(bytes_max))};
 }
 
 Error NoTerminal(const Error& why) {
@@ -104,7 +104,7 @@ Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request
   return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
     Landing landing = TRY(FindLanding(root.get(), request.path, request.name));
-    TRY(ReceiveTransferred(given[0].get(), landing, LimitsOf(plan)));
+    TRY(ReceiveTransferred(given[0].get(), landing, LimitsOf(plan.limits.disk_bytes)));
     return std::string();
   };
 }
@@ -122,7 +122,7 @@ Helper::Work SendLayer(const sandbox::SandboxPlan& plan) {
   return [&plan](const std::vector<Fd>& given) -> Result<std::string> {
     TarWriter tar = WriterTo(given[0].get(), static_cast<int>(plan.inner_uid));
     TreeSender sender(tar, TreeSender::Kind::kLayer);
-    sender.Limit(LimitsOf(plan).bytes_max);  // What is more could not be restored.
+    sender.Limit(plan.limits.disk_bytes);  // What is more could not be restored.
     std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
     // The run itself puts its own files there again; and places are in one another.
     for (const sandbox::WorkspaceFile& file : plan.workspace_files) {
@@ -141,8 +141,9 @@ Helper::Work SendLayer(const sandbox::SandboxPlan& plan) {
   };
 }
 
-Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request) {
-  return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
+Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request,
+                       int64_t bytes_max) {
+  return [&plan, request, bytes_max](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
     std::vector<SnapshotPlace> places = FindSnapshotPlaces(plan);
     std::vector<Fd> opened;
@@ -157,8 +158,16 @@ Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request)
     };
     InflatedInput input(given[0].get());
     image::TarReader tar([&] { return input.Next(); });
-    TreeReceiver receiver(TreeReceiver::Kind::kLayer, LimitsOf(plan), route);
-    TRY(receiver.Receive(tar));
+    TreeReceiver receiver(TreeReceiver::Kind::kLayer, LimitsOf(bytes_max), route);
+    Status received = receiver.Receive(tar);
+    if (!received.ok()) {
+      Error error = std::move(received).error();
+      if (error.code == Code::kUnsupported && bytes_max < plan.limits.disk_bytes) {
+        error.what += " in memory beside what the sandbox holds";
+        error.hint = "agentic-ci sandbox reset, which empties it";
+      }
+      return error;
+    }
     std::string digest = input.TakeDigest();
     if (digest != request.diff_id) {
       return Error{Code::kInvalid,

@@ -17,6 +17,7 @@ Helper::Work SendLayer(const sandbox::SandboxPlan& plan);
 // Opens a terminal of the sandbox's and sends its master over the socket it is given. Its result is
 // the path of the other side.
 Helper::Work OpenTerminalInside(TerminalRequest request);
-Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request);
+// Writes the layer, of at most `bytes_max` bytes, into the tree of files that it works in.
+Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request, int64_t bytes_max);
 
 }  // namespace session

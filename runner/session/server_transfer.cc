@@ -170,9 +170,10 @@ Result<Helper> Server::StartHelper(Job& job) {
     return Helper::Start(sandbox, inside, sandbox::Rights::kLayers, std::move(given),
                          SendLayer(*inside.plan));
   }
+  const int64_t room = stage_->sandbox.RoomBeside();
   next_.emplace(TRY(MakeNext()));
   return Helper::Start(sandbox, sandbox.InsideOf(next_->renewal), sandbox::Rights::kAgent,
-                       std::move(given), TakeLayer(*inside.plan, job.restore));
+                       std::move(given), TakeLayer(*inside.plan, job.restore, room));
 }
 
 Status Server::StartHelp(Job job) {

@@ -188,7 +188,7 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
                                image::TarReader& tar) {
   if (entry.size > limits_.bytes_max - received_.bytes) {
     return Error{
-        kind_ == Kind::kTree ? Code::kUnsupported : Code::kInvalid,
+        kind_ == Kind::kFiles ? Code::kInvalid : Code::kUnsupported,
         entry.path + ": the limit of " + std::to_string(limits_.bytes_max) + " bytes is exceeded"};
   }
   received_.bytes += entry.size;
