@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -110,20 +112,20 @@ Result<int> ListOfFleet(const openshell::GatewayAddress& address, bool as_json) 
   return 0;
 }
 
-Result<std::unique_ptr<backend::Backend>> BackendNamed(const std::string& name) {
-  session::Place place = TRY(session::Place::Open());
+std::unique_ptr<backend::Backend> BackendNamed(const std::string& name, session::Place place) {
   return name == "openshell" ? openshell::MakeBackend(std::move(place))
                              : backend::Native(std::move(place));
 }
 
 // Returns the backend of the sandbox that `facts` describe. Fails with kUsage if they describe a
 // pool.
-Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts) {
+Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts,
+                                                     session::Place place) {
   if (facts.backend == session::kPoolBackend) {
     return Usage("'" + facts.name + "' is a pool of sandboxes",
                  "agentic-ci sandbox take " + facts.name);
   }
-  return BackendNamed(facts.backend);
+  return BackendNamed(facts.backend, std::move(place));
 }
 
 }  // namespace
@@ -145,7 +147,7 @@ Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(name));
   TRY(CheckTaken(facts));
-  return BackendFor(facts);
+  return BackendFor(facts, std::move(place));
 }
 
 Status CheckTaken(const session::Facts& facts) {
@@ -337,7 +339,8 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
   } else if (arguments.Has("snapshot-key")) {
     return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
   }
-  std::unique_ptr<backend::Backend> backend = TRY(BackendNamed(create.run.backend));
+  session::Place place = TRY(session::Place::Open());
+  std::unique_ptr<backend::Backend> backend = BackendNamed(create.run.backend, std::move(place));
   Result<session::Created> begun = backend->Create(create);
   if (!begun.ok()) SetRefusedReportAside(begun.error(), create.run.report_dir);
   session::Created created = TRY(std::move(begun));
@@ -369,12 +372,17 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
   openshell::Sweep();
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
+  std::map<std::string, std::unique_ptr<backend::Backend>> backends;
   for (const session::Facts& facts : place.List()) {
     if (arguments.Get("backend", facts.backend) != facts.backend) continue;
     codec::Json json = JsonOf(facts);
     std::string word = "pool";
     if (facts.backend != session::kPoolBackend) {
-      std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts));
+      std::unique_ptr<backend::Backend>& backend = backends[facts.backend];
+      if (backend == nullptr) {
+        session::Place own = TRY(session::Place::Open());
+        backend = TRY(BackendFor(facts, std::move(own)));
+      }
       Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
       if (state.ok()) AddState(state.value(), &json);
       word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
@@ -440,7 +448,7 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
     logging::Info("pool deleted", {{"pool", name}});
     return 0;
   }
-  std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts));
+  std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts, std::move(place)));
   session::DeleteRequest request{arguments.Has("apply")};
   session::EndReport report = TRY(backend->Delete(name, request));
   if (arguments.Has("json")) {

@@ -102,8 +102,9 @@ Result<Facts> ReadFacts(int directory) {
                json.StringAt("policy_ref")};
 }
 
-bool Locked(int directory) {
-  Result<Fd> lock = sys::OpenAt(directory, kLockName, O_RDWR | O_NOFOLLOW);
+// Returns whether the processes of the sandbox `name` in `place` live.
+bool Locked(int place, const std::string& name) {
+  Result<Fd> lock = sys::OpenBeneath(place, name + "/" + kLockName, O_RDWR);
   return lock.ok() && ::flock(lock.value().get(), LOCK_EX | LOCK_NB) != 0;
 }
 
@@ -145,27 +146,23 @@ Result<Fd> Place::Lock() const {
   return lock;
 }
 
+// Every command does it: what it costs for each sandbox is paid by all of them. Facts are read only
+// if something has ended.
 void Place::Sweep() const {
   Result<std::vector<std::string>> names = sys::DirectoryNames(directory_.get());
   if (!names.ok()) return;
+  bool ended = false;
   for (const std::string& name : names.value()) {
-    if (!CheckName(name).ok()) continue;
-    Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    if (directory.ok() && !Locked(directory.value().get())) {
-      (void)sys::RemoveTree(directory_.get(), name);
-    }
+    if (!CheckName(name).ok() || Locked(directory_.get(), name)) continue;
+    ended |= sys::RemoveTree(directory_.get(), name).ok();
   }
-  for (const std::string& name : names.value()) EndOrphan(name);
+  if (ended) (void)List();
 }
 
 // Ends a sandbox that waits in a pool whose process was killed.
-void Place::EndOrphan(const std::string& name) const {
-  Result<Facts> facts = Find(name);
-  if (!facts.ok() || facts.value().pool.empty()) return;
-  Result<Fd> pool =
-      sys::OpenAt(directory_.get(), facts.value().pool, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (pool.ok() && Locked(pool.value().get())) return;
-  Result<Fd> connection = Connect(name);
+void Place::EndIfOrphan(const Facts& facts) const {
+  if (facts.pool.empty() || Locked(directory_.get(), facts.pool)) return;
+  Result<Fd> connection = Connect(facts.name);
   if (!connection.ok()) return;
   (void)sys::SendMessage(connection.value().get(),
                          wire::Write(MessageKind::kDelete, DeleteRequest{}));
@@ -215,7 +212,9 @@ std::vector<Facts> Place::List() const {
   for (const std::string& name : names.value()) {
     if (!CheckName(name).ok()) continue;
     Result<Facts> facts = Find(name);
-    if (facts.ok()) all.push_back(std::move(facts).value());
+    if (!facts.ok()) continue;
+    EndIfOrphan(facts.value());
+    all.push_back(std::move(facts).value());
   }
   return all;
 }

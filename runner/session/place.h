@@ -58,7 +58,7 @@ class Place {
   Result<Entry> Make(std::string name);
   // Fails with kNotFound if no sandbox has that name.
   Result<Fd> Connect(const std::string& name) const;
-  // Returns the facts of all sandboxes, by name.
+  // Returns the facts of all sandboxes, by name. Ends those that waited in a pool that was killed.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;
   // Replaces what is known of the sandbox `facts.name`.
@@ -70,7 +70,7 @@ class Place {
 
  private:
   void Sweep() const;
-  void EndOrphan(const std::string& name) const;
+  void EndIfOrphan(const Facts& facts) const;
   Result<Fd> Lock() const;
 
   std::string path_;
