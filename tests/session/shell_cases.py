@@ -166,7 +166,7 @@ class Limits(Case):
     def test_memory_that_many_small_processes_take_ends_these_alone(self):
         self.create('--memory', '64MiB')
         for _ in range(2):  # Each is smaller than the gateway, and than the sandbox's first process.
-            result = self.script('while :; do (x=$(printf %02000000d 0); sleep 1010) & done')
+            result = self.script('for i in $(seq 100); do (x=$(printf %02000000d 0); sleep 1010) & done; wait')
             self.assertEqual((result['reason'], result['exit']), ('oom', 125))
             self.says('ps -e -o args= | grep -c "slee[p] 1010"', '0\n')
 
