@@ -197,7 +197,7 @@ class Act(unittest.TestCase):
 
     def state(self):
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(self.url + '/_test/state', timeout=10) as answer:
+        with opener.open(self.url + '/_test/state', timeout=120) as answer:
             state = json.load(answer)
         self.assertEqual(state['violations'], [])
         return state

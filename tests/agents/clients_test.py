@@ -47,7 +47,7 @@ PYTHON = '''
 import sys, urllib.error, urllib.request
 def ask(url, data=None):
     try:
-        with urllib.request.urlopen(url, data, timeout=20) as answer: return answer.read().decode().strip()
+        with urllib.request.urlopen(url, data, timeout=120) as answer: return answer.read().decode().strip()
     except urllib.error.HTTPError as error: return str(error.code)
     except OSError as error: return "refused" if "403" in str(error) else repr(error)
 base = sys.argv[1]
@@ -57,7 +57,7 @@ REQUESTS = '''
 import requests, sys
 def ask(url, **options):
     try:
-        answer = requests.request("POST" if options else "GET", url, timeout=20, **options)
+        answer = requests.request("POST" if options else "GET", url, timeout=120, **options)
         return answer.text.strip() if answer.ok else str(answer.status_code)
     except OSError as error: return "refused" if "403" in str(error) else repr(error)
 base = sys.argv[1]
@@ -75,7 +75,7 @@ console.log([await ask(`${base}/page`), await ask(`${base}/page`, { method: 'POS
              await ask('https://other.example.com/')].join('|'));
 '''
 CURL = '''
-ask() { curl -sS --max-time 20 -o body -w '%{http_code}' "$@" 2>error >code && case $(cat code) in
+ask() { curl -sS --max-time 120 -o body -w '%{http_code}' "$@" 2>error >code && case $(cat code) in
   200) tr -d '\\n' <body ;; *) cat code ;; esac || { grep -q 'response 403' error && printf refused || cat error; }; }
 ask "$1/page"; printf '|'; ask -d x "$1/page"; printf '|'; ask https://other.example.com/; echo
 '''

@@ -13,6 +13,7 @@ import time
 PROXY = ("10.200.0.1", 3128)
 ALIAS = "host.openshell.internal"
 PATIENCE_S = 4
+ANSWER_S = 120  # On a busy machine.
 
 
 def result(name, **facts):
@@ -20,12 +21,13 @@ def result(name, **facts):
 
 
 def read_all(connection, patience=PATIENCE_S):
-    """Everything until the other side ends or is silent."""
+    """Everything until the other side ends or, having begun, is silent."""
     out = b""
-    connection.settimeout(patience)
+    connection.settimeout(ANSWER_S)
     try:
         while piece := connection.recv(65536):
             out += piece
+            connection.settimeout(patience)
         return out + b"<end>"
     except socket.timeout:
         return out
@@ -33,7 +35,7 @@ def read_all(connection, patience=PATIENCE_S):
         return out + b"<reset>"
 
 
-def read_answer(connection, patience=PATIENCE_S):
+def read_answer(connection, patience=ANSWER_S):
     """One answer with a Content-Length, or what came until the end."""
     out = b""
     connection.settimeout(patience)
@@ -62,14 +64,14 @@ def status_of(answer):
 
 
 def proxy():
-    return socket.create_connection(PROXY, timeout=PATIENCE_S)
+    return socket.create_connection(PROXY, timeout=ANSWER_S)
 
 
 def tunnel(authority):
     connection = proxy()
     connection.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (authority.encode(), authority.encode()))
     head = b""
-    connection.settimeout(30)
+    connection.settimeout(ANSWER_S)
     while b"\r\n\r\n" not in head:
         piece = connection.recv(4096)
         if not piece:
@@ -87,7 +89,7 @@ def inside_tunnel(port, raw, answers=1):
         connection.sendall(raw)
         if answers == 1:
             return [status_of(read_answer(connection))]
-        everything = read_all(connection, 1)
+        everything = read_all(connection)
         return [int(part[:3]) for part in everything.split(b"HTTP/1.1 ")[1:]]
 
 
@@ -249,7 +251,7 @@ def destinations(port):
 
 PROBE = r"""
 import socket, sys
-c = socket.create_connection(("10.200.0.1", 3128), timeout=20)
+c = socket.create_connection(("10.200.0.1", 3128), timeout=120)
 c.sendall(b"CONNECT host.openshell.internal:%s HTTP/1.1\r\nHost: x\r\n\r\n" % sys.argv[1].encode())
 print(c.recv(12).decode())
 """
@@ -273,7 +275,7 @@ def identity(port):
     subprocess.run(["/usr/bin/setsid", "-f", "/bin/bash", "-c",
                             "sleep 0.3; (%s) > /tmp/bash.said 2>&1; /tmp/python3 -c '%s' %d > /tmp/copy.said 2>&1; /tmp/strange* -c '%s' %d "
                     "> /tmp/strange.said 2>&1; touch /tmp/said" % (bash, PROBE, port, PROBE, port)], check=True)
-    for _ in range(100):
+    for _ in range(1200):
         if os.path.exists("/tmp/said"):
             break
         time.sleep(0.1)

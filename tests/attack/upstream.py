@@ -23,7 +23,7 @@ class Upstream:
 
     def serve(self, connection):
         data = b""
-        connection.settimeout(20)
+        connection.settimeout(120)
         try:
             while True:
                 while b"\r\n\r\n" not in data:

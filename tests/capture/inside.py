@@ -45,7 +45,7 @@ def attempt(name, action):
 def talk(address, say=b'GET / HTTP/1.0\r\n\r\n', family=socket.AF_INET, wrap=None, bind=None):
     """What the other side sends, or how it fails."""
     with socket.socket(family, socket.SOCK_STREAM) as plain:
-        plain.settimeout(10)
+        plain.settimeout(60)
         if bind:
             plain.bind(bind)
         plain.connect(address)
@@ -74,7 +74,7 @@ def tls(name, server_name):
 def tls_through_the_proxy(server_name):
     context = ssl.create_default_context()
     context.check_hostname = False
-    with socket.create_connection(('10.200.0.1', 3128), 10) as plain:
+    with socket.create_connection(('10.200.0.1', 3128), 60) as plain:
         plain.sendall(f'CONNECT {NAME}:{HTTPS} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
         plain.recv(1000)
         with context.wrap_socket(plain, server_hostname=server_name) as stream:
@@ -84,7 +84,7 @@ def tls_through_the_proxy(server_name):
 
 def mptcp():
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as stream:
-        stream.settimeout(10)
+        stream.settimeout(60)
         stream.connect(('203.0.113.20', 443))
         return stream.recv(10).decode()
 

@@ -42,7 +42,7 @@ class Upstream:
         def accept():
             while True:
                 connection, _ = listener.accept()
-                connection.settimeout(20)
+                connection.settimeout(120)
                 threading.Thread(target=self.guard, args=(serve, connection), daemon=True).start()
 
         threading.Thread(target=accept, daemon=True).start()

@@ -109,7 +109,7 @@ def processes():
 
 def connect(address, family=socket.AF_INET, kind=socket.SOCK_STREAM):
     with socket.socket(family, kind) as client:
-        client.settimeout(5)
+        client.settimeout(60)
         client.connect(address)
 
 
@@ -197,7 +197,7 @@ def mapped():
 def bound_first():
     with socket.socket() as client:
         client.bind(('', 0))
-        client.settimeout(5)
+        client.settimeout(60)
         client.connect(PROXY)
         client.getpeername()
 

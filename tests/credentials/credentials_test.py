@@ -536,7 +536,7 @@ class Memory(unittest.TestCase):
                 self.assertFalse(self.in_memory(init[0], b"5ecret-token"))
         finally:
             run.terminate()
-            run.wait(20)
+            run.wait(120)
             run.stdout.close()
 
 

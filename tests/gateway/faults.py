@@ -21,7 +21,7 @@ def resident_mb():
 
 
 def await_descriptors(most):
-    for _ in range(600):
+    for _ in range(2400):
         if descriptors() <= most:
             return
         time.sleep(0.05)
@@ -126,7 +126,7 @@ def test_a_thousand_clients_are_served_and_more_than_allowed_are_told():
         for connection in more:
             connection.sendall(b"CONNECT api.example.test:443 HTTP/1.1\r\nHost: api.example.test:443\r\n\r\n")
         for connection in more:
-            connection.settimeout(30)
+            connection.settimeout(120)
             contains(connection.recv(100), b"HTTP/1.1 200 ")
         held += more
     context = ssl.create_default_context(cafile=stage().folder + "/ca.pem")
@@ -138,13 +138,13 @@ def test_a_thousand_clients_are_served_and_more_than_allowed_are_told():
     if not sanitized():
         assert resident_mb() < 60, "%.1f MB" % resident_mb()
     held += [connect_proxy() for _ in range(30)]
-    held[-1].settimeout(10)
+    held[-1].settimeout(120)
     answer = held[-1].recv(100)
     for connection in held:
         connection.close()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     contains(answer, b"HTTP/1.1 503 ")
-    for _ in range(200):
+    for _ in range(1200):
         if curl("https://api.example.test/echo").status == 200:
             return
         time.sleep(0.1)
@@ -302,7 +302,7 @@ def test_a_client_may_change_keys_while_the_gateway_waits_to_write():
 
 def test_a_name_that_nobody_answers_for_is_a_bad_gateway():
     for connection in waiting():
-        connection.settimeout(20)  # More than kResolveTimeout.
+        connection.settimeout(120)  # More than kResolveTimeout.
         contains(read_all(connection), b"HTTP/1.1 502 ")
         connection.close()
     WAITING.clear()

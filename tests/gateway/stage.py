@@ -160,7 +160,7 @@ class Stage:
 
     def await_namespace(self, pid):
         ours = os.readlink("/proc/self/ns/net")
-        for _ in range(200):
+        for _ in range(6000):
             if os.readlink("/proc/%d/ns/net" % pid) != ours:
                 return
             time.sleep(0.02)
@@ -241,7 +241,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def curl(url, *options, ca=None, timeout=15):
+def curl(url, *options, ca=None, timeout=120):
     """Runs curl over HTTP/1 through the proxy: its exit code, the last status, the heads and the body."""
     heads = stage().folder + "/heads"
     body = stage().folder + "/body"
@@ -271,7 +271,7 @@ def read_all(connection):
 
 
 def connect_proxy():
-    connection = socket.create_connection(PROXY, timeout=10)
+    connection = socket.create_connection(PROXY, timeout=120)
     return connection
 
 

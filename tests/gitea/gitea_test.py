@@ -79,7 +79,7 @@ class Gitea:
         for pid in service + [shell]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-        for _ in range(100):
+        for _ in range(1200):
             if not any(os.path.exists(f'/proc/{pid}') for pid in service):
                 return
             time.sleep(0.1)
@@ -89,7 +89,7 @@ class Gitea:
         request = urllib.request.Request(f'{self.url}/api/v1{path}', method=method,
                                          data=None if body is None else json.dumps(body).encode(),
                                          headers={'Authorization': 'token ' + self.token, 'Content-Type': 'application/json'})
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=300) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 
@@ -305,7 +305,7 @@ class Post(unittest.TestCase):
         self.assertEqual(self.open_threads(), [(3, 'first words'), (5, 'twice')])
         # Two lines further down, which Gitea does not say of its threads.
         self.head = self.push('fix', 'x\ny\n' + AFTER)
-        for _ in range(100):
+        for _ in range(1200):
             if GITEA.api('GET', f'/repos/{self.repository}/pulls/1')['head']['sha'] == self.head:
                 break
             time.sleep(0.1)

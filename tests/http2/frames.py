@@ -76,7 +76,7 @@ class Client:
     def answer(self, stream):
         return self.answers.setdefault(stream, Answer())
 
-    def pump(self, until, timeout=25):
+    def pump(self, until, timeout=120):
         """Reads until `until()` holds, or the connection ends; False: neither did."""
         self.connection.settimeout(timeout)
         while not until() and not self.closed:
@@ -123,7 +123,7 @@ class Client:
     def over(self, stream):
         return self.answer(stream).ended or self.answer(stream).reset is not None or self.goaway is not None
 
-    def fetch(self, stream, fields, body=None, timeout=25):
+    def fetch(self, stream, fields, body=None, timeout=120):
         """One request and its answer, however it ends."""
         whole = body is None
         head = frame(HEADERS, END_HEADERS | (END_STREAM if whole else 0), stream, block(fields))

@@ -283,7 +283,7 @@ def test_a_request_given_up_is_given_up_upstream():
     client.headers(1, frames.get(H2, "/forever"))
     client.pump(lambda: client.answer(1).body)
     client.send(frames.frame(frames.RST_STREAM, 0, 1, b"\0\0\0\x08"))
-    for _ in range(400):
+    for _ in range(2400):
         if ["/forever", 8] in seen()["resets"]:
             break
         time.sleep(0.05)
@@ -674,7 +674,7 @@ def test_no_descriptor_and_no_stream_is_left_behind():
             client.headers(2 * number + 1, frames.get(H2, "/forever"))
         client.pump(lambda: all(client.answer(2 * n + 1).body for n in range(20)))
         client.connection.close()
-    for _ in range(600):
+    for _ in range(2400):
         if len(os.listdir("/proc/%d/fd" % pid)) <= before:
             break
         time.sleep(0.05)

@@ -540,7 +540,7 @@ class Interrupts(Case):
         begun = self.slow_layer()
         process = self.start(self.signed(), CI_SECRET=secret)
         try:
-            self.assertTrue(begun.wait(20))
+            self.assertTrue(begun.wait(120))
             children = read(f'/proc/{process.pid}/task/{process.pid}/children').split()
             self.assertTrue(children)
             if os.geteuid() != 0:
@@ -549,7 +549,7 @@ class Interrupts(Case):
             def has(pid, text):
                 return text in read(f'/proc/{pid}/environ') + read(f'/proc/{pid}/cmdline')
             # A process that waits for its turn has read nothing yet, and wipes one after the other before it reads.
-            deadline = time.monotonic() + 10
+            deadline = time.monotonic() + 120
             texts = (secret, '--image-key')
             while any(has(pid, text) for pid in children for text in texts) and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -559,7 +559,7 @@ class Interrupts(Case):
                     self.assertFalse(has(pid, text), (pid, text))
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(120)
 
     def test_signal_while_the_image_is_fetched_ends_the_run(self):
         image = self.signed()
@@ -567,9 +567,9 @@ class Interrupts(Case):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             begun = self.slow_layer()
             process = self.start(image)
-            self.assertTrue(begun.wait(20))
+            self.assertTrue(begun.wait(120))
             process.send_signal(number)
-            self.assertEqual(process.wait(20), code)
+            self.assertEqual(process.wait(120), code)
             self.assertEqual(json.loads(read(report + '/run.json'))['outcome']['exit_code'], code)
         self.shelf.registry.faults.clear()
         self.shell(image, 'true')
@@ -605,7 +605,7 @@ class Interrupts(Case):
         image = self.signed()
         for begun in self.stall('still', 'later'):
             process = self.start(image)
-            self.assertTrue(begun.wait(20))
+            self.assertTrue(begun.wait(120))
             time.sleep(0.5)
             process.terminate()
             self.assertEqual(process.wait(60), 143)

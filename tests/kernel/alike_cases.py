@@ -195,7 +195,7 @@ import socket
 for address in ("fd0a:c800::1", "fd0a:c800::2"):
     server = socket.create_server(("::", 0), family=socket.AF_INET6)
     client = socket.socket(socket.AF_INET6)
-    client.settimeout(5)
+    client.settimeout(60)
     print(address, client.connect_ex((address, server.getsockname()[1])) == 0 and server.accept()[1][0])
     udp = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
     udp.bind(("::", 0))

@@ -161,7 +161,7 @@ class ExitCodes(Case):
         self.assertEqual(run.outcome['exit_code'], 78)
 
     def test_time_limit_is_124(self):
-        run = self.shell('echo > kept; sleep 1000', options=['--timeout', '1s'], code=124, kind='timed-out')
+        run = self.shell('echo > kept; sleep 1000', options=['--timeout', '4s'], code=124, kind='timed-out')
         self.assertEqual(run.record['changes']['files'], 1)
         self.assertTrue([limit for limit in run.record['limits'] if limit['name'] == 'wall'][0]['fired'])
 

@@ -130,7 +130,7 @@ class Records(Case):
                 self.assertEqual(run.outcome['agent_status'], status)
 
     def test_what_was_started_before_the_end_by_a_limit_is_there(self):
-        run = self.shell('/bin/echo one; sleep 1000', options=[*RECORDED, '--timeout', '2s'], code=124, kind='timed-out')
+        run = self.shell('/bin/echo one; sleep 1000', options=[*RECORDED, '--timeout', '6s'], code=124, kind='timed-out')
         self.assertEqual([one['arguments'] for one in self.entries(run)][1:], [['/bin/echo', 'one'], ['sleep', '1000']])
 
     def test_a_program_that_cannot_be_started_is_told_of_as_ever(self):

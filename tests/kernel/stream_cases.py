@@ -17,7 +17,7 @@ def waiting(fd):
     return count[0]
 pipe = os.open('/proc/self/fd/1', os.O_RDONLY | os.O_NONBLOCK)
 size = fcntl.fcntl(1, 1031, 1 << 20)  # F_SETPIPE_SZ
-writes, taken, end = 0, 0, time.monotonic() + 5
+writes, taken, end = 0, 0, time.monotonic() + 14
 while time.monotonic() < end:
     os.write(1, b'x' * (1 if taken or writes > 40 else size))
     writes += 1
@@ -59,7 +59,7 @@ class Streams(Case):
 
     def test_agent_that_takes_its_own_output_reaches_its_limits(self):
         self.feature('python3', os.path.exists(PYTHON), 'it reads the pipe')
-        run = self.run_agent(PYTHON, '-c', TAKE_BACK, options=['--timeout', '10s'], code=124, kind='timed-out')
+        run = self.run_agent(PYTHON, '-c', TAKE_BACK, options=['--timeout', '20s'], code=124, kind='timed-out')
         self.assertIn('taken\n', read(run.report + '/agent.log'))
 
     def test_output_written_after_a_background_child_kept_it_open(self):

@@ -71,7 +71,7 @@ class Backend(Case):
             self.assertEqual((run.returncode, output), (0, f'{n}\n'), errors)
 
     def test_limits(self):
-        self.call('run', *self.options('r'), '--timeout', '2s', '--', 'sh', '-c', 'echo kept >k.txt; sleep 100', expect=124)
+        self.call('run', *self.options('r'), '--timeout', '6s', '--', 'sh', '-c', 'echo kept >k.txt; sleep 100', expect=124)
         self.assertEqual(self.record('r')['changes']['files'], 1)
         self.call('run', *self.options('r2'), '--disk', '1MiB', '--', 'sh', '-c', 'head -c 30000000 /dev/urandom >f; :', expect=125)
         self.assertEqual(self.record('r2')['outcome']['limit'], 'disk')

@@ -152,11 +152,11 @@ class Operations(unittest.TestCase):
 
     def end_gateway(self):
         self.gateway.stdin.close()
-        self.gateway.wait(20)
+        self.gateway.wait(120)
         self.gateway.stdout.close()
 
     def post(self, path, asked):
-        connection = http.client.HTTPConnection(*self.proxy, timeout=20)
+        connection = http.client.HTTPConnection(*self.proxy, timeout=120)
         connection.request("POST", f"http://{HOST}:{self.port}{path}", json.dumps(asked),
                            {"Content-Type": "application/json"})
         status = connection.getresponse().status
@@ -167,7 +167,7 @@ class Operations(unittest.TestCase):
         """200, or the code that a WebSocket is closed with for this message."""
         text = (asked if isinstance(asked, str) else json.dumps(asked)).encode()
         place = f"{HOST}:{self.port}"
-        with socket.create_connection(self.proxy, timeout=20) as connection, connection.makefile("rb") as answer:
+        with socket.create_connection(self.proxy, timeout=120) as connection, connection.makefile("rb") as answer:
             connection.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
             self.assertIn(b" 200 ", answer.readline())
             self.assertEqual(answer.readline().strip(), b"")

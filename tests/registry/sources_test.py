@@ -248,7 +248,7 @@ class RealTools(Case):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        for _ in range(200):
+        for _ in range(6000):
             try:
                 socket.create_connection(tuple(host.split(':'))).close()
                 return host

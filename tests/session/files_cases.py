@@ -216,7 +216,7 @@ class Files(Case):
         self.says('echo next', 'next\n')
 
     def test_a_client_that_stands_still_is_given_up(self):
-        self.create('--timeout', '2s')
+        self.create('--timeout', '8s')
         client = subprocess.Popen([BIN, 'sandbox', 'put', 'one', self.many(), 'never'], cwd=self.base,
                                   env=self.env, stderr=subprocess.PIPE, text=True)
         self.assertTrue(wait_until(lambda: self.facts().get('busy') or client.poll() is not None))
@@ -420,7 +420,7 @@ class Snapshots(Case):
         self.assertEqual(done.stdout, f'1 new\n{self.work}/deep\n' + SEEN)
         # Its policy, gateway and gates are the sandbox's own.
         done = self.call('sandbox', 'exec', 'two', '--', 'python3', '-c',
-                         'import urllib.request as r; r.urlopen("http://example.com/", timeout=9)')
+                         'import urllib.request as r; r.urlopen("http://example.com/", timeout=120)')
         self.assertIn('403', done.stderr)
 
     def test_a_sandbox_begins_with_a_snapshot(self):
@@ -612,7 +612,7 @@ class Snapshots(Case):
         for _ in range(5):
             self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
             self.says('cat a.txt; echo y >a.txt', 'alpha\n')
-        done = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')
+        done = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=120)"')
         self.assertIn('403', done['stderr'])
         self.call('sandbox', 'delete', 'one')
         self.assertIn('example.com', read(self.report + '/events.log'))

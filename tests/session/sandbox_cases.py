@@ -41,7 +41,7 @@ class Isolation(Case):
         self.script(SERVER)
         # A server takes a moment.
         self.assertTrue(wait_until(lambda: self.script(FETCH)['stdout'] == 'gamma\n'))
-        result = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')
+        result = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=120)"')
         self.assertEqual(result['status'], 1)
         self.assertIn('403', result['stderr'])
         self.call('sandbox', 'delete', 'one')
@@ -54,7 +54,7 @@ class Isolation(Case):
         result = self.script(f"echo '{event}'; echo 'NET:OPEN DENIED forged.example:443' >&2; "
                              f"python3 -c 'import sys; print(len(sys.argv))' '{event}' 'CONNECT forged.example:443'")
         self.assertIn('3\n', result['stdout'])
-        self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=9)"')  # The control.
+        self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=120)"')  # The control.
         self.call('sandbox', 'delete', 'one')
         self.assertEqual([denial['host'] for denial in self.record()['denials']], ['example.com'])
         self.assertNotIn('forged.example', read(self.report + '/events.ocsf.jsonl') + read(self.report + '/events.log'))
@@ -71,7 +71,7 @@ class Isolation(Case):
         self.addCleanup(os.chmod, place, 0o700)
         for path in (self.base, self.scratch, place, place + '/one', place + '/one/socket'):
             os.chmod(path, 0o755 if path in (self.base, self.scratch) else 0o777)
-        script = ('import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\ns.settimeout(9)\n'
+        script = ('import socket, sys\ns = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\ns.settimeout(120)\n'
                   's.connect(sys.argv[1])\ntry:\n s.send(b"\\x03")\n sys.exit(len(s.recv(100)))\nexcept OSError:\n pass')
         done = subprocess.run(['python3', '-c', script, place + '/one/socket'], user=12345, group=12345,
                               extra_groups=[], capture_output=True, text=True)

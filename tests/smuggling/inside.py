@@ -12,7 +12,7 @@ PATIENCE_S = 0.4
 
 
 def tunnel():
-    connection = socket.create_connection(('10.200.0.1', 3128), timeout=30)
+    connection = socket.create_connection(('10.200.0.1', 3128), timeout=120)
     connection.sendall(b'CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n' % (AUTHORITY, AUTHORITY))
     head = b''
     while not head.endswith(b'\r\n\r\n'):

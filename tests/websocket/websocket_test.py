@@ -55,7 +55,7 @@ class Server(threading.Thread):
         self.extensions = []
         self.ready = threading.Event()
         self.start()
-        self.ready.wait(10)
+        self.ready.wait(120)
 
     def run(self):
         asyncio.run(self.serve())
@@ -108,7 +108,7 @@ class Stage:
 
     def close(self):
         self.gateway.stdin.close()
-        status = self.gateway.wait(20)
+        status = self.gateway.wait(120)
         self.gateway.stdout.close()
         shutil.rmtree(self.folder)
         return status
@@ -128,7 +128,7 @@ class Stage:
             return text.read()
 
     def tunnel(self):
-        connection = socket.create_connection(self.proxy, timeout=10)
+        connection = socket.create_connection(self.proxy, timeout=120)
         target = "%s:%d" % (HOST, self.server.port)
         connection.sendall(("CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n" % (target, target)).encode())
         head = read_head(connection)
@@ -181,10 +181,10 @@ class WebSocketTest(unittest.TestCase):
             uri = "ws://%s:%d%s" % (HOST, STAGE.server.port, path)
             try:
                 async with websockets.connect(uri, sock=STAGE.tunnel(), max_size=None, ping_interval=None,
-                                              open_timeout=10, close_timeout=10, **options) as ws:
+                                              open_timeout=120, close_timeout=120, **options) as ws:
                     for message in messages:
                         await ws.send(message)
-                        got.append(await asyncio.wait_for(ws.recv(), 20))
+                        got.append(await asyncio.wait_for(ws.recv(), 120))
             except websockets.ConnectionClosed as closed:
                 got.append((closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else None)
             return got
@@ -307,7 +307,7 @@ class WebSocketTest(unittest.TestCase):
         self.assertEqual(read_frame(refused)[:4], b"\x88\x19\x03\xf5")  # 1013: too many wait already.
         held[0].sendall(b"y")  # This one is whole, and makes room.
         for connection in waiting + held[:1]:
-            connection.settimeout(10)
+            connection.settimeout(120)
             self.assertEqual(connection.recv(10), b"\x81\x7f" + (200000 + (connection is held[0])).to_bytes(8, "big"))
         self.assertEqual(len(STAGE.server.seen), 1 + 64 + 1)
 
@@ -317,7 +317,7 @@ class WebSocketTest(unittest.TestCase):
     def test_closing_is_passed_on_both_ways(self):
         def close_code(path):
             while True:  # Others' connections may end meanwhile.
-                closed, code = STAGE.server.closed.get(timeout=10)
+                closed, code = STAGE.server.closed.get(timeout=120)
                 if closed == path:
                     return code
         self.assertEqual(self.talk("/chat?server", "close 4001"), [(4001, "as asked")])

@@ -23,7 +23,7 @@ import of_network  # noqa: E402,F401
 import of_processes  # noqa: E402
 import walls  # noqa: E402
 
-SECONDS = 10
+SECONDS = 120
 NAMES = {errno.EOPNOTSUPP: 'EOPNOTSUPP', errno.EAGAIN: 'EAGAIN'}  # Of two, the better known.
 CLONE_NEWUSER, APART = 0x10000000, 0x00020000 | 0x04000000 | 0x08000000 | 0x40000000  # Mounts, UTS, IPC, network.
 
