@@ -94,7 +94,7 @@ def attack(top, part, policy, server):
         out.write(policy.format(port=server.port, python=PYTHON))
     report = top + "/report-" + part
     status, text = command(BINARY, "run", "--workdir", checkout, "--policy", top + "/policy.yaml", "--report-dir", report,
-                           "--timeout", "35s", "--secret", "KEY@host.openshell.internal", "--",
+                           "--timeout", "300s", "--secret", "KEY@host.openshell.internal", "--",
                            PYTHON, checkout + "/inside.py", part, str(server.port), str(server.port))
     results = {}
     for line in text.splitlines():
@@ -196,7 +196,7 @@ def pull_request(top):
     """What a pull request or an earlier step can put into the checkout."""
     def run(checkout, *words, program="echo b > made"):
         began = time.monotonic()
-        status, text = command(BINARY, "run", "--timeout", "20s", *words, "--", "/bin/sh", "-c", program, cwd=checkout)
+        status, text = command(BINARY, "run", "--timeout", "300s", *words, "--", "/bin/sh", "-c", program, cwd=checkout)
         return status, time.monotonic() - began, text
 
     def changed(checkout):

@@ -21,13 +21,12 @@ def result(name, **facts):
 
 
 def read_all(connection, patience=PATIENCE_S):
-    """Everything until the other side ends or, having begun, is silent."""
+    """Everything until the other side ends or is silent."""
     out = b""
-    connection.settimeout(ANSWER_S)
+    connection.settimeout(patience)
     try:
         while piece := connection.recv(65536):
             out += piece
-            connection.settimeout(patience)
         return out + b"<end>"
     except socket.timeout:
         return out
@@ -35,7 +34,7 @@ def read_all(connection, patience=PATIENCE_S):
         return out + b"<reset>"
 
 
-def read_answer(connection, patience=ANSWER_S):
+def read_answer(connection, patience=PATIENCE_S):
     """One answer with a Content-Length, or what came until the end."""
     out = b""
     connection.settimeout(patience)
