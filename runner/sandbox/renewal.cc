@@ -120,7 +120,8 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   return renewal;
 }
 
-// As for one tree (SandboxLimits::lasting), a sixteenth is left, and a fifth of theirs for inodes.
+// Leaves a sixteenth of the memory, as one tree does (SandboxLimits::lasting), and a fifth of
+// theirs for inodes.
 int64_t Sandbox::RoomBeside() {
   if (limits_.memory_bytes == 0) return limits_.disk_bytes;
   const DiskUsage used = Disk();

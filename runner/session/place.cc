@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/place.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -102,10 +103,12 @@ Result<Facts> ReadFacts(int directory) {
                json.StringAt("policy_ref")};
 }
 
-// Returns whether the processes of the sandbox `name` in `place` live.
-bool Locked(int place, const std::string& name) {
+// Returns whether the sandbox `name` in `place` has ended: it has no lock, or a free one. A lock
+// that cannot be opened may be held, and a file or a link is not a sandbox.
+bool HasEnded(int place, const std::string& name) {
   Result<Fd> lock = sys::OpenBeneath(place, name + "/" + kLockName, O_RDWR);
-  return lock.ok() && ::flock(lock.value().get(), LOCK_EX | LOCK_NB) != 0;
+  if (!lock.ok()) return lock.error().os_error == ENOENT;
+  return ::flock(lock.value().get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 Error NoSuch(const std::string& name) {
@@ -153,7 +156,7 @@ void Place::Sweep() const {
   if (!names.ok()) return;
   bool ended = false;
   for (const std::string& name : names.value()) {
-    if (!CheckName(name).ok() || Locked(directory_.get(), name)) continue;
+    if (!CheckName(name).ok() || !HasEnded(directory_.get(), name)) continue;
     ended |= sys::RemoveTree(directory_.get(), name).ok();
   }
   if (ended) (void)List();
@@ -161,7 +164,7 @@ void Place::Sweep() const {
 
 // Ends a sandbox that waits in a pool whose process was killed.
 void Place::EndIfOrphan(const Facts& facts) const {
-  if (facts.pool.empty() || Locked(directory_.get(), facts.pool)) return;
+  if (facts.pool.empty() || !HasEnded(directory_.get(), facts.pool)) return;
   Result<Fd> connection = Connect(facts.name);
   if (!connection.ok()) return;
   (void)sys::SendMessage(connection.value().get(),

@@ -67,6 +67,21 @@ TEST_CASE("a name is one sandbox's while its processes live") {
   CHECK_FALSE(fs::exists(runtime.path + "/agentic-ci/one"));
 }
 
+TEST_CASE("only a sandbox that has ended is removed") {
+  Runtime runtime;
+  const std::string path = OpenPlace().path();
+  REQUIRE(sys::WriteFile(path + "/file", "x").ok());
+  REQUIRE(::mkdir((path + "/killed").c_str(), 0700) == 0);
+  REQUIRE(::mkdir((path + "/asked").c_str(), 0700) == 0);
+  fs::create_symlink("/nowhere", path + "/asked/lock");  // It cannot be opened.
+  fs::create_symlink("asked", path + "/link");
+  (void)OpenPlace();
+  for (const char* kept : {"/file", "/asked/lock", "/link"}) {
+    CHECK(fs::is_symlink(path + kept) != fs::is_regular_file(path + kept));
+  }
+  CHECK_FALSE(fs::exists(path + "/killed"));
+}
+
 TEST_CASE("what is removed is one's own") {
   Runtime runtime;
   Place place = OpenPlace();
