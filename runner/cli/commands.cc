@@ -72,7 +72,8 @@ Command RunCommandSpec() {
                   .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
                   .options = {},
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
-                                kCiVariable, kStoreVariable, kRegistryVariable, kColourVariable}};
+                                kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
+                                kNoProxyVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",
@@ -118,12 +119,8 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
                   {"password-stdin", "", "",
                    "Read the password of `username` from standard input."},
                   kJsonOption},
-      .variables = {kStoreVariable,
-                    kRegistryVariable,
-                    {"HTTPS_PROXY", "The proxy to use for the registry."},
-                    kGitHubVariables,
-                    kGitLabVariables,
-                    kCiVariable}};
+      .variables = {kStoreVariable, kRegistryVariable, kProxyVariable, kNoProxyVariable,
+                    kGitHubVariables, kGitLabVariables, kCiVariable}};
   AddImageOptions(&command.options);
   return command;
 }
@@ -180,7 +177,8 @@ Command PostCommandSpec() {
                      "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
                      "findings are printed, and the exit status is 78."},
                     {"AGENTIC_CI_MATRIX_JOB", "The job's number in a matrix, set by the action."},
-                    {"HTTPS_PROXY", "The proxy to use for the forge."},
+                    kProxyVariable,
+                    kNoProxyVariable,
                     kGitHubVariables,
                     kGitLabVariables}};
 }

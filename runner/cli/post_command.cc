@@ -21,6 +21,7 @@
 #include "forge/posted_part.h"
 #include "post/pull_request.h"
 #include "report/read.h"
+#include "run/host_proxy.h"
 #include "run/trusted/config.h"
 #include "run/trusted/posted_gates.h"
 
@@ -84,7 +85,7 @@ Result<Secret> ReadToken(const forge::Place& place) {
 Result<forge::Client> Connect(const Arguments& arguments, forge::ClientOptions options,
                               std::chrono::seconds limit) {
   options.ca_file = arguments.Get("ca-file");
-  options.proxy = sys::Environment("HTTPS_PROXY").value_or("");
+  options.proxy = run::HostProxy();
   options.dry_run = arguments.Has("dry-run");
   options.stall_seconds = static_cast<int>(std::clamp<int64_t>(limit.count() / 3, 1, 60));
   return forge::Client::Create(std::move(options));

@@ -35,6 +35,14 @@ inline constexpr VariableSpec kStoreVariable = {
     "AGENTIC_CI_STORE",
     "Where unpacked layers are stored. If not set, `agentic-ci/images` in XDG_CACHE_HOME, or in "
     "`~/.cache`."};
+inline constexpr VariableSpec kProxyVariable = {
+    "HTTPS_PROXY",
+    "The proxy for agentic-ci's own requests, to the registry and the forge: "
+    "`http://[USER:PASSWORD@]HOST[:PORT]`. If not set, `https_proxy`."};
+inline constexpr VariableSpec kNoProxyVariable = {
+    "NO_PROXY",
+    "The hosts that are asked without it, each with all names below it, and networks, separated by "
+    "commas: `corp.example,10.0.0.0/8`. If not set, `no_proxy`."};
 inline constexpr VariableSpec kRegistryVariable = {
     "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
     "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "

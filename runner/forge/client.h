@@ -20,8 +20,8 @@ struct ClientOptions {
   std::string api_url;  // https, or http to a loopback address only; no slash at the end.
   std::string where;    // The place that is posted to, for errors: "acme/site#7".
   Secret token;
-  std::string ca_file;     // If empty, the system's bundle (net::SystemCaBundle).
-  std::string proxy;       // "http://host:port", or empty.
+  std::string ca_file;  // If empty, the system's bundle (net::SystemCaBundle).
+  net::Proxy proxy;
   std::string token_hint;  // The remedy if the token is not valid.
   // The remedy if the address is not.
   std::string api_url_hint = "--api-url https://api.github.com";

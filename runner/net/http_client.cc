@@ -230,8 +230,6 @@ struct HttpClient::State {
     Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     curl_blob ca{ca_pem.data(), ca_pem.size(), CURL_BLOB_NOCOPY};
     Set(CURLOPT_CAINFO_BLOB, &ca);
-    Set(CURLOPT_PROXY, options.proxy.c_str());  // "": none, and the environment is not asked.
-    Set(CURLOPT_NOPROXY, "localhost,127.0.0.1,::1");
     Set(CURLOPT_USERAGENT, options.user_agent.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
     Set(CURLOPT_LOW_SPEED_LIMIT, 1000L);
@@ -240,7 +238,10 @@ struct HttpClient::State {
     Set(CURLOPT_HEADERFUNCTION, &OnHeader);
   }
 
-  void SetRequest(const HttpRequest& request, const HeaderList& headers) {
+  void SetRequest(const HttpRequest& request, bool takes_proxy, const HeaderList& headers) {
+    // "" means no proxy, and keeps libcurl from asking the environment.
+    Set(CURLOPT_PROXY, takes_proxy ? options.proxy.url.c_str() : "");
+    Set(CURLOPT_NOPROXY, "");
     Set(CURLOPT_URL, request.url.c_str());
     Set(CURLOPT_HTTPHEADER, headers.get());
     bool has_body = !request.body.empty() || request.method == "POST" || request.method == "PUT" ||
@@ -283,9 +284,7 @@ Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
   if (state->ca_pem.find("-----BEGIN ") == std::string::npos) {
     return Error{Code::kSetup, "no certificates in " + options.ca_file};
   }
-  if (!options.proxy.empty()) {
-    TRY(ParseUrl(options.proxy).Context("proxy"));
-  }
+  TRY(CheckProxy(options.proxy));
   state->options = std::move(options);
   state->handle = curl_easy_init();
   ENSURE(state->handle != nullptr);
@@ -304,7 +303,7 @@ Result<HttpResponse> HttpClient::Send(const HttpRequest& request, const BodySink
 Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodySink* sink,
                                          Deadline deadline) {
   state_->reached = false;
-  TRY(ParseUrl(request.url));
+  const bool takes_proxy = TakesProxy(state_->options.proxy, TRY(ParseUrl(request.url)));
   std::string doing = request.method + " " + ShownUrl(request.url);
   HeaderList headers;
   TRY(AddHeaders(headers, request).Context(doing));
@@ -320,7 +319,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   incoming.body_bytes_max = state_->options.response_bytes_max;
   std::array<char, CURL_ERROR_SIZE> reason{};
   state_->Configure();
-  state_->SetRequest(request, headers);
+  state_->SetRequest(request, takes_proxy, headers);
   state_->Set(CURLOPT_WRITEDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_HEADERDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_ERRORBUFFER, reason.data());
@@ -329,7 +328,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
     state_->Set(CURLOPT_XFERINFODATA, static_cast<void*>(&incoming));
     state_->Set(CURLOPT_NOPROGRESS, 0L);
   }
-  if (request.judge_address && state_->options.proxy.empty()) {
+  if (request.judge_address && !takes_proxy) {
     state_->Set(CURLOPT_PREREQFUNCTION, &OnConnected);
     state_->Set(CURLOPT_PREREQDATA, static_cast<void*>(&incoming));
   }

@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "net/proxy.h"
 
 namespace net {
 
@@ -50,7 +51,7 @@ using BodySink = std::function<Status(const HttpResponse& head, std::string_view
 struct HttpClientOptions {
   std::string ca_file;  // PEM; if empty, SystemCaBundle(). Verification cannot be switched off.
   std::string user_agent = "agentic-ci";
-  std::string proxy;  // "http://host:port"; empty for none, whatever the environment says.
+  Proxy proxy;  // The environment is not asked.
   size_t response_bytes_max = 16 * 1024 * 1024;
   int connect_timeout_ms = 10'000;
   // A transfer that stays below 1000 bytes in a second for this long has failed (kTemporary); if 0,

@@ -15,8 +15,13 @@ namespace {
 
 using Handle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 
+// What stands before an "@" may be a user's name and password, however the rest is malformed.
 Error NotAnAddress(std::string_view text) {
-  return Error{Code::kInvalid, "not an http or https URL: " + ShownUrl(text)};
+  const size_t at = text.rfind('@');
+  return Error{
+      Code::kInvalid,
+      "not an http or https URL: " +
+          (at == std::string_view::npos ? ShownUrl(text) : "***" + ShownUrl(text.substr(at)))};
 }
 
 std::string Part(CURLU* handle, CURLUPart part) {

@@ -42,6 +42,16 @@ TEST_CASE("SameService wants host and port") {
   CHECK_FALSE(base.SameService(ParseUrl("https://b.example/z").value()));
 }
 
+TEST_CASE("ParseUrl shows no user and no password of what it refuses") {
+  for (const char* text : {"https://user:secret@a.example/", "https://user:sec/ret@a.example/",
+                           "ftp://user:sec?ret@a.example/", "user:secret@a.example", "u:secret@"}) {
+    CAPTURE(text);
+    const std::string what = ParseUrl(text).error().what;
+    CHECK(what.find("sec") == std::string::npos);
+    CHECK(what.find("***@") != std::string::npos);
+  }
+}
+
 TEST_CASE("ShownUrl leaves out the query: it may hold a signature") {
   CHECK(ShownUrl("https://a.example/b?X-Amz-Signature=hush") == "https://a.example/b");
   CHECK(ShownUrl("https://a.example/\n::error::x") == "https://a.example/ ::error::x");

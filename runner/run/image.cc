@@ -13,6 +13,7 @@
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "policy/load/parse.h"
+#include "run/host_proxy.h"
 #include "run/supervise.h"
 
 namespace run {
@@ -159,7 +160,7 @@ Result<image::PullRequest> PreparePull(const Request& request, const std::string
     pull.verify.bundles.push_back(std::move(bundle));
   }
   pull.source.ca_file = request.ca_file;
-  pull.source.proxy = sys::Environment("HTTPS_PROXY").value_or("");
+  pull.source.proxy = HostProxy();
   pull.source.insecure_registries = request.insecure_registries;
   pull.source.mirrors = config->mirrors;
   pull.source.environment = sys::Environment;

@@ -13,6 +13,7 @@
 #include "forge/event.h"
 #include "net/http_client.h"
 #include "run/budget.h"
+#include "run/host_proxy.h"
 #include "run/model_access.h"
 #include "run/registry_sources.h"
 #include "run/run.h"
@@ -153,15 +154,14 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config, const 
   if (!wanted || !known) return trust;
   std::string token = sys::Environment("GITHUB_TOKEN").value_or("");
   if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr);
-  ForgeAccess access{Secret(token), request.ca_file, sys::Environment("HTTPS_PROXY").value_or("")};
+  ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
   return AskForge(event, config.bots, std::move(access), Deadline::After(kAskingLimit))
       .Context("asking the forge who started this run");
 }
 
 Result<bool> VerifySignature(const Request& request, forge::Event* event) {
   return VerifyEvent(sys::Environment,
-                     {request.gitlab_issuer, request.gitlab_keys, request.ca_file,
-                      sys::Environment("HTTPS_PROXY").value_or("")},
+                     {request.gitlab_issuer, request.gitlab_keys, request.ca_file, HostProxy()},
                      event, Deadline::After(kAskingLimit));
 }
 

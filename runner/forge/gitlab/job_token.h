@@ -10,6 +10,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "forge/event.h"
+#include "net/proxy.h"
 
 namespace forge {
 
@@ -54,7 +55,7 @@ Status TakeGitLabJob(const GitLabJob& job, const EnvironmentReader& environment,
 
 struct GitLabKeysAccess {
   std::string ca_file;  // If empty, the system's.
-  std::string proxy;    // May be empty.
+  net::Proxy proxy;
 };
 
 // Returns the keys that the instance publishes. Fails with kTemporary if it did not answer, with

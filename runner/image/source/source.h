@@ -16,6 +16,7 @@
 #include "codec/data/digest.h"
 #include "image/source/manifest.h"
 #include "image/source/reference.h"
+#include "net/proxy.h"
 
 namespace image {
 
@@ -81,7 +82,7 @@ struct SourceOptions {
   const Secret* password = nullptr;
 
   std::string ca_file;  // PEM; if empty, the system's.
-  std::string proxy;    // "http://host:port"; may be empty. Loopback addresses are never behind it.
+  net::Proxy proxy;
 
   // The "host[:port]" pairs that are asked over http: only loopback ones, or those that are listed
   // twice.

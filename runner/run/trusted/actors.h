@@ -12,6 +12,7 @@
 #include "base/secret.h"
 #include "forge/event.h"
 #include "forge/permission.h"
+#include "net/proxy.h"
 #include "run/trusted/trust.h"
 
 namespace run {
@@ -35,7 +36,7 @@ bool ValidBot(std::string_view name);
 struct ForgeAccess {
   Secret token;
   std::string ca_file;  // If empty, the system's.
-  std::string proxy;    // May be empty.
+  net::Proxy proxy;
 };
 
 // Asks the forge of `event` what the event does not say: where the head of the pull request is that

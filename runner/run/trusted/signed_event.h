@@ -7,6 +7,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "forge/event.h"
+#include "net/proxy.h"
 #include "run/trusted/trust.h"
 
 namespace run {
@@ -16,7 +17,7 @@ struct SignatureTerms {
   std::string issuer;     // If empty, the event's server.
   std::string keys_file;  // Empty if the issuer publishes them.
   std::string ca_file;    // If empty, the system's.
-  std::string proxy;      // May be empty.
+  net::Proxy proxy;
 };
 
 // Verifies the ID token of a GitLab job, if there is one, and takes what it says into `event`.

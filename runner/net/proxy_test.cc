@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/proxy.h"
+
+#include <catch2/catch.hpp>
+
+namespace net {
+namespace {
+
+TEST_CASE("CheckProxy takes what machines have, and never shows what it refuses") {
+  for (const char* url : {"", "http://proxy:3128", "proxy.example.com:3128", "https://proxy",
+                          "http://user:word@proxy:3128/", "user:p%40ss@10.0.0.1:3128"}) {
+    CAPTURE(url);
+    CHECK(CheckProxy({url, ""}).ok());
+  }
+  for (const char* url :
+       {"socks5://user:word@proxy:1080", "http://", "http://user:wo rd@proxy:3128",
+        "http://user:word@proxy:port", "http://user:word@proxy\r\n:1"}) {
+    CAPTURE(url);
+    Status checked = CheckProxy({url, ""});
+    REQUIRE_FALSE(checked.ok());
+    CHECK(checked.error().code == Code::kInvalid);
+    CHECK(checked.error().what.find("user") == std::string::npos);
+  }
+}
+
+TEST_CASE("TakesProxy leaves out this machine and what NO_PROXY names") {
+  struct Case {
+    const char* except;
+    const char* url;
+    bool takes;
+  };
+  const Case cases[] = {
+      {"", "https://forge.example/", true},
+      {"", "http://localhost:3000/", false},
+      {"", "http://127.0.0.1:3000/", false},
+      {"", "http://[::1]:3000/", false},
+      {"*", "https://forge.example/", false},
+      {"a.example,forge.example", "https://forge.example/", false},
+      {"a.example forge.example", "https://FORGE.example/", false},
+      {"FORGE.example", "https://api.forge.example/", false},
+      {".forge.example", "https://api.forge.example/", false},
+      {".forge.example", "https://forge.example/", false},
+      {"forge.example", "https://notforge.example/", true},
+      {"forge.example", "https://forge.example.net/", true},
+      {"example,,", "https://forge.example/", false},
+      {".,,", "https://forge.example/", true},
+      {"10.0.0.0/8", "https://10.1.2.3/", false},
+      {"10.0.0.0/8", "https://11.1.2.3/", true},
+      {"192.168.4.0/22", "https://192.168.7.9/", false},
+      {"192.168.4.0/22", "https://192.168.8.1/", true},
+      {"0.0.0.0/0", "https://192.168.8.1/", false},
+      {"0.0.0.0/0", "https://[2001:db8::1]/", true},
+      {"10.0.0.1", "https://10.0.0.1/", false},
+      {"10.0.0.1", "https://10.0.0.10/", true},
+      {"0.0.1", "https://10.0.0.1/", true},
+      {"[2001:db8::1]", "https://[2001:db8::1]/", false},
+      {"2001:db8::/33", "https://[2001:db8:7fff::1]/", false},
+      {"2001:db8::/33", "https://[2001:db8:8000::1]/", true},
+      {"10.0.0.0/33,10.0.0.0/,10.0.0.0/x,10.0.0.0/-1", "https://10.0.0.0/", true},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.except, one.url);
+    CHECK(TakesProxy({"http://proxy:3128", one.except}, ParseUrl(one.url).value()) == one.takes);
+    CHECK_FALSE(TakesProxy({"", one.except}, ParseUrl(one.url).value()));
+  }
+}
+
+}  // namespace
+}  // namespace net
