@@ -13,7 +13,10 @@ namespace forge {
 namespace {
 
 constexpr int kPerPage = 100;
-constexpr int kPerPageMax = 50;  // The bound of Gitea, unless its administrator says otherwise.
+constexpr int kPerPageMax = 50;   // The bound of Gitea, unless its administrator says otherwise.
+constexpr int kAttemptsMax = 64;  // The deadline ends the attempts before.
+// A restart of the forge is ridden out, and a wrong address not waited for: a quarter of a minute.
+constexpr int kUnansweredMax = 6;
 // A page of the longest comments there can be, every character escaped as \uXXXX\uXXXX.
 constexpr size_t kResponseBytesMax = 96 * 1024 * 1024;
 
@@ -74,6 +77,34 @@ bool HasNextPage(const net::HttpResponse& response) {
   return response.Header("link").find("rel=\"next\"") != std::string::npos;
 }
 
+bool Mentions(const codec::Json& object, const char* member, std::string_view text) {
+  return object.StringAt(member).find(text) != std::string::npos;
+}
+
+// GitHub says some things by a text only. GraphQL answers 200 to what is limited ("Rate limits and
+// query limits for the GraphQL API") and to what failed by chance; REST answers 422, which says
+// that the request is wrong, to content that comes too quickly.
+int StatusOf(const net::HttpResponse& response, bool graphql) {
+  constexpr size_t kErrorBytesMax = 64 * 1024;
+  const bool maybe = graphql ? response.status == 200 : response.status == 422;
+  if (!maybe || response.body.size() > kErrorBytesMax) return response.status;
+  Result<codec::Json> parsed = codec::ParseJson(response.body);
+  if (!parsed.ok()) return response.status;
+  constexpr std::string_view kTooQuickly = "submitted too quickly";
+  if (!graphql && Mentions(parsed.value(), "message", kTooQuickly)) return 429;
+  const codec::Json* errors = parsed.value().Find("errors");
+  if (errors == nullptr || errors->array() == nullptr) return response.status;
+  for (const codec::Json& error : *errors->array()) {
+    if (error.StringAt("type") == "RATE_LIMITED" || error.StringAt("code") == "abuse" ||
+        Mentions(error, "message", "secondary rate limit") ||
+        Mentions(error, "message", kTooQuickly)) {
+      return 429;
+    }
+    if (graphql && Mentions(error, "message", "Something went wrong while executing")) return 502;
+  }
+  return response.status;
+}
+
 }  // namespace
 
 std::string ShownUrl(const std::string& url) {
@@ -124,6 +155,11 @@ Result<net::HttpResponse> Client::Send(const WriteRequest& wanted, Deadline dead
   request.bearer = &options_.token;
   net::RetryPolicy policy;
   policy.repeatable = wanted.repeatable;
+  policy.attempts_max = kAttemptsMax;
+  policy.unanswered_max = kUnansweredMax;
+  policy.status_of = [graphql = wanted.path.graphql()](const net::HttpResponse& response) {
+    return StatusOf(response, graphql);
+  };
   status_ = 0;
   unclear_ = true;
   net::HttpResponse response = TRY(net::SendWithRetries(http_, request, policy, deadline));

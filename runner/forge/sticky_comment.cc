@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "forge/comment.h"
+#include "net/retry.h"
 
 namespace forge {
 namespace {
@@ -45,6 +46,8 @@ class Keeper {
       bool changed_under_us = code == Code::kNotFound && target_gone_;
       bool may_have_arrived = code == Code::kTemporary && creation_unclear_;
       if (!changed_under_us && !may_have_arrived) return outcome;
+      // A forge that restarts takes seconds; another post's change is there already.
+      if (may_have_arrived && !net::PauseBefore(round + 1, deadline_)) return outcome;
     }
   }
 

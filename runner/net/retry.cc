@@ -29,6 +29,10 @@ milliseconds Seconds(int64_t seconds) {
   return milliseconds(std::clamp<int64_t>(seconds, 0, 1'000'000) * 1000);
 }
 
+bool SecondaryLimit(const HttpResponse& response) {
+  return response.body.find("secondary rate limit") != std::string::npos;
+}
+
 // Returns the delay that the service itself asks for, if it does.
 std::optional<milliseconds> AskedDelay(const HttpResponse& response, int64_t now_s) {
   std::string after = response.Header("retry-after");
@@ -42,8 +46,8 @@ std::optional<milliseconds> AskedDelay(const HttpResponse& response, int64_t now
     std::optional<int64_t> reset = ParseInteger(response.Header("x-ratelimit-reset"));
     if (reset) return Seconds(*reset - now_s + 1);  // Its clock and ours may differ by a little.
   }
-  if (response.status == 403) return kSecondaryLimitDelay;
-  return std::nullopt;
+  const bool unsaid = response.status == 403 || SecondaryLimit(response);
+  return unsaid ? std::optional(kSecondaryLimitDelay) : std::nullopt;
 }
 
 bool RepeatsSafely(const RetryPolicy& policy, const HttpRequest& request) {
@@ -86,14 +90,16 @@ bool RateLimited(const HttpResponse& response) {
   if (response.status == 429) return true;
   if (response.status != 403) return false;
   return !response.Header("retry-after").empty() ||
-         response.Header("x-ratelimit-remaining") == "0" ||
-         response.body.find("secondary rate limit") != std::string::npos;
+         response.Header("x-ratelimit-remaining") == "0" || SecondaryLimit(response);
 }
 
 std::optional<milliseconds> DecideRetry(const RetryPolicy& policy, const HttpRequest& request,
                                         const Result<HttpResponse>& answer,
                                         const Attempt& attempt) {
-  if (attempt.number >= policy.attempts_max) return std::nullopt;
+  const bool unanswered = !answer.ok() && policy.unanswered_max;
+  if (attempt.number >= (unanswered ? *policy.unanswered_max : policy.attempts_max)) {
+    return std::nullopt;
+  }
   if (!WorthRepeating(policy, request, answer, attempt.reached)) return std::nullopt;
   if (answer.ok()) {
     std::optional<milliseconds> asked = AskedDelay(answer.value(), attempt.now_s);
@@ -111,8 +117,19 @@ std::optional<milliseconds> DecideRetry(const RetryPolicy& policy, const HttpReq
 
 Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& request,
                                      const RetryPolicy& policy, Deadline deadline) {
-  return Repeat([&] { return client.Send(request, deadline); },
-                [&client] { return client.reached(); }, request, policy, deadline, {});
+  const auto send = [&] {
+    Result<HttpResponse> answer = client.Send(request, deadline);
+    if (answer.ok() && policy.status_of) answer.value().status = policy.status_of(answer.value());
+    return answer;
+  };
+  return Repeat(send, [&client] { return client.reached(); }, request, policy, deadline, {});
+}
+
+bool PauseBefore(int number, Deadline deadline) {
+  const milliseconds delay = RetryPolicy().first_delay * (1 << std::clamp(number - 2, 0, 6));
+  if (deadline < Deadline::After(delay)) return false;
+  std::this_thread::sleep_for(delay);
+  return true;
 }
 
 Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,

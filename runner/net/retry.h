@@ -15,12 +15,17 @@ namespace net {
 
 struct RetryPolicy {
   int attempts_max = 5;
+  // The same where attempts end without an answer; if not set, no other bound.
+  std::optional<int> unanswered_max;
   std::chrono::milliseconds first_delay{500};  // Doubles, with up to a quarter of jitter on top.
   std::chrono::milliseconds delay_max{60'000};
   // The request may reach the service twice without harm. GET, HEAD, PUT and DELETE always may;
   // others are sent again only when the service said that it did not act (429, 503, rate limits),
   // or when no connection was made, unless this is set.
   bool repeatable = false;
+  // Replaces the status of an answer that says by other means what a status is for, before anything
+  // is decided. May be empty.
+  std::function<int(const HttpResponse&)> status_of;
 };
 
 // The facts that DecideRetry needs beside the answer.
@@ -49,6 +54,10 @@ Result<HttpResponse> SendWithRetries(HttpClient& client, const HttpRequest& requ
 Result<HttpResponse> GetWithRetries(const std::function<Result<HttpResponse>()>& send,
                                     const RetryPolicy& policy, Deadline deadline,
                                     const std::function<bool()>& given_up = {});
+
+// Waits before attempt `number` (from 2) as the default policy does after a failure. Returns false,
+// without a wait, if `deadline` would pass meanwhile.
+bool PauseBefore(int number, Deadline deadline);
 
 // Returns whether this answer is a rate limit: 429, or GitHub's 403 with `retry-after`, an
 // exhausted x-ratelimit-remaining, or "secondary rate limit" in the message.

@@ -71,6 +71,17 @@ TEST_CASE("DecideRetry doubles the delay up to its bound, plus jitter") {
   CHECK(Decide("GET", Answer(500), {90, true, kNow, 0}, policy) == policy.delay_max);
 }
 
+TEST_CASE("DecideRetry gives up sooner where attempts end without an answer, if it is told so") {
+  RetryPolicy policy;
+  policy.attempts_max = 9;
+  const Result<HttpResponse> none = Error{Code::kTemporary, "refused"};
+  CHECK(DecideRetry(policy, {}, none, {.number = 8}));
+  policy.unanswered_max = 3;
+  CHECK(DecideRetry(policy, {}, none, {.number = 2}));
+  CHECK_FALSE(DecideRetry(policy, {}, none, {.number = 3}));
+  CHECK(DecideRetry(policy, {}, Answer(502), {.number = 3}));
+}
+
 TEST_CASE("DecideRetry gives up after the last attempt") {
   RetryPolicy policy;
   policy.attempts_max = 3;
@@ -119,6 +130,8 @@ TEST_CASE("RateLimited tells a limit from a missing permission") {
 
 TEST_CASE("a secondary limit without a time is waited out for a minute") {
   CHECK(Decide("POST", Answer(403, {}, "secondary rate limit")) == milliseconds(60'000));
+  CHECK(Decide("POST", Answer(429, {}, "secondary rate limit")) == milliseconds(60'000));
+  CHECK(Decide("POST", Answer(429)) < milliseconds(1'000));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import http from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -177,6 +178,57 @@ describe('agentic-ci post', () => {
     const outcome = await post(service, 'full', { args: ['--what', 'comment', '--timeout', '4s'] });
     assert.equal(outcome.status, 75, outcome.stderr);
     assert.ok(service.requests.length > 1, 'nothing was sent again');
+  });
+
+  const limited = (type, message) => JSON.stringify({ data: null, errors: [{ type, message }] });
+  for (const [name, fault] of Object.entries({
+    "GraphQL's limit, which is a 200": { path: '/graphql', status: 200, body: limited('RATE_LIMITED', 'API rate limit exceeded'),
+                                         headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' } },
+    "GraphQL's secondary limit": { path: '/graphql', status: 200, headers: { 'retry-after': '0' },
+                                   body: limited('', 'You have exceeded a secondary rate limit.') },
+    'a query that failed by chance': { path: '/graphql', status: 200,
+                                       body: limited('', 'Something went wrong while executing your query.') },
+    'content that came too quickly': { method: 'POST', path: '/comments', status: 422, headers: { 'retry-after': '0' },
+                                       body: '{"message":"Validation Failed","errors":[{"code":"abuse"}]}' },
+  })) {
+    claim(`waits after ${name}`, async (service) => {
+      service.fail({ ...fault, times: 2 });
+      const outcome = await post(service, 'full');
+      assert.equal(outcome.status, 0, outcome.stderr);
+      assert.equal(service.faults.filter((one) => one.times > 0).length, 0);
+    });
+  }
+
+  it('asks through a proxy that wants a password, but for the hosts of NO_PROXY, and never shows the password', async () => {
+    const asked = [];
+    const proxy = http.createServer().on('connect', (request, socket) => {
+      asked.push([request.url, request.headers['proxy-authorization']]);
+      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+    });
+    await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const host = `${'a'.repeat(64)}.corp.example`;  // No name server is asked for so long a label.
+    const reach = async (env) => {
+      asked.length = 0;
+      const outcome = await post({}, 'full', { url: `https://${host}`, args: ['--timeout', '3s'], env: { GITHUB_TOKEN: TOKEN, ...env } });
+      assert.ok(!`${outcome.stdout}${outcome.stderr}`.includes('w0rd'), outcome.stderr);
+      return outcome.status;
+    };
+    const address = `127.0.0.1:${proxy.address().port}`;
+    const sent = [`${host}:443`, `Basic ${Buffer.from('user:p@ss w0rd').toString('base64')}`];
+    const url = `http://user:p%40ss%20w0rd@${address}`;
+    try {
+      assert.equal(await reach({ HTTPS_PROXY: url }), 75);
+      assert.deepEqual(asked[0], sent);
+      assert.equal(await reach({ https_proxy: url.replace('http://', '') }), 75);
+      assert.deepEqual(asked[0], sent);
+      for (const name of ['NO_PROXY', 'no_proxy']) {
+        assert.equal(await reach({ HTTPS_PROXY: url, [name]: 'x.example,corp.example' }), 75);
+        assert.deepEqual(asked, []);
+      }
+      assert.equal(await reach({ HTTPS_PROXY: 'socks5://user:w0rd@127.0.0.1:1' }), 65);
+    } finally {
+      await new Promise((resolve) => proxy.close(resolve));
+    }
   });
 
   it('a forge that is not there is 75', async () => {

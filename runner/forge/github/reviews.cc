@@ -42,9 +42,12 @@ Result<codec::Json> DataOf(codec::Json response) {
   const codec::Json* errors = response.Find("errors");
   if (errors != nullptr && errors->array() != nullptr && !errors->array()->empty()) {
     const codec::Json& first = errors->array()->front();
-    bool refused = first.StringAt("type") == "FORBIDDEN";
-    return Error{refused ? Code::kRefused : Code::kInvalid,
-                 "the forge responded: " + first.StringAt("message")};
+    const std::string type = first.StringAt("type");
+    const bool refused = type == "FORBIDDEN" || type == "INSUFFICIENT_SCOPES";
+    const Code code = refused               ? Code::kRefused
+                      : type == "NOT_FOUND" ? Code::kNotFound
+                                            : Code::kInvalid;
+    return Error{code, "the forge responded: " + first.StringAt("message")};
   }
   const codec::Json* data = response.Find("data");
   if (data == nullptr) return Error{Code::kTemporary, "the forge's response has no data"};
