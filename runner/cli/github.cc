@@ -160,7 +160,9 @@ Result<int> ActionCommand(const Arguments&) {
   request.post = std::move(post);
   if (!status.ok()) {
     TRY(PublishFailure(event, request, status.error()));
-  } else if (!request.plan_only) {
+  } else if (request.plan_only) {
+    TRY(WriteOutputs(event, {{"conclusion", "planned"}}));
+  } else {
     TRY(PublishEnd(event, request));
   }
   return status;

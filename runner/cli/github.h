@@ -26,7 +26,9 @@ struct OutputDoc {
 inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
     {"conclusion",
      "How the run ended: `success`, `agent-failed`, `timed-out`, `refused`, ... `setup-failed` if "
-     "the agent was not started, `lost` if the run was killed before it could say."},
+     "the agent was not started, `planned` with the input `plan-only`, `lost` if the run was "
+     "killed "
+     "before it could say."},
     {"reason", "The reason, in one line; empty on success."},
     {"exit-code", "The exit status of the run."},
     {"report-dir",

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import unittest
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARCH = os.uname().machine
 VERSION = '9.8.7'
@@ -348,14 +350,20 @@ class Action(unittest.TestCase):
 
     def test_post_turns_a_refusal_into_a_warning_and_nothing_else(self):
         program = self.root / 'work/fake'
-        program.write_text('#!/bin/sh\necho "$1 [$2] [$GITHUB_STEP_SUMMARY]"\nexit "$FAKE_STATUS"\n')
+        program.write_text('#!/bin/sh\necho "$1 [$2] [$GITHUB_STEP_SUMMARY]"\n'
+                           'printf "comment-url<<w\\n%s\\nw\\n" "$FAKE_COMMENT" >>"$GITHUB_OUTPUT"\nexit "$FAKE_STATUS"\n')
         program.chmod(0o755)
-        for status, ends in ((0, 0), (77, 0), (75, 75), (78, 78)):
-            run = self.script('post', BINARY=str(program), REPORT_DIR='a b', FAKE_STATUS=str(status),
-                              GITHUB_STEP_SUMMARY='there')
+        output = self.root / 'work/output'
+        # Once a comment stands, 77 says that something else was refused, such as the changes by a gate.
+        url = 'https://github.com/acme/site/pull/7#issuecomment-1'
+        for status, comment, ends in ((0, url, 0), (77, '', 0), (77, url, 77), (75, '', 75), (78, '', 78)):
+            output.write_text('')
+            run = self.script('post', BINARY=str(program), REPORT_DIR='a b', FAKE_STATUS=str(status), FAKE_COMMENT=comment,
+                              GITHUB_STEP_SUMMARY='there', GITHUB_OUTPUT=str(output))
             self.assertEqual(run.returncode, ends)
             self.assertIn('post [a b] []\n', run.stdout)
-            self.assertEqual('::warning title=agentic-ci::no comment' in run.stdout, status == 77)
+            self.assertEqual(output.read_text(), f'comment-url<<w\n{comment}\nw\n')
+            self.assertEqual('::warning title=agentic-ci::no comment' in run.stdout, (status, ends) == (77, 0))
 
     def test_post_says_which_task_was_run(self):
         program = self.root / 'work/fake'
@@ -363,8 +371,25 @@ class Action(unittest.TestCase):
         program.chmod(0o755)
         for said, words in (({'TASK': 'fix'}, 'post --task fix r'), ({'TASK': ''}, 'post r'), ({'TASK': 'fix', 'WHAT': 'commits'},
                                                                                          'post --what commits --task fix r')):
-            run = self.script('post', BINARY=str(program), REPORT_DIR='r', **said)
+            run = self.script('post', BINARY=str(program), REPORT_DIR='r', PULL_REQUEST='7', **said)
             self.assertEqual((run.returncode, run.stdout), (0, words + '\n'), run.stderr)
+
+    def test_post_leaves_out_what_is_about_a_pull_request_where_the_event_has_none(self):
+        program = self.root / 'work/fake'
+        program.write_text('#!/bin/sh\necho "$*"\n')
+        program.chmod(0o755)
+        for what, words in (('comment,review,pull-request', 'post --what pull-request r\n'), ('status,branch,comment',
+                            'post --what status,branch r\n'), ('comment,commits', '')):
+            run = self.script('post', BINARY=str(program), REPORT_DIR='r', WHAT=what)
+            self.assertEqual((run.returncode, run.stdout), (0, words), run.stderr)
+
+    def test_both_actions_tell_the_jobs_of_a_matrix_apart(self):
+        told = []
+        for name in ('action.yml', 'post/action.yml'):
+            steps = yaml.safe_load((ROOT / name).read_text())['runs']['steps']
+            told.append(next(step for step in steps if step['id'] == 'post')['env']['AGENTIC_CI_MATRIX_JOB'])
+        self.assertIn('strategy.job-index', told[0])
+        self.assertEqual(told[0], told[1])
 
 
 class Pin(unittest.TestCase):
