@@ -41,6 +41,10 @@ class Dialect {
   // Appends the log entries of one line, one line each. A line that is not an event is an entry as
   // it came; the others are visible and redacted.
   virtual void TakeLine(std::string_view line, Entries* entries) = 0;
+  // Takes the beginning of a line that is too long to be read; TakeLine() is not called for it.
+  virtual void TakeBeginning(std::string_view /*beginning*/) {}
+  // Returns what lines begin with that only say again what other lines have; mostly empty.
+  virtual std::string_view repeats() const { return {}; }
   // Judges what was read together with the exit status (0-255).
   virtual AgentSummary Finish(int exit_status) = 0;
 };

@@ -46,10 +46,37 @@ void Entries::Add(std::string entry) {
   entries_.push_back(std::move(entry));
 }
 
+// Returns `json` with U+FFFD for each escape of half a surrogate pair. JavaScript writes one where
+// it cut a text inside a character, such as an emoji; a JSON parser refuses the whole line for it.
+std::string WithoutLoneSurrogates(std::string_view json) {
+  constexpr size_t kEscapeBytes = 6;                         // \uXXXX
+  const auto begins = [&](size_t at, std::string_view of) {  // \uDX..., X being one of `of`.
+    return at + kEscapeBytes <= json.size() && json[at] == '\\' && json[at + 1] == 'u' &&
+           ascii::ToLower(json[at + 2]) == 'd' &&
+           of.find(ascii::ToLower(json[at + 3])) != std::string_view::npos;
+  };
+  std::string text;
+  text.reserve(json.size());
+  for (size_t at = 0; at < json.size();) {
+    const bool first = begins(at, "89ab");
+    size_t bytes = json[at] == '\\' ? 2 : 1;
+    if (first && begins(at + kEscapeBytes, "cdef")) bytes = 2 * kEscapeBytes;
+    if (bytes == 2 && (first || begins(at, "cdef"))) {
+      text += "\\ufffd";
+      at += kEscapeBytes;
+      continue;
+    }
+    text += json.substr(at, bytes);
+    at += bytes;
+  }
+  return text;
+}
+
 std::optional<Json> ParseEvent(std::string_view line, Entries* entries) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return std::nullopt;
-  Result<Json> parsed =
-      codec::ParseJson(line, {.bytes_max = size_t{16} << 20, .values_max = 200000});
+  constexpr codec::JsonBounds kBounds = {.bytes_max = size_t{16} << 20, .values_max = 200000};
+  Result<Json> parsed = codec::ParseJson(line, kBounds);
+  if (!parsed.ok()) parsed = codec::ParseJson(WithoutLoneSurrogates(line), kBounds);
   if (parsed.ok()) {
     Json event = std::move(parsed).value();
     if (event.object() != nullptr) return event;

@@ -2,7 +2,7 @@
 // `pi --mode json`: session, agent_start, turn_start, message_start, message_update, message_end,
 // tool_execution_start, tool_execution_end, turn_end, auto_retry_start, agent_end. Seen in
 // recordings of 0.73: it exits with 0 after every error of the model, which only the last message
-// tells; each `message_update` has the whole message so far.
+// tells; each `message_update` has the whole message so far, twice; `agent_end` has all messages.
 #include <algorithm>
 #include <utility>
 
@@ -16,10 +16,15 @@ namespace {
 using codec::Json;
 
 constexpr std::string_view kUpdate = R"({"type":"message_update")";
+constexpr std::string_view kEnd = R"({"type":"agent_end")";
 
 class PiDialect : public Dialect {
  public:
   void TakeLine(std::string_view line, Entries* entries) override;
+  void TakeBeginning(std::string_view beginning) override {
+    if (beginning.starts_with(kEnd)) summary_.saw_result = true;
+  }
+  std::string_view repeats() const override { return kUpdate; }
   AgentSummary Finish(int exit_status) override;
 
  private:
@@ -32,6 +37,11 @@ class PiDialect : public Dialect {
 
 void PiDialect::TakeLine(std::string_view line, Entries* entries) {
   if (line.starts_with(kUpdate)) return;  // The message comes whole at its end.
+  if (line.starts_with(kEnd)) {           // What it has besides came before.
+    summary_.saw_result = true;
+    if (stop_reason_ != "error") entries->Add(EndEntry(summary_, false));
+    return;
+  }
   const std::optional<Json> event = ParseEvent(line, entries);
   if (!event) return;
   const std::string type = event->StringAt("type");
@@ -50,10 +60,6 @@ void PiDialect::TakeLine(std::string_view line, Entries* entries) {
                       std::to_string(CountAt(*event, "attempt")) + " of " +
                       std::to_string(CountAt(*event, "maxAttempts")),
                   entries);
-  }
-  if (type == "agent_end") {
-    summary_.saw_result = true;
-    if (stop_reason_ != "error") entries->Add(EndEntry(summary_, false));
   }
 }
 

@@ -10,6 +10,7 @@ namespace agent {
 namespace {
 
 constexpr size_t kWordBytesMax = size_t{16} << 10;
+constexpr size_t kBeginningBytes = 256;
 
 // Returns whether `c` can be part of a credential.
 bool IsOfWord(char c) {
@@ -33,6 +34,8 @@ std::vector<std::string> StreamReader::Feed(std::string_view bytes) {
     bytes.remove_prefix(line_end == std::string_view::npos ? bytes.size() : line_end + 1);
     if (!verbatim() && !skipping_ && pending_.size() + piece.size() > kLineBytesMax) {
       skipping_ = true;
+      pending_.append(piece.substr(0, kBeginningBytes));
+      dialect_->TakeBeginning(std::string_view(pending_).substr(0, kBeginningBytes));
       pending_ = std::string();
       entries_->Add("(a line longer than 8 MiB is not shown)");
     }
@@ -64,6 +67,34 @@ std::vector<std::string> StreamReader::Close() {
   entries_->Allow(line.size());
   if (!line.empty()) dialect_->TakeLine(line, entries_.get());
   return entries_->Take();
+}
+
+RepeatFilter::RepeatFilter(std::string_view stream) : repeats_(MakeDialect(stream)->repeats()) {}
+
+std::string_view RepeatFilter::Feed(std::string_view bytes) {
+  if (repeats_.empty()) return bytes;
+  left_.clear();
+  while (!bytes.empty()) {
+    if (line_ == Line::kBegins) {
+      const bool alike = bytes.front() == repeats_[alike_];
+      if (!alike) {
+        left_ += repeats_.substr(0, alike_);
+        line_ = Line::kStays;
+        continue;
+      }
+      bytes.remove_prefix(1);
+      if (++alike_ == repeats_.size()) line_ = Line::kGoes;
+      continue;
+    }
+    const size_t line_end = bytes.find('\n');
+    const size_t taken = line_end == std::string_view::npos ? bytes.size() : line_end + 1;
+    if (line_ == Line::kStays) left_ += bytes.substr(0, taken);
+    bytes.remove_prefix(taken);
+    if (line_end == std::string_view::npos) break;
+    line_ = Line::kBegins;
+    alike_ = 0;
+  }
+  return left_;
 }
 
 AgentSummary StreamReader::Finish(int exit_status) {

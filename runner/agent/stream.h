@@ -52,4 +52,25 @@ class StreamReader {
   bool skipping_ = false;  // Inside a line that is too long.
 };
 
+// Leaves out the lines of an agent's output that only say again what its other lines have, before
+// anything is counted or kept: pi writes the whole message so far with each of its words, which
+// comes to hundreds of times the message.
+class RepeatFilter {
+ public:
+  // `stream` as in StreamReader; most have no such lines.
+  explicit RepeatFilter(std::string_view stream = "plain");
+
+  // Takes the next bytes, cut anywhere. Returns what is left of them, until the next call; a
+  // beginning that such a line could have is held back until it is known.
+  std::string_view Feed(std::string_view bytes);
+
+ private:
+  enum class Line { kBegins, kStays, kGoes };
+
+  std::string_view repeats_;
+  Line line_ = Line::kBegins;
+  size_t alike_ = 0;  // The bytes of the line that are those of `repeats_`.
+  std::string left_;
+};
+
 }  // namespace agent

@@ -243,6 +243,52 @@ TEST_CASE("An event without end is skipped in bounded memory, and reading goes o
   CHECK(reader.Feed("\nnext\n") == std::vector<std::string>{"next"});
 }
 
+TEST_CASE("pi's last event ends the run, though it is too long to be read") {
+  StreamReader reader("pi");
+  reader.Feed(
+      R"({"type":"agent_start"})"
+      "\n"
+      R"({"type":"message_end","message":{"role":"assistant","stopReason":"stop","content":[]}})"
+      "\n"
+      R"({"type":"agent_end","messages":[")");
+  const std::string megabyte(size_t{1} << 20, 'x');
+  for (int i = 0; i < 9; ++i) reader.Feed(megabyte);
+  reader.Feed("\"]}\n");
+  CHECK(reader.Finish(0).succeeded);
+}
+
+TEST_CASE("Half a surrogate pair, where an agent cut a text, loses no event") {
+  for (const char* cut :
+       {R"(\ud83d)", R"(\uDE00 \\ud83d \ud83d\ude00 \ud83d)", R"(\ud83d\ud83d\ude00\\)"}) {
+    CAPTURE(cut);
+    StreamReader reader("claude-code");
+    reader.Feed(
+        ResultEvent(R"("subtype":"success","is_error":false,"x":")" + std::string(cut) + "\""));
+    CHECK(reader.Finish(0).succeeded);
+  }
+  StreamReader reader("claude-code");
+  CHECK(reader.Feed("{\"type\":\"result\",\"x\":\"\\ud83\"}\n").size() ==
+        1);  // Not JSON: as it stands.
+}
+
+TEST_CASE("RepeatFilter leaves out pi's updates, wherever the stream is cut, and nothing else") {
+  const std::string kept =
+      "{\"type\":\"message_end\"}\n\n{\"type\":\"mess\n "
+      "{\"type\":\"message_update\"}\n{\"type\":\"message_updated\"}\n{";
+  const std::string updates =
+      "{\"type\":\"message_update\",\"a\":1}\n{\"type\":\"message_update\"\n";
+  for (size_t piece : {size_t{1}, size_t{2}, size_t{7}, size_t{1000}}) {
+    RepeatFilter filter("pi");
+    std::string left;
+    const std::string all = updates + "plain\n" + updates + updates + kept + "x";
+    for (size_t at = 0; at < all.size(); at += piece)
+      left += filter.Feed(std::string_view(all).substr(at, piece));
+    CHECK(left == "plain\n" + kept + "x");
+  }
+  RepeatFilter none("claude-code");
+  CHECK(none.Feed(updates) == updates);
+}
+
 // Returns an event with `texts` texts of `text`.
 std::string TextsEvent(int texts, const std::string& text) {
   std::string line = R"({"type":"assistant","message":{"content":[)";

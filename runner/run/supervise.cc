@@ -65,6 +65,7 @@ class Supervisor {
         secrets_(secrets),
         companion_(companion),
         said_(files, secrets),
+        repeats_(files.stream),
         started_(Deadline::Clock::now()),
         spent_before_(OwnProcessorTime()),
         wall_(Deadline::After(seconds(request.timeout_s))),
@@ -126,6 +127,7 @@ class Supervisor {
   Companion* companion_;  // Or null.
   pid_t init_ = sandbox_.init_pid();
   AgentOutput said_;
+  agent::RepeatFilter repeats_;
   Deadline::Clock::time_point started_;
   nanoseconds spent_before_;  // Processor time, on what came before the agent.
   Deadline wall_;
@@ -133,7 +135,8 @@ class Supervisor {
   Deadline measure_;  // When the sandbox is measured next.
   bool output_open_ = true;
   bool error_open_ = true;
-  int64_t output_bytes_ = 0;
+  int64_t read_bytes_ = 0;                 // From both pipes,
+  int64_t output_bytes_ = 0;               // and without what only repeats.
   std::deque<sandbox::Connect> connects_;  // They wait for Verify().
   std::optional<EndKind> end_;
   std::optional<int> wait_status_;
@@ -150,10 +153,12 @@ Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
     return false;
   }
   idle_ = NextIdle();
+  read_bytes_ += n;
+  std::string_view said(chunk, static_cast<size_t>(n));
+  if (pipe == AgentOutput::Pipe::kOutput) said = repeats_.Feed(said);
   int64_t room = request_.output_bytes - output_bytes_;
-  output_bytes_ += n;
-  const auto taken = static_cast<size_t>(std::min<int64_t>(n, std::max<int64_t>(room, 0)));
-  said_.Take(pipe, std::string_view(chunk, taken));
+  output_bytes_ += static_cast<int64_t>(said.size());
+  said_.Take(pipe, said.substr(0, static_cast<size_t>(std::max<int64_t>(room, 0))));
   if (companion_ != nullptr)
     companion_->Take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
   if (over_output()) End(EndKind::kOutputLimit);
@@ -305,7 +310,7 @@ Status Supervisor::Turn() {
 Status Supervisor::Drain(int fd, AgentOutput::Pipe pipe, bool* open) {
   int waiting = 0;
   if (::ioctl(fd, FIONREAD, &waiting) != 0) return Errno("ioctl(FIONREAD)");
-  for (int64_t until = output_bytes_ + waiting; *open && output_bytes_ < until && !over_output();) {
+  for (int64_t until = read_bytes_ + waiting; *open && read_bytes_ < until && !over_output();) {
     bool found = TRY(Read(fd, pipe, open));
     if (!found) return Ok();
   }

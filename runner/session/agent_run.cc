@@ -76,6 +76,7 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   };
   ExecRequest exec;
   exec.timeout_ms = request.timeout_s * kThousand;
+  exec.stream = plan.stream;
   CommandResult result = TRY(run(AgentScript(plan), exec, sink));
   run::AgentEnd end;
   end.kind = KindOf(result);

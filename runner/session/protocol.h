@@ -56,6 +56,7 @@ inline constexpr size_t kChangesBytesMax = 49152;
 struct ExecRequest {
   int64_t timeout_ms = 0;  // 0 for the sandbox's own.
   bool waits = true;       // Behind other clients' commands; otherwise it is told "busy".
+  std::string stream;      // The form of its output (agent::RepeatFilter).
 };
 
 struct FileChange {
@@ -138,7 +139,7 @@ struct EndReport {
 
 template <typename Archive>
 void Visit(Archive& archive, ExecRequest& value) {
-  archive(value.timeout_ms, value.waits);
+  archive(value.timeout_ms, value.waits, value.stream);
 }
 template <typename Archive>
 void Visit(Archive& archive, FileChange& value) {

@@ -314,6 +314,7 @@ void Server::StartNext() {
       int64_t limit = config_.command_timeout.count();
       if (job->exec.timeout_ms > 0) limit = job->exec.timeout_ms;
       BeginCommand(&client, job->script, Deadline::After(milliseconds(limit)));
+      command_->repeats = agent::RepeatFilter(job->exec.stream);
     } else {
       Status started = StartHelp(std::move(*job));
       if (started.ok()) return;
@@ -364,6 +365,7 @@ void Server::KillCommand() {
 void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
   if (!command_ || command_->terminal) return;
   bool output = pipe == run::AgentOutput::Pipe::kOutput;
+  if (output) bytes = command_->repeats.Feed(bytes);
   int64_t room = std::max<int64_t>(config_.output_bytes - command_->taken_bytes, 0);
   std::string_view taken = bytes.substr(0, static_cast<size_t>(room));
   command_->taken_bytes += static_cast<int64_t>(taken.size());

@@ -112,6 +112,7 @@ class Server final : public run::Companion {
     std::set<pid_t> before;
     std::optional<std::chrono::nanoseconds> cpu_before;
     int64_t kills_before = 0;  // By the kernel, for want of memory.
+    agent::RepeatFilter repeats;
     codec::MaskedStream output;
     codec::MaskedStream error;
     int64_t taken_bytes = 0;

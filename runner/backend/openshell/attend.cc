@@ -34,6 +34,7 @@ class Attendance {
         records_ended_(sandbox.records_ended()),
         request_(request),
         said_(files, secrets),
+        repeats_(files.stream),
         proposals_(proposals),
         wall_(Deadline::After(seconds(request.timeout_s))),
         idle_(NextIdle()) {}
@@ -71,9 +72,11 @@ class Attendance {
     *open = n > 0;
     if (n == 0) return Ok();
     idle_ = NextIdle();
+    std::string_view said(chunk, static_cast<size_t>(n));
+    if (pipe == AgentOutput::Pipe::kOutput) said = repeats_.Feed(said);
     const int64_t room = std::max<int64_t>(request_.output_bytes - output_bytes_, 0);
-    output_bytes_ += n;
-    said_.Take(pipe, std::string_view(chunk, static_cast<size_t>(std::min<int64_t>(n, room))));
+    output_bytes_ += static_cast<int64_t>(said.size());
+    said_.Take(pipe, said.substr(0, static_cast<size_t>(room)));
     if (output_bytes_ > request_.output_bytes) End(EndKind::kOutputLimit);
     return Ok();
   }
@@ -128,6 +131,7 @@ class Attendance {
   int records_ended_;  // -1 once they have.
   const run::Request& request_;
   AgentOutput said_;
+  agent::RepeatFilter repeats_;
   ProposalWatch* proposals_;
   Deadline::Clock::time_point started_ = Deadline::Clock::now();
   Deadline wall_;
