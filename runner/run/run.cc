@@ -260,7 +260,9 @@ std::string DeniedModel(const Request& request, const Plan& plan,
                         const report::DenialList& denials) {
   for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
     for (const report::DeniedRequest& denied : denials.denials) {
-      if (policy::HostMatches(model.host, denied.denial.host)) return denied.denial.host;
+      if (denied.by_policy && policy::HostMatches(model.host, denied.denial.host)) {
+        return denied.denial.host;
+      }
     }
   }
   return {};
