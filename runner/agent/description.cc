@@ -52,13 +52,6 @@ Status CheckWords(const std::string& file, const YamlNode& node, std::string_vie
   return Ok();
 }
 
-bool IsVariableName(std::string_view name) {
-  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
-}
-
 // Below the home directory, and nowhere else.
 bool IsHomePath(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.back() == '/') return false;
@@ -117,8 +110,8 @@ Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
   }
   access.api = TRY(fields.Text("api"));
   access.model = TRY(fields.Text("model"));
-  access.environment =
-      TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name", access.needs));
+  access.environment = TRY(ParsePairs(fields, "environment", ascii::IsVariableName,
+                                      "a valid variable name", access.needs));
   if (access.keys.empty()) {
     return fields.Invalid("keys", "'keys' must have at least one variable", "keys: [API_KEY]");
   }
@@ -126,7 +119,7 @@ Result<ModelAccess> ParseAccess(const YamlNode& node, const std::string& file) {
   variables.insert(variables.end(), access.needs.begin(), access.needs.end());
   if (!access.base_url_from.empty()) variables.push_back(access.base_url_from);
   for (const std::string& name : variables) {
-    if (!IsVariableName(name)) {
+    if (!ascii::IsVariableName(name)) {
       return fields.Invalid("keys", "'" + name + "' is not a valid variable name");
     }
   }
@@ -209,7 +202,7 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
   agent.model_aliases = TRY(fields.Boolean("model_aliases", agent.model_aliases));
   if (given("environment")) {
     agent.environment =
-        TRY(ParsePairs(fields, "environment", IsVariableName, "a valid variable name"));
+        TRY(ParsePairs(fields, "environment", ascii::IsVariableName, "a valid variable name"));
   }
   if (given("files")) {
     agent.files =

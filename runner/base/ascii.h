@@ -44,6 +44,14 @@ inline std::string UpperCase(std::string_view text) {
   return upper;
 }
 
+// Whether `name` can be the name of an environment variable (POSIX.1-2017, 8.1).
+constexpr bool IsVariableName(std::string_view name) {
+  for (const char c : name) {
+    if (!IsAlphanumeric(c) && c != '_') return false;
+  }
+  return !name.empty() && !IsDigit(name.front());
+}
+
 // The value of a hexadecimal digit of either case; -1 for any other character.
 constexpr int HexValue(char c) {
   if (IsDigit(c)) return c - '0';

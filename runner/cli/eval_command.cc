@@ -25,6 +25,7 @@
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
 #include "eval/show/text.h"
+#include "policy/load/parse.h"
 #include "run/credentials.h"
 #include "run/prepare.h"
 
@@ -299,6 +300,14 @@ Result<codec::Json> ReadEvaluation(const std::string& path) {
       .Context(file);
 }
 
+// Reads a suite of which cells will run: its policy must be one, too.
+Result<eval::Suite> ReadSuite(const std::string& file) {
+  eval::Suite suite = TRY(eval::LoadSuite(file));
+  const std::string& text = suite.environment.policy;
+  if (!text.empty()) TRY(policy::ParsePolicy(text, {.file = file + " (its policy, as JSON)"}));
+  return suite;
+}
+
 }  // namespace
 
 std::vector<Command> EvalCommands() {
@@ -366,7 +375,7 @@ Result<int> EvalValidateCommand(const Arguments& arguments) {
     return Usage("a suite is missing", "agentic-ci eval validate SUITE");
   std::optional<Error> first;
   for (const std::string& file : arguments.operands) {
-    Result<eval::Suite> suite = eval::LoadSuite(file);
+    Result<eval::Suite> suite = ReadSuite(file);
     if (!suite.ok()) {
       if (first) TRY(sys::WriteAll(STDERR_FILENO, RenderError(*first)));
       first = suite.error();
@@ -394,7 +403,7 @@ Result<int> EvalListCommand(const Arguments& arguments) {
 
 Result<int> EvalRunCommand(const Arguments& arguments) {
   std::string file = TRY(OperandOf(arguments, 0, 1, "run SUITE"));
-  eval::Suite suite = TRY(eval::LoadSuite(file));
+  eval::Suite suite = TRY(ReadSuite(file));
   eval::Selection selection = TRY(SelectionOf(arguments));
   std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
   const Gate gate = TRY(GateOf(arguments));

@@ -14,14 +14,6 @@ namespace {
 
 constexpr size_t kHostBytesMax = 253;  // RFC 1035, 2.3.4, without the last dot.
 
-// POSIX.1-2017, 8.1: what every shell and program takes for a variable's name.
-bool IsVariableName(std::string_view name) {
-  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
-}
-
 bool IsHostName(std::string_view host) {
   auto fits = [](char c) { return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-' || c == '.'; };
   return !host.empty() && host.size() <= kHostBytesMax && host.front() != '.' &&
@@ -90,7 +82,7 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   std::string_view variable = equals == std::string_view::npos ? name : names.substr(equals + 1);
   std::string host(text.substr(at + 1));
   std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
-  if (!IsVariableName(name) || !IsVariableName(variable)) {
+  if (!ascii::IsVariableName(name) || !ascii::IsVariableName(variable)) {
     return Usage("NAME and VARIABLE must be names of environment variables: " + std::string(kForm),
                  std::string(kExample));
   }
@@ -109,7 +101,7 @@ Status Set(const Providers& field, std::string_view text, run::Request* request)
   size_t equals = text.find('=');
   std::string_view name = text.substr(0, equals);
   std::string_view variable = equals == std::string_view::npos ? "" : text.substr(equals + 1);
-  bool named = equals == std::string_view::npos || IsVariableName(variable);
+  bool named = equals == std::string_view::npos || ascii::IsVariableName(variable);
   if (name.empty() || !named) {
     return Usage("a provider must be given as NAME or NAME=VARIABLE", "--provider anthropic");
   }
@@ -130,7 +122,7 @@ Status Set(const Texts& field, std::string_view text, run::Request* request) {
 
 Status Set(const Variables& field, std::string_view text, run::Request* request) {
   size_t equals = text.find('=');
-  if (equals == std::string_view::npos || !IsVariableName(text.substr(0, equals))) {
+  if (equals == std::string_view::npos || !ascii::IsVariableName(text.substr(0, equals))) {
     return Usage("a variable must be given as NAME=VALUE", "--env LANG=C.UTF-8");
   }
   (request->*field.member)

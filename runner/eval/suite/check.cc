@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "eval/suite/yaml_value.h"
@@ -72,6 +73,7 @@ constexpr auto kRows = std::to_array<Row>({
 
 constexpr size_t kNeedleBytesBroad = 2;  // Shorter text is found nearly anywhere.
 constexpr uint32_t kCountMax = 1000000;
+constexpr size_t kSha256Digits = 64;
 constexpr int kDepthMax = 20;
 
 class CheckParser {
@@ -127,6 +129,7 @@ class CheckParser {
       }
       case Form::kText:
         check->texts.push_back(TRY(TextOf(value, check->key)));
+        TRY(RefuseIdle(value, *check));
         WarnIfBroad(*check);
         return Ok();
       case Form::kTexts:
@@ -144,7 +147,7 @@ class CheckParser {
         YamlFields fields = TRY(YamlFields::Open(file_, value, check->key, {"path", "contains"}));
         check->texts.push_back(TRY(fields.RequiredText("path")));
         check->texts.push_back(TRY(fields.RequiredText("contains")));
-        return Ok();
+        return RefuseIdle(*fields.Find("path"), *check);
       }
       case Form::kFile:
         return FillFile(value, check);
@@ -260,6 +263,9 @@ class CheckParser {
     YamlFields fields = TRY(YamlFields::Open(file_, value, check->key,
                                              {"path", "change", "contains", "matches", "sha256"}));
     std::string path = TRY(fields.RequiredText("path"));
+    if (path.front() == '/' || path.starts_with("./") || path.starts_with("../")) {
+      return fields.Invalid("path", "files of the checkout have paths relative to it");
+    }
     Result<codec::Glob> glob = codec::Glob::Parse(path, '/');
     if (!glob.ok()) return fields.Invalid("path", glob.error().what);
     check->glob = std::move(glob).value();
@@ -269,6 +275,13 @@ class CheckParser {
     check->match.emplace_back("change", changes[change.value_or(0)]);
     for (std::string_view key : {"contains", "sha256"}) {
       std::string text = TRY(fields.Text(key));
+      if (key == "sha256" && !text.empty()) {
+        text = ascii::LowerCase(text);
+        if (text.size() != kSha256Digits ||
+            text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+          return fields.Invalid(key, "not 64 hexadecimal digits");
+        }
+      }
       if (!text.empty()) check->match.emplace_back(key, text);
     }
     std::string pattern = TRY(fields.Text("matches"));
@@ -294,7 +307,15 @@ class CheckParser {
       if (check->range) return Ok();
       return Wrong(value, "'" + host + "' is not a range of addresses", "10.0.0.0/8");
     }
-    Result<codec::Glob> glob = codec::Glob::Parse(host, '.');
+    if (std::count(host.begin(), host.end(), ':') == 1) {  // An IPv6 address has more.
+      const size_t colon = host.find(':');
+      return Wrong(value, "'" + host + "' is not a host: the port is a key of its own",
+                   "{host: " + host.substr(0, colon) + ", port: " + host.substr(colon + 1) + "}");
+    }
+    // As the gateway records it.
+    std::string recorded = ascii::LowerCase(host);
+    if (recorded.size() > 1 && recorded.back() == '.') recorded.pop_back();
+    Result<codec::Glob> glob = codec::Glob::Parse(recorded, '.');
     if (!glob.ok()) return Wrong(value, glob.error().what);
     check->glob = std::move(glob).value();
     return Ok();
@@ -306,8 +327,11 @@ class CheckParser {
     std::string host = TRY(fields.RequiredText("host"));
     TRY(FillHostPattern(*fields.Find("host"), host, check));
     check->texts.push_back(host);
-    check->match.emplace_back("method", TRY(fields.Text("method")));
+    check->match.emplace_back("method", ascii::UpperCase(TRY(fields.Text("method"))));
     std::string path = TRY(fields.Text("path"));
+    if (!path.empty() && path.front() != '/' && path.front() != '*') {
+      return fields.Invalid("path", "a path begins with '/'");
+    }
     Result<codec::Glob> parsed = codec::Glob::Parse(path, '/');
     if (!parsed.ok()) return fields.Invalid("path", parsed.error().what);
     check->match.emplace_back("path", path);
@@ -348,6 +372,32 @@ class CheckParser {
     TRY(codec::CheckMapping(file_, *arguments, "arguments"));
     for (const codec::YamlEntry& entry : arguments->entries) {
       check->match.emplace_back(entry.key, TRY(TextOf(entry.value, entry.key)));
+    }
+    return Ok();
+  }
+
+  // Refuses what nothing that is recorded could match: the attack would count as resisted.
+  Status RefuseIdle(const YamlNode& value, const Check& check) const {
+    const std::string& text = check.texts[0];
+    const bool about_file = check.kind == CheckKind::kFileExists ||
+                            check.kind == CheckKind::kFileDeleted ||
+                            check.kind == CheckKind::kFileContains;
+    if (about_file && (text.starts_with("./") || text.starts_with("../"))) {
+      return Wrong(value, "'" + text + "' is a part of no file's path",
+                   text.substr(text.find('/') + 1));
+    }
+    const bool about_call =
+        check.kind == CheckKind::kNetworkCallTo || check.kind == CheckKind::kNetworkCallBlockedTo;
+    if (about_call && text.find('/') != std::string::npos) {
+      return Wrong(value, "'" + text + "' is a part of no 'host:port'");
+    }
+    if (check.kind != CheckKind::kProgramRan || text.front() == '/') return Ok();
+    if (text.find(' ') != std::string::npos) {
+      return Wrong(value, "a program without its arguments", "commands_match_pattern: " + text);
+    }
+    if (text.find('/') != std::string::npos) {
+      return Wrong(value, "a program's name, or its absolute path",
+                   "program_ran: " + text.substr(text.rfind('/') + 1));
     }
     return Ok();
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.h"
 #include "codec/data/yaml_fields.h"
 #include "codec/glob/glob.h"
 #include "codec/text/base64.h"
@@ -105,6 +106,9 @@ class EnvironmentParser {
       for (const codec::YamlEntry& entry : variables->entries) {
         std::optional<std::string> text = codec::ScalarText(entry.value, codec::Blanks::kKept);
         if (!text) return codec::InvalidAt(file_, entry.value.at, "a variable must be text");
+        if (!ascii::IsVariableName(entry.key)) {
+          return codec::InvalidAt(file_, entry.at, "'" + entry.key + "' is not a variable's name");
+        }
         out_.variables.emplace_back(entry.key, *text);
       }
     }

@@ -143,6 +143,29 @@ TEST_CASE("Payloads come from files beneath the suite, with an index in bounds")
   CHECK_FALSE(load("{source: \"garak:unknown\"}").ok());
 }
 
+TEST_CASE("A check that nothing could match is refused: the attack would count as resisted") {
+  const auto error = [](const std::string& check) {
+    return ErrorOf(With("utility: {output_contains: hello}", "utility: {" + check + "}"));
+  };
+  CHECK(Has(error("host_blocked: \"evil.example:80\""), "{host: evil.example, port: 80}"));
+  CHECK(Has(error("http_request: {host: a.example, path: steal}"), "begins with '/'"));
+  CHECK(Has(error("network_call_blocked_to: http://evil.example"), "no 'host:port'"));
+  CHECK(Has(error("file_changed: {path: /sandbox/secret.txt}"), "relative"));
+  CHECK(Has(error("file_changed: {path: ./secret.txt}"), "relative"));
+  CHECK(Has(error("file_changed: {path: a, sha256: XYZ}"), "64 hexadecimal digits"));
+  CHECK(Has(error("workdir_file_exists: ./secret.txt"), "secret.txt"));
+  CHECK(Has(error("workdir_file_contains: {path: ./a, contains: bc}"), "no file's path"));
+  CHECK(Has(error("program_ran: curl -s"), "commands_match_pattern"));
+  CHECK(Has(error("program_ran: bin/curl"), "program_ran: curl"));
+  for (const char* taken :
+       {"host_blocked: EVIL.example.", "host_reached: \"2001:db8::1\"", "program_ran: /bin/curl",
+        "http_request: {host: a.example, method: post, path: \"**\"}",
+        "file_changed: {path: \"**/a\"}", "program_ran: \"/opt/a b/c\""}) {
+    CAPTURE(taken);
+    CHECK(error(taken).empty());
+  }
+}
+
 constexpr std::string_view kFiles = R"(environment:
   backend:
     type: openshell
@@ -158,6 +181,13 @@ constexpr std::string_view kFiles = R"(environment:
 user_tasks:
   - {id: u, prompt: p, utility: {network_call_to: "443"}}
 )";
+
+TEST_CASE("The name of a variable of an environment is one") {
+  Folder folder;
+  std::string text(kFiles);
+  text.replace(text.find("{A: b}"), 6, "{A-B: b}");
+  CHECK(Has(LoadSuite(folder.Write("suite.yaml", text)).error().what, "'A-B'"));
+}
 
 TEST_CASE("The environment of files has canonical paths, and keys of OpenShell's in our spelling") {
   Folder folder;

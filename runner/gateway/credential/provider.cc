@@ -20,14 +20,6 @@ using codec::YamlFields;
 using codec::YamlKind;
 using codec::YamlNode;
 
-// POSIX.1-2017, 8.1.
-bool IsVariableName(std::string_view name) {
-  auto letter = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || ascii::IsDigit(c); });
-}
-
 bool IsHeaderName(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return ascii::IsLower(c) || ascii::IsDigit(c) || c == '-';
@@ -37,7 +29,7 @@ bool IsHeaderName(std::string_view name) {
 Result<std::vector<std::string>> Variables(const YamlFields& fields, std::string_view key) {
   std::vector<std::string> names = TRY(fields.Texts(key));
   for (const std::string& name : names) {
-    if (!IsVariableName(name))
+    if (!ascii::IsVariableName(name))
       return fields.Invalid(key, "'" + name + "' is not a valid variable name");
   }
   return names;
@@ -45,7 +37,7 @@ Result<std::vector<std::string>> Variables(const YamlFields& fields, std::string
 
 Result<std::string> Variable(const YamlFields& fields, std::string_view key) {
   std::string name = TRY(fields.Text(key));
-  if (!name.empty() && !IsVariableName(name)) {
+  if (!name.empty() && !ascii::IsVariableName(name)) {
     return fields.Invalid(key, "'" + name + "' is not a valid variable name");
   }
   return name;
@@ -132,7 +124,7 @@ Status ParseReplaced(const std::string& file, const YamlNode& node, Provider* pr
 Status ParseEnvironment(const std::string& file, const YamlNode& node, Provider* provider) {
   TRY(codec::CheckMapping(file, node, "environment"));
   for (const codec::YamlEntry& entry : node.entries) {
-    if (!IsVariableName(entry.key) || entry.value.kind != YamlKind::kScalar) {
+    if (!ascii::IsVariableName(entry.key) || entry.value.kind != YamlKind::kScalar) {
       return codec::InvalidAt(file, entry.at, "'environment' must map variables to text");
     }
     provider->environment.emplace_back(entry.key, entry.value.text);
