@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "codec/data/digest.h"
@@ -58,8 +60,8 @@ std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
 }
 
 forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
-                               const report::PostedReport& report, const Outcome& outcome,
-                               const std::string& rules) {
+                               const Outcome& outcome, const std::string& rules,
+                               const std::string& summary) {
   forge::StickyComment comment;
   comment.full_text_at = target.full_text_at;
   if (outcome.moved_on) {
@@ -67,8 +69,23 @@ forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
                    " has changed since this run, so findings are listed here and not beside their "
                    "lines.\n\n";
   }
-  comment.body += PatchNote(forge, outcome.patch) + rules + report.summary_markdown;
+  comment.body += PatchNote(forge, outcome.patch) + rules + summary;
   return comment;
+}
+
+// Returns the remarks whose finding is in no line of the comment. The agent's other changes are not
+// in its table: they are a patch.
+std::vector<Remark> NotShown(const std::string& comment, std::vector<Remark> remarks) {
+  std::set<std::string_view> lines;
+  for (size_t at = 0; at < comment.size();) {
+    const size_t end = std::min(comment.find('\n', at), comment.size() - 1) + 1;
+    lines.insert(std::string_view(comment).substr(at, end - at));
+    at = end;
+  }
+  std::erase_if(remarks, [&](const Remark& remark) {
+    return remark.finding == nullptr || lines.contains(report::RenderFindingRow(*remark.finding));
+  });
+  return remarks;
 }
 
 // One post, part by part. A part that fails does not keep the others back.
@@ -144,18 +161,26 @@ class Poster {
     outcome_.moved_on = moved && !patch_.moved_by_us();
   }
 
-  void PostReview() {
-    if (!looked_.ok()) {
-      return SettleReview(Status(looked_).Context("posting the review"));
-    }
+  ReviewBasis Basis() const {
     ReviewBasis basis;
     basis.head_sha = proposal_->head_sha;
     basis.moved_on = outcome_.moved_on;
     basis.trusts_lines = !outcome_.moved_on && !patch_.moved_by_us();
     basis.with_changes = !patch_.on_proposal();
     basis.read_gates = [this] { return parts_.patch.read_gates(proposal_->base_ref); };
-    SettleReview(reviewer_.Run(report_, basis, &outcome_.delivered, &outcome_.refused)
-                     .Context("posting the review"));
+    return basis;
+  }
+
+  void PostReview() {
+    if (!looked_.ok()) {
+      return SettleReview(Status(looked_).Context("posting the review"));
+    }
+    Status posted = reviewer_.Run(report_, Basis(), &outcome_.delivered, &outcome_.refused)
+                        .Context("posting the review");
+    // What lost its place beside lines comes first in the comment now.
+    const bool unseen = !NotShown(comment_text_, reviewer_.ForSummary()).empty();
+    if (posted.ok() && unseen && !comment_text_.empty()) PostComment();
+    SettleReview(posted);
   }
 
   void SettleReview(const Status& posted) {
@@ -166,16 +191,21 @@ class Poster {
       delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
     }
     Settle(posted, kReviewPart);
-    const bool has_comment = outcome_.comment.comment_id != 0 || forge_.dry_run();
-    if (has_comment || delivered.in_summary == 0) return;
-    delivered.nowhere = std::exchange(delivered.in_summary, 0);
+    std::vector<Remark> lost = posted.ok() ? reviewer_.ForSummary() : outcome_.undelivered;
+    const bool has_comment = !comment_text_.empty();
+    if (has_comment) lost = NotShown(comment_text_, std::move(lost));
+    if (lost.empty()) return;
+    delivered.nowhere = static_cast<int>(lost.size());
+    delivered.in_summary -= delivered.nowhere;
     if (!posted.ok()) return;
-    outcome_.undelivered = reviewer_.ForSummary();
-    Settle(Error{Code::kRefused,
-                 std::to_string(delivered.nowhere) +
-                     " of the findings have no place beside lines or on files, and there is no "
-                     "comment for them",
-                 "--what comment,review"},
+    outcome_.undelivered = std::move(lost);
+    const std::string what = std::to_string(delivered.nowhere) +
+                             " of the findings have no place beside lines or on files, and ";
+    if (has_comment) {  // It says how many more there are, and no other command would show them.
+      outcome_.refused.push_back(kReviewPart + (": " + what + "the comment has no room for them"));
+      return;
+    }
+    Settle(Error{Code::kRefused, what + "there is no comment for them", "--what comment,review"},
            kReviewPart);
   }
 
@@ -280,6 +310,18 @@ class Poster {
     return comment;
   }
 
+  // What has no other place comes first in the table, which may be cut. `has_diff`: the difference
+  // has been read.
+  std::string Summary(bool has_diff) {
+    const bool plans = parts_.review && has_diff && looked_.ok();
+    if (!plans || !reviewer_.Plan(report_, Basis()).ok()) return report_.summary_markdown;
+    const std::vector<Remark> remarks = reviewer_.ForSummary();
+    if (remarks.empty()) return report_.summary_markdown;
+    report::SummaryOptions options = report_.options;
+    for (const Remark& remark : remarks) options.first.insert(remark.finding);
+    return report::RenderSummary(report_, options);
+  }
+
   void PostComment() {
     // If it cannot be read, the comment goes without it, and that is reported.
     Result<std::string> rules = RulesNote().Context("comparing the rules of the pull request");
@@ -289,11 +331,16 @@ class Poster {
     } else {
       Settle(std::move(rules).error(), kRulesNote);
     }
-    forge::StickyComment text = Stamped(CommentOf(forge_, target_, report_, outcome_, note));
+    forge::StickyComment text =
+        Stamped(CommentOf(forge_, target_, outcome_, note, Summary(rules.ok())));
+    if (text.body == posted_body_) return;
     Result<forge::CommentOutcome> comment =
         forge::KeepComment(forge_, target_.marker_key, text, deadline_)
             .Context("posting the comment");
     if (!comment.ok()) return Settle(std::move(comment).error(), kCommentPart);
+    comment_text_ =
+        forge::RenderComment(target_.marker_key, text.body, text.full_text_at, text.stamp).text;
+    posted_body_ = std::move(text.body);
     const bool created = outcome_.comment.created;
     outcome_.comment = std::move(comment).value();
     outcome_.comment.created |= created;
@@ -317,6 +364,8 @@ class Poster {
   Reviewer reviewer_;
   std::optional<forge::Proposal> proposal_;
   Status looked_ = Ok();  // The result of LookAtHead().
+  std::string posted_body_;
+  std::string comment_text_;  // The comment as it stands; empty if there is none.
   Outcome outcome_;
 };
 

@@ -440,6 +440,80 @@ TEST_CASE("What has no place without a comment is told, and no success") {
   CHECK(PostTo(refused, report, Parts()).undelivered.size() == 1);
 }
 
+// Thirty lines of a.c are in the difference. `elsewhere` findings are in no file of it, and come
+// last in the report.
+report::PostedReport LongReport(int elsewhere) {
+  std::vector<report::Finding> findings;
+  for (int line = 1; line <= 30; ++line) findings.push_back(AgentFinding("a.c", line));
+  for (int number = 0; number < elsewhere; ++number) {
+    findings.push_back(AgentFinding("far/" + std::to_string(number) + ".c", 1));
+  }
+  report::PostedReport report = Report(std::move(findings));
+  std::string text;
+  for (int line = 0; line < 1000; ++line) text += "the agent says this here\n";
+  report.agent_text = text;
+  report.agent_tail.assign(1000, "the agent's log says this");
+  return report;
+}
+
+std::string ThirtyLines() {
+  std::string hunks = "@@ -0,0 +1,30 @@\n";
+  for (int line = 0; line < 30; ++line) hunks += "+x\n";
+  return hunks;
+}
+
+TEST_CASE("What has no place beside lines comes first in the comment, whose table is cut") {
+  Parts parts;
+  const auto report = LongReport(45);
+  FakeForge forge;
+  forge.hunks = ThirtyLines();
+  Outcome outcome = PostTo(forge, report, parts);
+  CHECK(outcome.ended.ok());
+  CHECK(outcome.delivered.on_lines == 30);
+  CHECK(outcome.delivered.in_summary == 45);
+  CHECK(outcome.delivered.nowhere == 0);
+  for (int number = 0; number < 45; ++number) {
+    const std::string path = "`far/" + std::to_string(number) + ".c:1`";
+    CHECK(forge.there.at(0).text.find(path) != std::string::npos);
+  }
+  CHECK(forge.calls == std::vector<std::string>{"comment", "review 30"});
+}
+
+TEST_CASE("What the comment has no room for is told elsewhere") {
+  Parts parts;
+  FakeForge forge;
+  forge.hunks = ThirtyLines();
+  Outcome outcome = PostTo(forge, LongReport(53), parts);
+  CHECK(outcome.ended.ok());
+  CHECK(outcome.refused.size() == 1);
+  CHECK(outcome.delivered.in_summary == 50);
+  CHECK(outcome.delivered.nowhere == 3);
+  REQUIRE(outcome.undelivered.size() == 3);
+  CHECK(outcome.undelivered[0].path == "far/50.c");
+  // The same of a review that failed: its comment has fifty rows.
+  FakeForge failed;
+  failed.hunks = ThirtyLines();
+  failed.fails.emplace("review", Error{Code::kRefused, "not permitted"});
+  outcome = PostTo(failed, LongReport(53), parts);
+  CHECK(outcome.undelivered.size() == 83);
+  CHECK(outcome.delivered.in_summary == 50);
+  CHECK(outcome.delivered.nowhere == 33);
+}
+
+TEST_CASE("What the forge takes from its line comes first in the comment after all") {
+  Parts parts;
+  FakeForge forge;
+  forge.hunks = ThirtyLines();
+  forge.can.comments_on_files = false;
+  forge.fails.emplace("review", Error{Code::kInvalid, "no such line"});
+  const Outcome outcome = PostTo(forge, LongReport(20), parts);
+  CHECK(outcome.ended.ok());
+  CHECK(outcome.delivered.in_summary == 50);
+  for (const char* path : {"`a.c:1`", "`a.c:30`", "`far/0.c:1`", "`far/19.c:1`"}) {
+    CHECK(forge.there.at(0).text.find(path) != std::string::npos);
+  }
+}
+
 TEST_CASE("Posting again changes the comment, and nothing beside lines") {
   FakeForge forge;
   Parts parts;

@@ -132,6 +132,7 @@ class RemarkReader {
  private:
   void AddFinding(const report::Finding& finding) {
     Remark remark;
+    remark.finding = &finding;
     remark.severity = finding.severity;
     remark.rule = finding.rule;
     remark.message = finding.message;

@@ -31,6 +31,8 @@ struct Fingerprint {
 };
 
 struct Remark {
+  // The report's finding; null for a change of the agent's apart from findings.
+  const report::Finding* finding = nullptr;
   report::Severity severity = report::Severity::kNote;
   std::string rule;
   std::string message;

@@ -34,15 +34,22 @@ Result<const std::vector<forge::DiffFile>*> Reviewer::ReadDiff() {
   return &*diff_;
 }
 
+Status Reviewer::Plan(const report::PostedReport& report, const ReviewBasis& basis) {
+  if (planned_ || !Speaks(report, basis.with_changes)) return Ok();
+  const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
+  PlacementLimits limits;
+  if (!forge_.capabilities().comments_on_files) limits.files_max = 0;
+  placed_ = Place(RemarksOf(report, diff, basis.with_changes), diff, !basis.trusts_lines, limits);
+  planned_ = true;
+  return Ok();
+}
+
 Status Reviewer::Run(const report::PostedReport& report, const ReviewBasis& basis,
                      Delivered* delivered, std::vector<std::string>* refused) {
   const ReviewFacts facts{marker_key_, JudgedAll(report) && !basis.moved_on};
   head_sha_ = basis.head_sha;
-  if (Speaks(report, basis.with_changes)) {
-    const std::vector<forge::DiffFile>& diff = *TRY(ReadDiff());
-    placed_ = Place(RemarksOf(report, diff, basis.with_changes), diff, !basis.trusts_lines);
-    TRY(JudgeSuggestions(basis));
-  }
+  TRY(Plan(report, basis));
+  TRY(JudgeSuggestions(basis));
   Status done = PostAll(facts, delivered);
   if (done.ok()) done = Tidy(facts, delivered, refused);
   Count(delivered);

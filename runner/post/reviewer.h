@@ -48,13 +48,16 @@ class Reviewer {
   // Reads the difference of the pull request, once.
   Result<const std::vector<forge::DiffFile>*> ReadDiff();
 
+  // Decides where each remark goes, for ForSummary() before Run(), which decides it otherwise.
+  Status Plan(const report::PostedReport& report, const ReviewBasis& basis);
+
   // Posts what is not there, reopens what is back, and resolves what is gone. On a failure,
   // `delivered` has what was done before it; parts that the forge does not permit are added to
   // `refused`.
   Status Run(const report::PostedReport& report, const ReviewBasis& basis, Delivered* delivered,
              std::vector<std::string>* refused);
 
-  // Returns what the last Run() left for the comment.
+  // Returns what has its place in the comment alone, as far as that is known by now.
   std::vector<Remark> ForSummary() const;
 
  private:
@@ -73,6 +76,7 @@ class Reviewer {
   std::string head_sha_;
   std::optional<std::vector<forge::DiffFile>> diff_;
   std::vector<Placed> placed_;
+  bool planned_ = false;
   std::vector<forge::ReviewThread> threads_;
   bool posted_any_ = false;
   int splits_left_ = kSplitsMax;

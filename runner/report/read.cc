@@ -61,14 +61,15 @@ Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptio
   }
   std::vector<std::string> lines = advise::SuggestLines(denials);
   for (size_t i = 0; i < advised.size(); ++i) advised[i]->allow_line = std::move(lines[i]);
-  ReportInput input{std::move(run.record), report.files, report.patch, std::move(run.agent_text)};
-  input.agent_tail = std::move(run.agent_tail);
-  report.summary_markdown = RenderSummary(input, options);
+  report.record = std::move(run.record);
+  report.agent_text = std::move(run.agent_text);
+  report.agent_tail = std::move(run.agent_tail);
+  report.options = options;
+  report.summary_markdown = RenderSummary(report, options);
   const auto plain = [](std::string_view text) { return codec::NeutralLine(text, 300); };
-  report.verdict = std::string(Sign(input.record.outcome)) + " " +
-                   codec::NeutralLine(Badge(input.record.outcome), 100) + ": " +
-                   VerdictPlaces(input.record, {plain, plain});
-  report.record = std::move(input.record);
+  report.verdict = std::string(Sign(report.record.outcome)) + " " +
+                   codec::NeutralLine(Badge(report.record.outcome), 100) + ": " +
+                   VerdictPlaces(report.record, {plain, plain});
   return report;
 }
 

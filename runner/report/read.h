@@ -11,10 +11,8 @@ namespace report {
 
 // A report as `agentic-ci post` reads it back: well formed and bounded, and still not to be
 // believed.
-struct PostedReport {
-  RunRecord record;
-  std::vector<ChangedFile> files;
-  std::string patch;  // Empty if the report has none.
+struct PostedReport : ReportInput {  // The patch is empty if the report has none.
+  SummaryOptions options;            // Of every rendering.
   // summary.md's rendering made anew from the values: the file of that name is never trusted.
   std::string summary_markdown;
   std::string verdict;  // Its first line as plain text: "⛔ Refused: secret config.env:2. ..."

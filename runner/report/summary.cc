@@ -22,7 +22,8 @@ struct Extent {
   size_t rows;
   size_t text_bytes;
 };
-constexpr std::array<Extent, 4> kExtents = {{{50, 16000}, {20, 4000}, {8, 1500}, {3, 300}}};
+constexpr std::array<Extent, 5> kExtents = {
+    {{50, 16000}, {50, 4000}, {20, 4000}, {8, 1500}, {3, 300}}};
 
 // A patch up to this stands open.
 constexpr size_t kSmallPatchLines = 40;
@@ -157,20 +158,13 @@ std::string RenderDiff(const ReportInput& input, Extent extent) {
   return out + Folded("Diff (" + Plural(files, "file") + ")", body);
 }
 
-// One source's, in the order that InOrder() gives.
+// One source's, in the order that they are given.
 std::string RenderFindingsOf(const char* title, const std::vector<const Finding*>& findings,
                              Extent extent) {
   if (findings.empty()) return {};
   std::string out = "| | Rule | Where | What |\n|---|---|---|---|\n";
   const size_t shown = std::min(findings.size(), extent.rows);
-  for (size_t i = 0; i < shown; ++i) {
-    const Finding& finding = *findings[i];
-    const std::string where = PlaceOf(finding);
-    out += std::string("| ") + (finding.refuses ? "⛔ refused" : Render(finding.severity)) + " | " +
-           MarkdownCode(finding.rule, 60) + " | " +
-           (where.empty() ? "" : MarkdownCode(where, 160)) + " | " +
-           MarkdownText(finding.message, 300) + " |\n";
-  }
+  for (size_t i = 0; i < shown; ++i) out += RenderFindingRow(*findings[i]);
   std::vector<std::string> advice;
   for (const Finding* finding : findings) {
     const std::string one(finding->refuses ? AdviceFor(finding->rule) : "");
@@ -185,11 +179,16 @@ std::string RenderFindingsOf(const char* title, const std::vector<const Finding*
 }
 
 // Renders the findings. The runner's come before, and apart from, the agent's.
-std::string RenderFindings(const RunRecord& record, Extent extent) {
+std::string RenderFindings(const RunRecord& record, const std::set<const Finding*>& first,
+                           Extent extent) {
   std::vector<const Finding*> gates;
   std::vector<const Finding*> agent;
   for (const Finding* finding : InOrder(record.findings)) {
     (finding->source == FindingSource::kAgent ? agent : gates).push_back(finding);
+  }
+  for (std::vector<const Finding*>* table : {&gates, &agent}) {
+    std::stable_partition(table->begin(), table->end(),
+                          [&](const Finding* finding) { return first.contains(finding); });
   }
   return RenderFindingsOf("Gates", gates, extent) +
          RenderFindingsOf("Findings of the agent", agent, extent);
@@ -363,13 +362,21 @@ std::string RenderAgentText(const ReportInput& input, Extent extent) {
 
 }  // namespace
 
+std::string RenderFindingRow(const Finding& finding) {
+  const std::string where = PlaceOf(finding);
+  return std::string("| ") + (finding.refuses ? "⛔ refused" : Render(finding.severity)) + " | " +
+         MarkdownCode(finding.rule, 60) + " | " + (where.empty() ? "" : MarkdownCode(where, 160)) +
+         " | " + MarkdownText(finding.message, 300) + " |\n";
+}
+
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options) {
   const std::string head = RenderHead(input.record, options);
   for (Extent extent : kExtents) {
     const std::string out = head + RenderChecks(input.record, extent) +
-                            RenderFindings(input.record, extent) + RenderTail(input, extent) +
-                            RenderDiff(input, extent) + RenderNetwork(input.record, extent) +
-                            RenderAgentText(input, extent) + RenderTerms(input.record);
+                            RenderFindings(input.record, options.first, extent) +
+                            RenderTail(input, extent) + RenderDiff(input, extent) +
+                            RenderNetwork(input.record, extent) + RenderAgentText(input, extent) +
+                            RenderTerms(input.record);
     if (out.size() <= options.bytes_max) return out;
   }
   return codec::CutUtf8(head, options.bytes_max);

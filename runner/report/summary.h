@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 
 #include "report/record.h"
@@ -15,6 +16,8 @@ struct SummaryOptions {
   // report.
   std::string report_url = {};
   std::string run_url = {};
+  // The findings that come first in their table, such as those that are shown in no other place.
+  std::set<const Finding*> first = {};
 };
 
 // Renders the report as Markdown for a step summary or a comment: outcome and cause in the first
@@ -22,5 +25,8 @@ struct SummaryOptions {
 // otherwise, refused requests and what would allow them, the agent's words, the sandbox. A cut part
 // says so. All text from outside is neutral.
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options = {});
+
+// Returns the line, with its newline, that the finding has in a summary which shows it.
+std::string RenderFindingRow(const Finding& finding);
 
 }  // namespace report

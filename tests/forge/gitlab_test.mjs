@@ -186,7 +186,8 @@ describe('a report on a merge request', () => {
     findings[499].severity = 'error';
     const posted = await post(service, report(findings));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /30 beside lines, 0 on files, 470 in the comment only/);
+    assert.match(posted.stdout, /30 beside lines, 0 on files, 50 in the comment only, 0 resolved, 420 not posted/);
+    for (let i = 0; i < 500; ++i) assert.ok(posted.stdout.includes(`finding number ${i}. [`), `finding ${i} is lost`);
     assert.match(texts(service)[0], /finding number 499\./);
     // One a discussion; the merge request, its diffs, the user, discussions and notes twice.
     assert.ok(service.requests.length <= 40, `${service.requests.length} requests`);
