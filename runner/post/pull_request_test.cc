@@ -527,6 +527,30 @@ TEST_CASE("Posting again changes the comment, and nothing beside lines") {
   CHECK(forge.calls == std::vector<std::string>{"comment again", "resolve 1"});
 }
 
+TEST_CASE("A thread that cannot be resolved is told, and keeps nothing back") {
+  for (const Code code : {Code::kNotFound, Code::kInvalid, Code::kRefused}) {
+    FakeForge forge;
+    Parts parts;
+    PostTo(forge, Report({AgentFinding("a.c", 1), AgentFinding("a.c", 2)}), parts);
+    forge.fails.emplace("resolve", Error{code, "why"});
+    forge.fails.emplace("hide", Error{Code::kRefused, "why"});
+    forge.Leave({{12, "<!-- agentic-ci:ci/agent -->\n1 comment.\n"}});
+    forge.calls.clear();
+    const Outcome outcome = PostTo(forge, Report({}), parts);
+    CHECK(outcome.ended.ok());
+    CHECK(outcome.delivered.resolved == 0);
+    CHECK(forge.calls == std::vector<std::string>{"comment again", "resolve 1", "hide 1",
+                                                  "resolve 2", "hide 2", "retire 12"});
+    const std::string told =
+        code == Code::kNotFound ? "this forge cannot resolve threads, or it is gone" : "why";
+    CHECK(outcome.refused == std::vector<std::string>{"review: a thread stays open: " + told});
+  }
+  FakeForge busy;
+  PostTo(busy, Report({AgentFinding("a.c", 1)}), Parts());
+  busy.fails.emplace("resolve", Error{Code::kTemporary, "busy"});
+  CHECK(PostTo(busy, Report({}), Parts()).ended.error().code == Code::kTemporary);
+}
+
 TEST_CASE("Of a review that another repeats, what is left is taken back") {
   FakeForge forge;
   Parts parts;

@@ -176,6 +176,25 @@ void Reviewer::Count(Delivered* delivered) const {
   }
 }
 
+// A thread that stays open keeps nothing back: everything that was found is said all the same.
+Status Reviewer::ResolveGone(const ReviewPlan& plan, Delivered* delivered,
+                             std::vector<std::string>* refused) {
+  std::string stays;
+  for (const forge::ReviewThread* thread : plan.resolve) {
+    Status done = reviews_.Resolve(thread->id, deadline_);
+    if (!done.ok() && CanWait(done.error())) return done;
+    // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
+    if (done.ok() || reviews_.Hide(*thread, deadline_).ok()) {
+      ++delivered->resolved;
+      continue;
+    }
+    const bool missing = done.error().code == Code::kNotFound;
+    stays = missing ? "this forge cannot resolve threads, or it is gone" : done.error().what;
+  }
+  if (!stays.empty()) refused->push_back("review: a thread stays open: " + stays);
+  return Ok();
+}
+
 // Does what the plan has besides posting, as things are now.
 Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
                       std::vector<std::string>* refused) {
@@ -188,21 +207,7 @@ Status Reviewer::Tidy(const ReviewFacts& facts, Delivered* delivered,
     refused->push_back("review: a thread stays resolved: " + reopened.error().what);
     placed_[static_cast<size_t>(returned.remark - placed_.data())].spot = Spot::kSummary;
   }
-  std::optional<Error> forbidden;
-  for (const forge::ReviewThread* thread : plan.resolve) {
-    Status done = reviews_.Resolve(thread->id, deadline_);
-    // GITHUB_TOKEN may resolve threads only with `contents: write`, and hide comments without.
-    bool may_hide = !done.ok() && done.error().code == Code::kRefused;
-    if (may_hide && reviews_.Hide(*thread, deadline_).ok()) done = Ok();
-    if (may_hide && !done.ok()) {
-      forbidden = done.error();
-      continue;
-    }
-    TRY(std::move(done));
-    ++delivered->resolved;
-  }
-  // Everything that was found is said all the same.
-  if (forbidden) refused->push_back("review: a thread stays open: " + forbidden->what);
+  TRY(ResolveGone(plan, delivered, refused));
   for (const forge::ReviewThread* thread : plan.remove) {
     Status removed = reviews_.DeleteComment(thread->first_id, deadline_);
     if (removed.ok()) continue;

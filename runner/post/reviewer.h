@@ -67,6 +67,8 @@ class Reviewer {
   Status PostOnLines(const std::vector<Placed*>& batch);
   RemarkText TextOf(const Placed& placed) const;
   void Count(Delivered* delivered) const;
+  Status ResolveGone(const ReviewPlan& plan, Delivered* delivered,
+                     std::vector<std::string>* refused);
   Status Tidy(const ReviewFacts& facts, Delivered* delivered, std::vector<std::string>* refused);
 
   forge::Forge& forge_;
