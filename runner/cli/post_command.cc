@@ -167,16 +167,16 @@ Status CheckNumber(const post::Parts& parts, const forge::Place& place) {
                "--number NUMBER"};
 }
 
-// Reads the gates from the base branch, never from the report or the checkout.
-Result<change::GateLimits> ReadGates(forge::Forge& forge, const std::string& base,
+// Reads the gates from a commit of the base branch, never from the report or the checkout.
+Result<change::GateLimits> ReadGates(forge::Forge& forge, const std::string& commit,
                                      const std::string& task, Deadline deadline) {
-  auto read = [&](const std::string& path) { return forge.ReadFile(path, base, deadline); };
+  auto read = [&](const std::string& path) { return forge.ReadFile(path, commit, deadline); };
   const std::optional<std::string> text = TRY(read(run::kConfigPath));
   if (!text) return run::PostedGates({}, task);
   auto read_named = [&](const std::string& path) -> Result<std::string> {
     std::optional<std::string> named = TRY(read(path));
     if (named) return *std::move(named);
-    return Error{Code::kNotFound, "there is no " + path + " at " + base};
+    return Error{Code::kNotFound, "there is no " + path + " at " + commit};
   };
   const run::Config config = TRY(run::ParseConfig(*text, {run::kConfigPath, read_named}));
   return run::PostedGates(config, task);
@@ -210,8 +210,8 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
     return Error{Code::kSetup, "the event names neither a pull request nor a branch",
                  "--number NUMBER"};
   }
-  patch->read_gates = [&forge, deadline, task = arguments.Get("task")](const std::string& base) {
-    return ReadGates(forge, base, task, deadline);
+  patch->read_gates = [&forge, deadline, task = arguments.Get("task")](const std::string& commit) {
+    return ReadGates(forge, commit, task, deadline);
   };
   return Ok();
 }

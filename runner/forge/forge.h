@@ -59,10 +59,10 @@ class Forge {
   virtual Reviews& reviews() = 0;
   virtual Branches& branches() = 0;
 
-  // Reads the file `path` at `ref`, of at most 1 MiB. Returns nullopt if there is none; fails with
-  // kInvalid if it is not a file, or larger.
+  // Reads the file `path` of a commit, given by its id (a tag may have a branch's name), of at most
+  // 1 MiB. Returns nullopt if there is none; fails with kInvalid if it is not a file, or larger.
   virtual Result<std::optional<std::string>> ReadFile(const std::string& path,
-                                                      const std::string& ref,
+                                                      const std::string& commit,
                                                       Deadline deadline) = 0;
   // Sets the status, unless it says the same already.
   virtual Status KeepStatus(const CommitStatus& status, Deadline deadline) = 0;

@@ -11,7 +11,6 @@ namespace forge {
 namespace {
 
 constexpr size_t kBlobBytesMax = size_t{64} << 20;
-constexpr size_t kFileBytesMax = size_t{1} << 20;
 
 }  // namespace
 

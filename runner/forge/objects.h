@@ -2,6 +2,7 @@
 // Objects of git in a forge's responses.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "codec/data/json.h"
 
 namespace forge {
+
+inline constexpr size_t kFileBytesMax = size_t{1} << 20;  // Forge::ReadFile().
 
 // Parses a mode such as "100755". Returns 0 if it is not one.
 int ParseMode(const std::string& text);

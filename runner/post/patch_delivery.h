@@ -29,9 +29,9 @@ struct PatchRequest {
   std::string branch;   // If empty, BranchName().
   std::string title;    // The title of commit and pull request; if empty, a plain one.
   std::string run_url;  // May be empty.
-  // Returns the limits and the rules of the configuration at the base branch that it is given. Must
-  // be set.
-  std::function<Result<change::GateLimits>(const std::string& base)> read_gates;
+  // Returns the limits and the rules of the configuration at a commit. Must be set. PatchDelivery
+  // gives it a branch: PostToPullRequest() finds that one's commit.
+  std::function<Result<change::GateLimits>(const std::string& commit)> read_gates;
 };
 
 struct PatchOutcome {

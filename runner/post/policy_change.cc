@@ -86,6 +86,7 @@ std::string DescribeUnlisted(size_t files, size_t listed) {
 }  // namespace
 
 Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
+                                         const std::function<Result<std::string>()>& base_commit,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline) {
   const std::vector<const forge::DiffFile*> files = RuleFiles(diff);
@@ -99,8 +100,8 @@ Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Propo
     const forge::DiffFile& file = *files[at];
     if (at < kNamesMax) names += (at == 0 ? "" : ", ") + codec::MarkdownCode(file.path, 200);
     if (Concerns(file, kPolicyFile)) {
-      std::optional<std::string> base =
-          TRY(forge.ReadFile(kPolicyFile, proposal.base_ref, deadline));
+      const std::string commit = TRY(base_commit());
+      std::optional<std::string> base = TRY(forge.ReadFile(kPolicyFile, commit, deadline));
       std::optional<std::string> head =
           TRY(forge.ReadFile(kPolicyFile, proposal.head_sha, deadline));
       policy = Folded("What the policy of this pull request would open and close",

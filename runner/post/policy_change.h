@@ -3,6 +3,7 @@
 // shown and has no effect: a run reads them from the base.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,9 @@ namespace post {
 
 // Returns Markdown, or "" if `diff` has none of those files. Both policies are read from the forge
 // and compared (advise::ComparePolicies); of the configuration the added lines are shown.
+// `base_commit` gives the commit at the end of the base branch.
 Result<std::string> DescribePolicyChange(forge::Forge& forge, const forge::Proposal& proposal,
+                                         const std::function<Result<std::string>()>& base_commit,
                                          const std::vector<forge::DiffFile>& diff,
                                          Deadline deadline);
 

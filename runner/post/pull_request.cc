@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -95,10 +96,10 @@ class Poster {
          const report::PostedReport& report, Deadline deadline)
       : forge_(forge),
         target_(target),
-        parts_(parts),
+        parts_(AtCommits(parts)),
         report_(report),
         deadline_(deadline),
-        patch_(forge, parts.patch, report),
+        patch_(forge, parts_.patch, report),
         reviewer_(forge, target.marker_key, deadline) {}
 
   // The most important first: a forge that hangs takes the time of what comes after.
@@ -132,6 +133,24 @@ class Poster {
     if (outcome_.ended.ok() || (passing && before)) outcome_.ended = error;
   }
 
+  // A tag may have the branch's name, so what is trusted is read at a commit: all of it at one.
+  Result<std::string> BaseCommit(const std::string& branch) {
+    std::string& commit = base_commits_[branch];
+    if (!commit.empty()) return commit;
+    commit = TRY(forge_.branches().ReadTip(branch, deadline_)).value_or("");
+    if (!commit.empty()) return commit;
+    return Error{Code::kNotFound, "there is no branch " + branch};
+  }
+
+  Parts AtCommits(Parts parts) {
+    auto read_gates = [this, read = std::move(parts.patch.read_gates)](
+                          const std::string& branch) -> Result<change::GateLimits> {
+      return read(TRY(BaseCommit(branch)));
+    };
+    parts.patch.read_gates = std::move(read_gates);
+    return parts;
+  }
+
   Status ReadProposal() {
     if (proposal_ || target_.place.number == 0) return Ok();
     proposal_ = TRY(forge_.reviews().ReadProposal(deadline_));
@@ -142,7 +161,8 @@ class Poster {
   Result<std::string> RulesNote() {
     TRY(ReadProposal());
     const std::vector<forge::DiffFile>& diff = *TRY(reviewer_.ReadDiff());
-    return DescribePolicyChange(forge_, *proposal_, diff, deadline_);
+    auto base_commit = [this] { return BaseCommit(proposal_->base_ref); };
+    return DescribePolicyChange(forge_, *proposal_, base_commit, diff, deadline_);
   }
 
   Status PreparePatch() {
@@ -357,13 +377,14 @@ class Poster {
 
   forge::Forge& forge_;
   const Target& target_;
-  const Parts& parts_;
+  const Parts parts_;
   const report::PostedReport& report_;
   Deadline deadline_;
   PatchDelivery patch_;
   Reviewer reviewer_;
   std::optional<forge::Proposal> proposal_;
-  Status looked_ = Ok();  // The result of LookAtHead().
+  std::map<std::string, std::string> base_commits_;  // By the branch that each is the end of.
+  Status looked_ = Ok();                             // The result of LookAtHead().
   std::string posted_body_;
   std::string comment_text_;  // The comment as it stands; empty if there is none.
   Outcome outcome_;

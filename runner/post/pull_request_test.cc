@@ -11,6 +11,7 @@ namespace post {
 namespace {
 
 const std::string kHead(40, 'b');
+const std::string kBase(40, 'c');  // The end of "main".
 
 // Records the calls that change something, in order. `fails` has those that fail, with the error.
 class FakeForge final : public forge::Forge,
@@ -19,6 +20,7 @@ class FakeForge final : public forge::Forge,
                         public forge::Branches {
  public:
   std::vector<std::string> calls;
+  std::vector<std::string> read_at;  // The commits at which files were read.
   std::map<std::string, Error> fails;
   forge::Place where{forge::ForgeKind::kGitHub, "acme/site", 0, 7};
   forge::Capabilities can;
@@ -46,8 +48,9 @@ class FakeForge final : public forge::Forge,
   bool dry_run() const override { return false; }
 
   Result<forge::Viewer> AskViewer(Deadline) override { return forge::Viewer{1, "bot"}; }
-  Result<std::optional<std::string>> ReadFile(const std::string&, const std::string&,
+  Result<std::optional<std::string>> ReadFile(const std::string&, const std::string& commit,
                                               Deadline) override {
+    read_at.push_back(commit);
     return std::optional<std::string>();
   }
   Status KeepStatus(const forge::CommitStatus& status, Deadline) override {
@@ -123,8 +126,8 @@ class FakeForge final : public forge::Forge,
   }
   Status Retire(int64_t id, Deadline) override { return Call("retire", " " + std::to_string(id)); }
 
-  Result<std::optional<std::string>> ReadTip(const std::string&, Deadline) override {
-    return std::optional(kHead);
+  Result<std::optional<std::string>> ReadTip(const std::string& branch, Deadline) override {
+    return std::optional(branch == "main" ? kBase : kHead);
   }
   Result<std::vector<forge::CommitRecord>> ReadHistory(const std::string&, int, Deadline) override {
     if (fails.contains("history")) return fails.at("history");
@@ -315,8 +318,8 @@ TEST_CASE("Nothing is offered where the links at protected paths cannot all be k
 
 TEST_CASE("A suggestion follows the rules of the base, and is not offered where they are unknown") {
   Parts parts = All();
-  parts.patch.read_gates = [](const std::string& base) -> Result<change::GateLimits> {
-    CHECK(base == "main");
+  parts.patch.read_gates = [](const std::string& commit) -> Result<change::GateLimits> {
+    CHECK(commit == kBase);
     change::GateLimits limits;
     limits.paths = {change::PathRule::Parse("a.c", change::PathAction::kRefuse).value()};
     return limits;
@@ -332,6 +335,13 @@ TEST_CASE("A suggestion follows the rules of the base, and is not offered where 
   finding.suggestion = "x\n";
   CHECK(PostTo(away, Report({finding})).ended.error().code == Code::kTemporary);
   CHECK(away.threads.empty());
+}
+
+TEST_CASE("The rules are compared at commits, not at a branch's name, which a tag may have") {
+  FakeForge forge;
+  forge.changed = {".agentic-ci/openshell-policy.yml"};
+  PostTo(forge, Report({}));
+  CHECK(forge.read_at == std::vector<std::string>{kBase, kHead});
 }
 
 TEST_CASE("A note about the rules does not drown the verdict, however many files it is about") {

@@ -102,7 +102,8 @@ describe("commits on the pull request's branch", () => {
     await post(service, report(site, text), 'commits');
     assert.deepEqual(service.requests.map((r) => r.replace(/[0-9a-f]{40}/g, 'ID')), [
       'GET /repos/acme/site/pulls/7', 'GET /repos/acme/site/git/ref/heads%2Ffix',
-      'GET /repos/acme/site/commits?sha=ID&per_page=100', 'GET /repos/acme/site/contents/.agentic-ci/config.yml?ref=main',
+      'GET /repos/acme/site/commits?sha=ID&per_page=100', 'GET /repos/acme/site/git/ref/heads%2Fmain',
+      'GET /repos/acme/site/contents/.agentic-ci/config.yml?ref=ID',
       'GET /repos/acme/site/git/trees/ID?recursive=1',
       'GET /repos/acme/site/git/blobs/ID', 'POST /repos/acme/site/git/trees', 'POST /repos/acme/site/git/commits',
       'PATCH /repos/acme/site/git/refs/heads%2Ffix']);
@@ -322,6 +323,7 @@ describe('nothing is delivered', () => {
     site.commit('rules');
     site.push('main');
     site.git('checkout', '-q', 'fix');
+    site.git('push', '-q', site.bare, 'fix:refs/tags/main');  // Git takes it for the branch, by its bare name.
     const no = await post(service, report(site, site.patch(change).text), 'commits');
     assert.equal(no.status, 77, no.stdout);
     assert.match(no.stderr, /protected-paths refuses/);

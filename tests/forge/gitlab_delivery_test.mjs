@@ -84,7 +84,8 @@ describe("commits on the merge request's branch", () => {
     await post(service, report(site, text), 'commits');
     assert.deepEqual(service.requests.map((r) => r.replace(/[0-9a-f]{40}/g, 'ID').replace(`/api/v4${API}`, '')), [
       'GET /merge_requests/7', 'GET /repository/branches/fix', 'GET /repository/commits?ref_name=ID&per_page=100',
-      'GET /repository/files/.agentic-ci%2Fconfig.yml?ref=main', 'GET /repository/tree?ref=ID&recursive=true&per_page=100&page=1',
+      'GET /repository/branches/main', 'GET /repository/files/.agentic-ci%2Fconfig.yml?ref=ID',
+      'GET /repository/tree?ref=ID&recursive=true&per_page=100&page=1',
       'GET /repository/blobs/ID', 'GET /repository/branches/fix', 'POST /repository/commits']);
     const tip = service.git.tip('fix');
     const again = await post(service, report(site, text), 'commits');
@@ -226,6 +227,7 @@ describe('nothing is delivered', () => {
     site.commit('rules');
     site.push('main');
     site.git('checkout', '-q', 'fix');
+    site.git('push', '-q', site.bare, 'fix:refs/tags/main');  // Git takes it for the branch, by its bare name.
     const no = await post(service, report(site, site.patch((s) => s.write('deploy/run', 'x\n')).text), 'commits');
     assert.equal(no.status, 77, no.stdout);
     assert.match(no.stderr, /protected-paths refuses/);

@@ -567,6 +567,21 @@ class Post(unittest.TestCase):
         self.assertIn('rules: `.agentic-ci/openshell-policy.yml`, `config.yml`', comment['body'])
         self.assertIn('The policy is removed: the built-in default would apply.', comment['body'])
 
+    def test_rules_are_those_of_the_base_branch_whatever_else_has_its_name(self):
+        self.git('checkout', '-q', 'main')
+        write(self.directory + '/work/.agentic-ci/config.yml', 'gates: {paths: {deploy/: refuse}}\n')
+        base = self.push('main', BEFORE)
+        # Gitea takes a branch or a tag for the commit whose id is its name.
+        self.git('push', '-q', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git',
+                 *(f'{self.head}:refs/{name}' for name in ('tags/main', f'tags/{base}', f'heads/{base}')))
+        patch, _ = self.patch(lambda work: write(work + '/deploy/run', 'x\n'))
+        done = self.post(self.report(patch=patch), '--what', 'branch', code=77)
+        self.assertIn('the gate protected-paths refuses', done.stderr)
+        self.git('reset', '-q', '--hard')
+        patch, tree = self.patch(lambda work: write(work + '/b.c', 'x\n'))
+        self.post(self.report(patch=patch), '--what', 'branch', '--branch', 'agents/fix')
+        self.assertEqual(self.fetched('agents/fix')[0], tree)
+
     def test_there_are_no_check_runs(self):
         done = self.post(self.report(), '--what', 'comment,check', code=64)
         self.assertIn('Gitea and Forgejo have no check runs', done.stderr)

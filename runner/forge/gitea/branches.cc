@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/gitea/branches.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "codec/text/base64.h"
@@ -9,6 +11,8 @@
 
 namespace forge {
 namespace {
+
+constexpr int kDirectoryMode = 0040000;
 
 // Returns whether `file` keeps its mode. The API keeps the mode of a file that is written, and
 // gives a new one 0100644.
@@ -40,6 +44,28 @@ Result<std::optional<std::string>> GiteaBranches::ReadTip(const std::string& bra
                                                           Deadline deadline) {
   return ReadTipOf(client_.Get(repository_ / "branches" / branch, kContentsPermission, deadline),
                    "commit", "id");
+}
+
+// The contents API takes a branch or a tag that is called like the commit's id for what is meant.
+Result<std::optional<std::string>> GiteaBranches::ReadFile(const std::string& path,
+                                                           const std::string& commit,
+                                                           Deadline deadline) {
+  TreeEntry at{kDirectoryMode, commit};
+  for (std::string_view rest = path; !rest.empty();) {
+    if (at.mode != kDirectoryMode) return std::optional<std::string>();
+    const std::string name(rest.substr(0, rest.find('/')));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    const Tree entries = TRY(ReadEntries(repository_ / "git" / "trees" / at.id, deadline));
+    const auto entry = entries.find(name);
+    if (entry == entries.end()) return std::optional<std::string>();
+    at = entry->second;
+  }
+  const bool file = at.mode == 0100644 || at.mode == 0100755;
+  std::string bytes = file ? TRY(ReadBlob(at.id, deadline)) : "";
+  if (!file || bytes.size() > kFileBytesMax) {
+    return Error{Code::kInvalid, path + " at " + commit + " is not a file of at most 1 MiB"};
+  }
+  return std::optional(std::move(bytes));
 }
 
 // Such a push is 403 here.

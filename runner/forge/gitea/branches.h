@@ -14,6 +14,9 @@ class GiteaBranches : public RestBranches {
  public:
   using RestBranches::RestBranches;
   Result<std::optional<std::string>> ReadTip(const std::string& branch, Deadline deadline) override;
+  // Forge::ReadFile(), from one object of git to the next.
+  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& commit,
+                                              Deadline deadline);
   Result<std::string> Commit(const CommitRequest& request, Deadline deadline) override;
   std::string CannotCommit(const CommitRequest& request) const override;
   Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,

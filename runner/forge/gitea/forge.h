@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "forge/gitea/branches.h"
 #include "forge/gitea/reviews.h"
 #include "forge/rest/forge.h"
@@ -17,6 +20,10 @@ class Gitea : public RestForge {
 
   static const Capabilities& Can();
   const Capabilities& capabilities() const override { return Can(); }
+  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& commit,
+                                              Deadline deadline) override {
+    return branches_.ReadFile(path, commit, deadline);
+  }
   Reviews& reviews() override { return reviews_; }
   Branches& branches() override { return branches_; }
 

@@ -22,10 +22,10 @@ const Capabilities& GitLab::Can() {
   return kGitLab;
 }
 
-Result<std::optional<std::string>> GitLab::ReadFile(const std::string& path, const std::string& ref,
-                                                    Deadline deadline) {
-  ApiPath file = (project_.Path() / "repository" / "files" / path).Query("ref", ref);
-  return ReadFileOf(client_.Get(file, kGitLabPermission, deadline), path, ref);
+Result<std::optional<std::string>> GitLab::ReadFile(const std::string& path,
+                                                    const std::string& commit, Deadline deadline) {
+  ApiPath file = (project_.Path() / "repository" / "files" / path).Query("ref", commit);
+  return ReadFileOf(client_.Get(file, kGitLabPermission, deadline), path, commit);
 }
 
 Status GitLab::KeepStatus(const CommitStatus& status, Deadline deadline) {

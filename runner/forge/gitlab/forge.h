@@ -31,7 +31,7 @@ class GitLab : public Forge {
   Comments& comments() override { return notes_; }
   Reviews& reviews() override { return discussions_; }
   Branches& branches() override { return branches_; }
-  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& ref,
+  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& commit,
                                               Deadline deadline) override;
   Status KeepStatus(const CommitStatus& status, Deadline deadline) override;
   Status AddLabels(int64_t number, const std::vector<std::string>& names,

@@ -62,10 +62,13 @@ Result<std::vector<CommitRecord>> RestBranches::ReadHistory(const std::string& s
 }
 
 Result<Tree> RestBranches::ReadTree(const std::string& tree, Deadline deadline) {
-  const ApiPath path = (repository_ / "git" / "trees" / tree).Query("recursive", 1);
+  return ReadEntries((repository_ / "git" / "trees" / tree).Query("recursive", 1), deadline);
+}
+
+Result<Tree> RestBranches::ReadEntries(const ApiPath& tree, Deadline deadline) {
   Tree whole;
   for (int page = 1;; ++page) {
-    codec::Json json = TRY(client_.Get(PageOf(path, page), kContentsPermission, deadline));
+    codec::Json json = TRY(client_.Get(PageOf(tree, page), kContentsPermission, deadline));
     const codec::Json* entries = json.Find("tree");
     if (entries == nullptr || entries->array() == nullptr) {
       return Error{Code::kTemporary, "the forge's response is not a tree"};

@@ -33,6 +33,8 @@ class RestBranches : public Branches {
   // Notes in moved_ whether the last failure says that the branch, or the pull request, is not as
   // it was; returns `error`.
   Error Moved(Error error);
+  // Reads all pages of a tree.
+  Result<Tree> ReadEntries(const ApiPath& tree, Deadline deadline);
   static Result<BranchPullRequest> ReadOpen(const codec::Json& json);
   // Return the rest of the queries for a history, and for the `page`-th part of a tree.
   virtual ApiPath HistoryOf(const ApiPath& commits, int count) const = 0;

@@ -12,9 +12,10 @@ constexpr char kReadPermission[] = "permissions: { contents: read }";
 
 Result<std::optional<std::string>> ReadRepositoryFile(Client& client, const std::string& repository,
                                                       const std::string& path,
-                                                      const std::string& ref, Deadline deadline) {
-  ApiPath file = (ApiPath::Repository(repository) / "contents").Below(path).Query("ref", ref);
-  return ReadFileOf(client.Get(file, kReadPermission, deadline), path, ref);
+                                                      const std::string& commit,
+                                                      Deadline deadline) {
+  ApiPath file = (ApiPath::Repository(repository) / "contents").Below(path).Query("ref", commit);
+  return ReadFileOf(client.Get(file, kReadPermission, deadline), path, commit);
 }
 
 }  // namespace forge

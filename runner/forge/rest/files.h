@@ -10,11 +10,11 @@
 
 namespace forge {
 
-// Reads the file `path` of a repository at `ref`, by the contents API of GitHub, Gitea and Forgejo,
-// of at most 1 MiB. Returns nullopt if there is none; fails with kInvalid if it is not a file, or
-// larger.
+// Reads the file `path` of a commit by the contents API, of at most 1 MiB. GitHub refuses branches
+// and tags that are called like an id. Returns nullopt if there is none; fails with kInvalid if it
+// is not a file, or larger.
 Result<std::optional<std::string>> ReadRepositoryFile(Client& client, const std::string& repository,
                                                       const std::string& path,
-                                                      const std::string& ref, Deadline deadline);
+                                                      const std::string& commit, Deadline deadline);
 
 }  // namespace forge

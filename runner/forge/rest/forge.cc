@@ -8,8 +8,9 @@
 namespace forge {
 
 Result<std::optional<std::string>> RestForge::ReadFile(const std::string& path,
-                                                       const std::string& ref, Deadline deadline) {
-  return ReadRepositoryFile(client_, place_.repository, path, ref, deadline);
+                                                       const std::string& commit,
+                                                       Deadline deadline) {
+  return ReadRepositoryFile(client_, place_.repository, path, commit, deadline);
 }
 
 Status RestForge::KeepStatus(const CommitStatus& status, Deadline deadline) {

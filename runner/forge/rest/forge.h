@@ -24,7 +24,7 @@ class RestForge : public Forge {
   const Place& place() const override { return place_; }
   Result<Viewer> AskViewer(Deadline deadline) override { return WhoAmI(client_, deadline); }
   Comments& comments() override { return comments_; }
-  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& ref,
+  Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& commit,
                                               Deadline deadline) override;
   Status KeepStatus(const CommitStatus& status, Deadline deadline) override;
   Status AddLabels(int64_t number, const std::vector<std::string>& names,

@@ -78,6 +78,7 @@ export class GitData {
     const url = this.#service.url;
     const tree = 'e'.repeat(40);
     if (rest === `/git/trees/${tree}`) return { status: 200, body: { sha: tree, url, tree: [], truncated: false } };
+    if (rest === '/git/ref/heads%2Fmain') return { status: 200, body: this.#renderRef('refs/heads/main', 'd'.repeat(40)) };
     if (rest !== '/commits') return null;
     const who = simpleUser(url, { id: 1, login: 'bot' });
     const person = { name: 'bot', email: 'bot@localhost', date: '2026-01-01T00:00:00Z' };

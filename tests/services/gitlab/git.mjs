@@ -33,9 +33,8 @@ export class GitLabRepository {
 
   #try(args) { try { return this.git(args).trim(); } catch { return null; } }
   tip(branch) { return this.#try(['rev-parse', '--verify', '-q', `refs/heads/${branch}^{commit}`]); }
-  #resolve(ref) {
-    return this.#try(['rev-parse', '--verify', '-q', `${/^[0-9a-f]{40}$/.test(ref) ? ref : `refs/heads/${ref}`}^{commit}`]);
-  }
+  // As git does: a tag goes before a branch of its name.
+  #resolve(ref) { return this.#try(['rev-parse', '--verify', '-q', `${ref}^{commit}`]); }
 
   // The answer to a request below the project, or null where this is not the place.
   answer(method, rest, query, viewer, body, page) {

@@ -211,6 +211,10 @@ export class GitLabService {
     if (answer) return answer;
     // Without a repository every commit is there, and has nothing in it.
     if (!this.git && method === 'GET' && rest === '/repository/tree') return this.#page(query, []);
+    if (!this.git && method === 'GET' && rest === '/repository/branches/main') {
+      const id = 'e'.repeat(40);
+      return { status: 200, body: { name: 'main', commit: { id, short_id: id.slice(0, 8), title: 'm', message: 'm', parent_ids: [] } } };
+    }
     if (!this.git && method === 'GET' && rest === '/repository/commits') {
       const id = query.get('ref_name');
       return this.#page(query, [{ id, short_id: id.slice(0, 8), title: 'message', message: 'message', parent_ids: [] }]);
