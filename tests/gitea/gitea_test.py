@@ -299,6 +299,26 @@ class Post(unittest.TestCase):
         """Line and text of each."""
         return sorted((thread['position'], thread['body'].split('** ')[1].split(' (')[0]) for thread in self.threads() if not thread['resolver'])
 
+    def curl(self, *words):
+        return subprocess.run(['curl', '-sS', '--fail', '--noproxy', '*', *words], cwd=self.directory, capture_output=True, check=True).stdout
+
+    def test_a_thread_that_a_person_answered_stays_open(self):
+        self.post(self.report(beside('answered', 3), beside('in a review', 4), beside('goes', 5), beside('goes too', 5)))
+        [review] = self.reviews()
+        name, password = f'person{Post.count}', 'Long-enough-0!'
+        GITEA.api('POST', '/admin/users', {'username': name, 'email': name + '@example.com', 'password': password, 'must_change_password': False})
+        # A reply in the browser is a comment of the same review.
+        page = ['-b', 'jar', '-c', 'jar', '-o', 'page', '-X', 'POST']
+        self.curl(*page, f'{GITEA.url}/user/login', '--data-urlencode', 'user_name=' + name, '--data-urlencode', 'password=' + password)
+        self.curl(*page, f'{GITEA.url}/{self.repository}/pulls/1/files/reviews/comments', '-d', 'origin=timeline', '-d', 'side=proposed', '-d', 'line=3',
+                  '-d', 'path=a.c', '-d', f'reply={review["id"]}', '-d', 'single_review=true', '-d', 'content=why')
+        self.curl('-u', f'{name}:{password}', '-H', 'Content-Type: application/json', f'{GITEA.url}/api/v1/repos/{self.repository}/pulls/1/reviews', '-d',
+                  json.dumps({'event': 'COMMENT', 'comments': [{'path': 'a.c', 'new_position': 4, 'body': 'why'}]}))
+        self.assertIn('2 resolved', self.post(self.report()).stdout)
+        ours = {thread['position']: bool(thread['resolver']) for thread in self.threads() if thread['body'].startswith('<!--')}
+        self.assertEqual(ours, {3: False, 4: False, 5: True})
+        self.assertIn('0 resolved', self.post(self.report(beside('answered', 3))).stdout)
+
     def test_findings_that_are_worded_otherwise_or_have_moved_have_one_thread_each(self):
         self.post(self.report(beside('first words', 3), beside('twice', 4), beside('twice', 5)))
         self.post(self.report(beside('other words', 3), beside('twice', 5)))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/gitea/reviews.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -12,8 +14,28 @@ namespace {
 
 constexpr size_t kReviewsMax = 2000;
 constexpr size_t kReviewCommentsMax = 1000;  // The comments of one review.
+constexpr char kMarkerStart[] = "<!-- agentic-ci:";
+
+// The path and line of a comment. Gitea shows all comments on one as one conversation, whichever
+// review each is of.
+using Spot = std::pair<std::string, int>;
 
 }  // namespace
+
+ReviewThread GiteaReviews::ReadThread(const codec::Json& comment, const Viewer& viewer) const {
+  ReviewThread thread;
+  thread.first_id = comment.IntegerAt("id");
+  thread.id = std::to_string(thread.first_id);
+  thread.first_text = comment.StringAt("body");
+  thread.ours = UserIdAt(comment, "user") == viewer.id;
+  int64_t resolver = UserIdAt(comment, "resolver");
+  thread.resolved = resolver != 0;
+  thread.resolved_by_us = resolver == viewer.id;
+  thread.line = static_cast<int>(comment.IntegerAt("position"));
+  thread.stale = comment.StringAt("commit_id") != head_sha_;
+  thread.comments = 1;
+  return thread;
+}
 
 GiteaReviews::GiteaReviews(Client& client, const std::string& repository, int64_t number)
     : client_(client),
@@ -32,38 +54,47 @@ Result<std::vector<DiffFile>> GiteaReviews::ReadFiles(Deadline deadline) {
   return ParseDiff(TRY(client_.GetText(diff_, kPullsPermission, deadline)));
 }
 
+Result<std::vector<codec::Json>> GiteaReviews::ReadComments(int64_t review_id, Deadline deadline) {
+  Result<std::vector<codec::Json>> comments = client_.GetAll(
+      pull_ / "reviews" / review_id / "comments", kPullsPermission, kReviewCommentsMax, deadline);
+  // Another post has taken the review back meanwhile.
+  const bool gone = !comments.ok() && comments.error().code == Code::kNotFound;
+  return gone ? std::vector<codec::Json>() : std::move(comments);
+}
+
 Result<std::vector<ReviewThread>> GiteaReviews::ReadThreads(Deadline deadline) {
   Viewer viewer = TRY(WhoAmI(client_, deadline));
   std::vector<ReviewThread> threads;
+  std::vector<Spot> spots;                       // Of each thread.
+  std::map<Spot, std::vector<int64_t>> answers;  // The ids of what people wrote there.
   empty_reviews_.clear();
+  if (viewer.id == 0) return threads;
   for (const codec::Json& review :
        TRY(client_.GetAll(pull_ / "reviews", kPullsPermission, kReviewsMax, deadline))) {
-    if (viewer.id == 0 || UserIdAt(review, "user") != viewer.id) continue;
     if (review.IntegerAt("comments_count") == 0) {
       const std::string text = review.StringAt("body");
       const bool submitted = review.StringAt("state") != "PENDING";
-      if (submitted && !text.empty()) empty_reviews_.push_back({review.IntegerAt("id"), text});
+      const bool ours = UserIdAt(review, "user") == viewer.id;
+      if (ours && submitted && !text.empty()) {
+        empty_reviews_.push_back({review.IntegerAt("id"), text});
+      }
       continue;
     }
-    const ApiPath path = pull_ / "reviews" / review.IntegerAt("id") / "comments";
-    Result<std::vector<codec::Json>> comments =
-        client_.GetAll(path, kPullsPermission, kReviewCommentsMax, deadline);
-    // Another post has taken the review back meanwhile.
-    if (!comments.ok() && comments.error().code == Code::kNotFound) continue;
-    for (const codec::Json& comment : TRY(std::move(comments))) {
-      ReviewThread thread;
-      thread.first_id = comment.IntegerAt("id");
-      thread.id = std::to_string(thread.first_id);
-      thread.first_text = comment.StringAt("body");
-      thread.ours = UserIdAt(comment, "user") == viewer.id;
-      int64_t resolver = UserIdAt(comment, "resolver");
-      thread.resolved = resolver != 0;
-      thread.resolved_by_us = resolver == viewer.id;
-      thread.line = static_cast<int>(comment.IntegerAt("position"));
-      thread.stale = comment.StringAt("commit_id") != head_sha_;
-      thread.comments = 1;
-      threads.push_back(std::move(thread));
+    for (const codec::Json& comment : TRY(ReadComments(review.IntegerAt("id"), deadline))) {
+      ReviewThread thread = ReadThread(comment, viewer);
+      Spot spot{comment.StringAt("path"), thread.line};
+      if (!thread.ours || !thread.first_text.starts_with(kMarkerStart)) {
+        answers[spot].push_back(thread.first_id);
+      } else {
+        spots.push_back(std::move(spot));
+        threads.push_back(std::move(thread));
+      }
     }
+  }
+  for (size_t at = 0; at < threads.size(); ++at) {
+    const std::vector<int64_t>& there = answers[spots[at]];
+    threads[at].comments += static_cast<int>(std::count_if(
+        there.begin(), there.end(), [&](int64_t id) { return id > threads[at].first_id; }));
   }
   return threads;
 }

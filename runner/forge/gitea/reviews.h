@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "forge/client.h"
+#include "forge/comments.h"
 #include "forge/reviews.h"
 
 namespace forge {
@@ -21,7 +22,7 @@ class GiteaReviews : public Reviews {
 
   Result<Proposal> ReadProposal(Deadline deadline) override;
   Result<std::vector<DiffFile>> ReadFiles(Deadline deadline) override;
-  // Reads the threads of this token's own reviews; each comment is one.
+  // Each comment of this program's is a thread, with what people wrote at its line since.
   Result<std::vector<ReviewThread>> ReadThreads(Deadline deadline) override;
   Status Post(const std::string& head_sha, const std::string& text,
               const std::vector<ReviewComment>& comments, Deadline deadline) override;
@@ -34,6 +35,9 @@ class GiteaReviews : public Reviews {
   Status Retire(int64_t review_id, Deadline deadline) override;
 
  private:
+  ReviewThread ReadThread(const codec::Json& comment, const Viewer& viewer) const;
+  // Returns nothing for a review that is gone.
+  Result<std::vector<codec::Json>> ReadComments(int64_t review_id, Deadline deadline);
   Status Settle(const std::string& thread_id, const char* how, Deadline deadline);
 
   Client& client_;
