@@ -69,7 +69,10 @@ post::Target TargetAt(forge::Place place, const Arguments& arguments, const forg
   if (!index.empty()) job += "/" + index;
   target.marker_key = arguments.Get("marker", job);
   target.run_url = event.run_url;
-  if (event.head_origin == forge::HeadOrigin::kBase) target.head_sha = event.head_sha;
+  if (event.head_origin == forge::HeadOrigin::kBase) {
+    target.head_sha = event.head_sha;
+    target.head_ref = event.head_ref.empty() ? event.head_tag : "refs/heads/" + event.head_ref;
+  }
   if (!event.run_url.empty()) target.full_text_at = "the artifacts of " + event.run_url;
   return target;
 }

@@ -104,6 +104,13 @@ std::string BranchOf(std::string_view ref) {
   return ref.substr(0, kHeads.size()) == kHeads ? std::string(ref.substr(kHeads.size())) : "";
 }
 
+// Returns "refs/tags/v1" of a tag; empty if it is something else.
+std::string TagOf(const std::string& ref) {
+  constexpr std::string_view kTags = "refs/tags/";
+  const bool tag = ref.starts_with(kTags) && ValidRef(std::string_view(ref).substr(kTags.size()));
+  return tag ? ref : "";
+}
+
 // A branch or a tag, which take the right to write. GitHub itself pushes the branches of a merge
 // queue, which hold the queued pull requests.
 bool IsOwnRef(std::string_view ref) {
@@ -168,6 +175,7 @@ void ReadPush(const codec::Json& payload, Event& event) {
   event.base_ref = BranchOf(payload.StringAt("ref"));
   event.base_sha = payload.StringAt("before");
   event.head_ref = event.base_ref;
+  event.head_tag = TagOf(payload.StringAt("ref"));
   event.head_sha = payload.StringAt("after");
   event.head_repository = event.repository;
   if (IsZeroSha(event.base_sha)) event.base_sha.clear();
@@ -192,6 +200,7 @@ void ReadOwnBranch(const std::string& ref, const std::string& sha, Event& event)
   event.base_ref = BranchOf(ref);
   event.base_sha = sha;
   event.head_ref = event.base_ref;
+  event.head_tag = TagOf(ref);
   event.head_sha = event.base_sha;
   event.head_repository = event.repository;
   if (!Has(kEventsWithoutHead, event.name)) event.head_origin = HeadOrigin::kUnknown;
@@ -200,6 +209,7 @@ void ReadOwnBranch(const std::string& ref, const std::string& sha, Event& event)
 
 void ReadHead(std::string ref, std::string sha, std::string repository, Event& event) {
   event.head_ref = std::move(ref);
+  event.head_tag.clear();
   event.head_sha = std::move(sha);
   event.head_repository = std::move(repository);
 }

@@ -48,6 +48,7 @@ struct Event {
   std::string base_ref;         // "main": never "refs/heads/main".
   std::string base_sha;         // A push's: what was there before; empty for a new branch.
   std::string head_ref;
+  std::string head_tag;  // "refs/tags/v1", of GitHub's and Gitea's events about a tag.
   std::string head_sha;
   std::string merge_sha;  // The forge's merge of the two, or the head: GITHUB_SHA of refs/pull/.
   std::string head_repository;  // Empty if it was deleted, or is not in the event.

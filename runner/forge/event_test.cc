@@ -280,7 +280,11 @@ TEST_CASE(
   CHECK(event.head_origin == HeadOrigin::kBase);
   CHECK(push("refs/heads/new", zero, kHead).base_sha.empty());
   CHECK(push("refs/heads/old", kBase, zero).head_sha.empty());
+  CHECK(event.head_tag.empty());
   CHECK(push("refs/tags/v1", kBase, kHead).base_ref.empty());
+  CHECK(push("refs/tags/v1", kBase, kHead).head_tag == "refs/tags/v1");
+  CHECK(push("refs/tags/a b", kBase, kHead).head_tag.empty());
+  CHECK(Read(GitHub("release", {{"GITHUB_REF", "refs/tags/v1"}}), "{}").head_tag == "refs/tags/v1");
 }
 
 TEST_CASE("ParseEvent trusts a push to a branch or a tag, and no other") {

@@ -302,7 +302,10 @@ class Poster {
     upload.commit_sha = TRY(JudgedCommit());
     upload.ref = target_.place.number > 0
                      ? "refs/pull/" + std::to_string(target_.place.number) + "/head"
-                     : "refs/heads/" + parts_.patch.base;
+                     : target_.head_ref;
+    if (upload.ref.empty()) {
+      return Error{Code::kRefused, "the event does not say which branch or tag the commit is on"};
+    }
     upload.sarif = report::RenderSarif(report_.record);
     return forge_.UploadSarif(upload, deadline_);
   }

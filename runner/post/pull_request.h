@@ -34,9 +34,10 @@ struct Target {
   forge::Place place;
   // The event's commit, of a report that is about no pull request.
   std::string head_sha = {};
-  std::string marker_key;    // forge::StickyComment::marker_key.
-  std::string full_text_at;  // Likewise.
-  std::string run_url;       // For people; may be empty.
+  std::string head_ref = {};  // Likewise, in full: "refs/heads/main".
+  std::string marker_key;     // forge::StickyComment::marker_key.
+  std::string full_text_at;   // Likewise.
+  std::string run_url;        // For people; may be empty.
 };
 
 struct Outcome {

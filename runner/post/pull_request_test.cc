@@ -410,6 +410,27 @@ TEST_CASE("A part that is refused keeps no other part back, and is no success") 
   CHECK(PostTo(forge, report).ended.error().code == Code::kTemporary);
 }
 
+TEST_CASE("Alerts are about the branch or the tag of the event, where there is no pull request") {
+  FakeForge forge;
+  forge.where.number = 0;
+  Parts parts;
+  parts.comment = parts.review = false;
+  parts.sarif = true;
+  Target target;
+  target.place = forge.where;
+  target.head_sha = kHead;
+  for (const std::string ref : {"refs/tags/v1", "refs/heads/main"}) {
+    target.head_ref = ref;
+    CHECK(PostToPullRequest(forge, target, parts, Report({}), Deadline::Never()).ended.ok());
+    CHECK(forge.calls.back() == "sarif " + ref);
+  }
+  target.head_ref.clear();
+  forge.calls.clear();
+  CHECK(PostToPullRequest(forge, target, parts, Report({}), Deadline::Never()).ended.error().code ==
+        Code::kRefused);
+  CHECK(forge.calls.empty());
+}
+
 TEST_CASE("Where the pull request cannot be read, nothing is said of a commit") {
   FakeForge forge;
   forge.fails.emplace("proposal", Error{Code::kTemporary, "busy"});
