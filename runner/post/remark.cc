@@ -242,8 +242,8 @@ std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::
       here.spot = Spot::kLines;
       ++on_lines;
       if (!Spans(*file, at.line, at.end_line)) {
-        at.end_line = at.line;
-        at.suggestion.reset();
+        at.far_line = std::exchange(at.end_line, at.line);
+        if (at.suggestion) Withhold("its lines are not all in the diff", &at);
       }
     } else if (file != nullptr && file->Find(at.line) == nullptr && on_files < limits.files_max) {
       here.spot = Spot::kFile;
@@ -269,8 +269,8 @@ RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool nam
   text = "**" + report::Render(remark.severity) + "** ";
   if (remark.seen_line > 0) {
     text += SeenLinesText(remark.seen_line, remark.seen_end_line);
-  } else if (names_lines && remark.line > 0) {
-    text += LinesText(remark.line, remark.end_line) + ": ";
+  } else if ((names_lines || remark.far_line > 0) && remark.line > 0) {
+    text += LinesText(remark.line, std::max(remark.end_line, remark.far_line)) + ": ";
   }
   text += codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
           codec::MarkdownCode(remark.rule, 100) + ")\n";

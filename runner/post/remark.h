@@ -39,6 +39,8 @@ struct Remark {
   std::string path;  // Relative to the repository's top; empty if about the whole.
   int line = 0;      // From 1, in the pull request's version of the file; 0 for no line.
   int end_line = 0;  // Not before `line`.
+  // The finding's last line, if a comment cannot reach from `line` to it; otherwise 0.
+  int far_line = 0;
   // The lines where the agent saw them, if they are not there now and were not found: then `line`
   // is 0.
   int seen_line = 0;
@@ -77,8 +79,8 @@ struct PlacementLimits {
 
 // Places each remark: errors before warnings before notes, and in their order within. A remark
 // whose first line is in the difference and whose last is not (or is in another hunk) keeps the
-// first, and loses its suggestion. With `moved_on` (the pull request's head is another than the one
-// that was reviewed) no line can be trusted: everything is for the summary.
+// first, names the others, and loses its suggestion. With `moved_on` (the pull request's head is
+// another than the one that was reviewed) no line can be trusted: everything is for the summary.
 std::vector<Placed> Place(std::vector<Remark> remarks, const std::vector<forge::DiffFile>& diff,
                           bool moved_on, const PlacementLimits& limits = {});
 

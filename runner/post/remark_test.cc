@@ -130,6 +130,9 @@ TEST_CASE("A remark goes beside its lines, on its file, or into the summary") {
   CHECK(placed[1].spot == Spot::kLines);  // The last line is in another hunk.
   CHECK(placed[1].remark.end_line == 2);
   CHECK_FALSE(placed[1].remark.suggestion);
+  const std::string text = RenderRemark(placed[1].remark, "suggestion", false).markdown;
+  CHECK(text.find("** Lines 2 to 33: ") != std::string::npos);
+  CHECK(text.ends_with("that is not offered: its lines are not all in the diff.\n"));
   CHECK(placed[2].spot == Spot::kFile);
   for (size_t i : {3, 4, 5}) CHECK(placed[i].spot == Spot::kSummary);
   for (const Placed& there : Place(RemarksOf(report, Diff()), Diff(), true)) {
