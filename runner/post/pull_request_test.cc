@@ -4,7 +4,9 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
+#include <thread>
 #include <utility>
 
 namespace post {
@@ -29,6 +31,8 @@ class FakeForge final : public forge::Forge,
   std::vector<std::string> changed = {"a.c"};  // The files in the pull request's difference.
   std::string hunks = "@@ -1 +1,3 @@\n one\n+two\n+three\n";  // Each one's.
   forge::Tree tree;                                           // The tree of its head.
+  Deadline tree_deadline = Deadline::Never();  // The last one that it was to be listed by.
+  bool slow = false;                           // It is not listed in time.
 
   std::map<std::string, std::string> blobs = {{"guide", "guide.md"}};
 
@@ -133,7 +137,10 @@ class FakeForge final : public forge::Forge,
     if (fails.contains("history")) return fails.at("history");
     return std::vector{forge::CommitRecord{kHead, "tree", "message", {}}};
   }
-  Result<forge::Tree> ReadTree(const std::string&, Deadline) override {
+  Result<forge::Tree> ReadTree(const std::string&, Deadline deadline) override {
+    tree_deadline = deadline;
+    while (slow && !deadline.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (slow) return Error{Code::kTemporary, "no time is left"};
     if (fails.contains("tree")) return fails.at("tree");
     return tree;
   }
@@ -195,14 +202,15 @@ Parts All() {
   return parts;
 }
 
-Outcome PostTo(FakeForge& forge, const report::PostedReport& report, Parts parts = All()) {
+Outcome PostTo(FakeForge& forge, const report::PostedReport& report, Parts parts = All(),
+               Deadline deadline = Deadline::Never()) {
   if (!parts.patch.read_gates) {
     parts.patch.read_gates = [](const std::string&) { return change::GateLimits(); };
   }
   Target target;
   target.place = forge.where;
   target.marker_key = "ci/agent";
-  return PostToPullRequest(forge, target, parts, report, Deadline::Never());
+  return PostToPullRequest(forge, target, parts, report, deadline);
 }
 
 const std::vector<std::string> kEverything = {"comment",        "review 1",
@@ -335,6 +343,26 @@ TEST_CASE("A suggestion follows the rules of the base, and is not offered where 
   finding.suggestion = "x\n";
   CHECK(PostTo(away, Report({finding})).ended.error().code == Code::kTemporary);
   CHECK(away.threads.empty());
+}
+
+TEST_CASE("Suggestions that cannot be judged in time leave time to post without them") {
+  FakeForge forge;
+  forge.slow = true;
+  report::Finding one = AgentFinding("a.c", 2);
+  one.suggestion = "x\n";
+  report::Finding other = AgentFinding("a.c", 3);
+  other.suggestion = "y\n";
+  const Deadline deadline = Deadline::After(std::chrono::minutes(1));
+  FakeForge quick;
+  CHECK(PostTo(quick, Report({one, other}), All(), deadline).ended.ok());  // The control.
+  CHECK(quick.threads.at(0).first_text.find("```suggestion") != std::string::npos);
+  const Deadline soon = Deadline::After(std::chrono::seconds(1));
+  CHECK(PostTo(forge, Report({one, other}), All(), soon).ended.ok());
+  CHECK(forge.tree_deadline < soon);
+  REQUIRE(forge.threads.size() == 2);
+  for (const forge::ReviewThread& thread : forge.threads) {
+    CHECK(thread.first_text.ends_with("that is not offered: it cannot be judged in time.\n"));
+  }
 }
 
 TEST_CASE("The rules are compared at commits, not at a branch's name, which a tag may have") {

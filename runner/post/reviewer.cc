@@ -2,6 +2,7 @@
 #include "post/reviewer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "forge/comment.h"
@@ -19,6 +20,12 @@ bool Speaks(const report::PostedReport& report, bool with_changes) {
                      [](const report::Finding& finding) {
                        return finding.source == report::FindingSource::kAgent;
                      });
+}
+
+// A forge may list a tree in so many requests that no time would be left for the review.
+Deadline HalfOf(Deadline deadline) {
+  if (deadline.never()) return deadline;
+  return Deadline::After(std::chrono::milliseconds(deadline.poll_ms() / 2));
 }
 
 // Only an agent that came to its own end has looked at everything.
@@ -59,7 +66,7 @@ Status Reviewer::Run(const report::PostedReport& report, const ReviewBasis& basi
 // Only what a click would apply: elsewhere a suggestion is text.
 Status Reviewer::JudgeSuggestions(const ReviewBasis& basis) {
   if (!forge_.capabilities().suggestions) return Ok();
-  SuggestionGate gate(forge_.branches(), head_sha_, basis.read_gates, deadline_);
+  SuggestionGate gate(forge_.branches(), head_sha_, basis.read_gates, HalfOf(deadline_));
   for (Placed& placed : placed_) {
     Remark& remark = placed.remark;
     if (placed.spot != Spot::kLines || !remark.suggestion) continue;

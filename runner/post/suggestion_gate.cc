@@ -39,8 +39,11 @@ Result<std::string> SuggestionGate::Judge(const std::string& path, const std::st
 Result<std::string> SuggestionGate::WhyNot(const std::string& path, const std::string& lines) {
   if (!unread_.empty()) return unread_;
   Result<std::string> judged = Judge(path, lines);
-  if (judged.ok() || judged.error().code == Code::kTemporary) return judged;
-  unread_ = "it cannot be judged here: " + judged.error().what;
+  if (judged.ok()) return judged;
+  const bool temporary = judged.error().code == Code::kTemporary;
+  if (temporary && !deadline_.passed()) return judged;
+  unread_ = temporary ? "it cannot be judged in time"
+                      : "it cannot be judged here: " + judged.error().what;
   return unread_;
 }
 

@@ -26,7 +26,8 @@ class SuggestionGate {
                  Deadline deadline);
 
   // Returns why a click may not put `lines` into `path`; empty if it may. A file that the forge
-  // does not let us read is a reason, too. Fails with kTemporary alone.
+  // does not let us read is a reason, too, and so is that the time is over. Fails with kTemporary
+  // alone.
   Result<std::string> WhyNot(const std::string& path, const std::string& lines);
 
  private:
