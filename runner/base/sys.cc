@@ -170,6 +170,15 @@ std::optional<std::string> ReadLinkAt(int dir, const std::string& path) {
   return std::string(target, static_cast<size_t>(n));
 }
 
+timespec FileTime(const std::string& directory) {
+  struct stat st {};
+  Result<Fd> file = Open(directory, O_TMPFILE | O_WRONLY, 0600);
+  if (file.ok() && ::fstat(file.value().get(), &st) == 0) return st.st_ctim;
+  timespec now{};
+  (void)::clock_gettime(CLOCK_REALTIME, &now);
+  return now;
+}
+
 bool Exists(const std::string& path) { return ExistsAt(AT_FDCWD, path); }
 
 bool ExistsAt(int dir, const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,10 @@ Result<std::string> RealPath(const std::string& path);
 std::optional<std::string> ReadLink(const std::string& path);
 // `dir` may be AT_FDCWD.
 std::optional<std::string> ReadLinkAt(int dir, const std::string& path);
+// Returns the present time by which files in `directory` are changed (their ctime): that of a new
+// file without a name, so that it compares with theirs however coarse their times are. Where no
+// such file can be made, it is the clock's.
+timespec FileTime(const std::string& directory);
 // Returns whether it is there, be it a link that leads nowhere.
 bool Exists(const std::string& path);
 bool ExistsAt(int dir, const std::string& path);

@@ -2,9 +2,11 @@
 #include "change/apply.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/sys.h"
@@ -48,6 +50,26 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   TreeEdit edit = TRY(PlanEdit(changes.patch, old_file));
   if (blobs) TRY(ConvertToFiles(*repository, *blobs, pointers, edit));
   return WriteTree(root.get(), edit);
+}
+
+void NoteWritten(const std::string& checkout, const ChangeSet& changes, Meanwhile* meanwhile) {
+  Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
+  if (!root.ok()) return;
+  std::set<std::string> paths;
+  for (const FileChange& file : changes.files) {
+    for (const std::string& path : {file.path, file.old_path}) {
+      for (size_t end = path.size(); end != std::string::npos && end > 0;) {
+        if (!paths.insert(path.substr(0, end)).second) break;
+        end = path.rfind('/', end - 1);
+      }
+    }
+  }
+  for (const std::string& path : paths) {
+    struct stat st {};
+    Result<Fd> place = sys::OpenBeneath(root.value().get(), path, O_PATH | O_NOFOLLOW);
+    if (!place.ok() || ::fstat(place.value().get(), &st) != 0) continue;
+    meanwhile->written[path] = st.st_ctim;
+  }
 }
 
 }  // namespace change

@@ -23,4 +23,7 @@ namespace change {
 Status ApplyPatch(const std::string& checkout, const Repository* repository,
                   const ChangeSet& changes);
 
+// Adds to `meanwhile` what ApplyPatch() has just written: the files and the directories above them.
+void NoteWritten(const std::string& checkout, const ChangeSet& changes, Meanwhile* meanwhile);
+
 }  // namespace change

@@ -87,6 +87,7 @@ class Collector {
       Result<bool> same = now.value().SameBytes(*was);
       if (same.ok() && same.value()) return Ok();
     }
+    if (ChangedMeanwhile(path, was)) return Ok();
     return Add(path, was, &now.value());
   }
 
@@ -97,7 +98,7 @@ class Collector {
       return Ok();
     }
     std::optional<TreeFile> was;
-    if (!OpenBase(path, was) || !was.has_value()) return Ok();
+    if (!OpenBase(path, was) || !was.has_value() || ChangedMeanwhile(path, was)) return Ok();
     return Add(path, was, nullptr);
   }
 
@@ -120,6 +121,13 @@ class Collector {
     if (base.ok() || base.error().code == Code::kNotFound) return true;
     LeaveOut(changes_, path, "cannot be read in the checkout", true);
     return false;
+  }
+
+  // Returns true, after leaving `path` out, if `was` is not what the agent was given.
+  bool ChangedMeanwhile(const std::string& path, const std::optional<TreeFile>& was) {
+    if (!was.has_value() || !tree_.meanwhile.Changed(path, was->facts())) return false;
+    LeaveOut(changes_, path, kChangedMeanwhile, true);
+    return true;
   }
 
   Status Add(const std::string& path, const std::optional<TreeFile>& was, const TreeFile* now) {
@@ -182,6 +190,13 @@ class Collector {
 
 }  // namespace
 
+bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
+  auto time = [](const timespec& of) { return std::pair(of.tv_sec, of.tv_nsec); };
+  if (!since || time(now.st_ctim) <= time(*since)) return false;
+  auto own = written.find(path);
+  return own == written.end() || time(own->second) != time(now.st_ctim);
+}
+
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
@@ -203,7 +218,7 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     LeaveOut(collector.changes(), ".", kNoBase, true);
     return collector.Finish(repository);
   }
-  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr}, repository,
+  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr, &tree.meanwhile}, repository,
                 limits.entries_max, visitor));
   return collector.Finish(repository);
 }

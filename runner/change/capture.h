@@ -3,6 +3,7 @@
 // is O(what changed), not O(repository).
 #pragma once
 
+#include <sys/stat.h>
 #include <time.h>
 
 #include <cstdint>
@@ -68,6 +69,17 @@ struct ChangeSet {
   bool complete = true;
 };
 
+// What was changed in a checkout by others while an agent worked on a tree made of it.
+struct Meanwhile {
+  // When making the tree began, by the times of the checkout's files (sys::FileTime).
+  std::optional<timespec> since = std::nullopt;
+  // What the runner itself wrote into the checkout later, and the time (ctime) that it has by that.
+  std::map<std::string, timespec> written = {};
+
+  // Returns whether `path`, of which `now` says what the checkout has there, was changed.
+  bool Changed(const std::string& path, const struct stat& now) const;
+};
+
 // The tree that the agent worked on, and left.
 struct ChangedTree {
   int fd = -1;  // Borrowed: an open directory.
@@ -82,6 +94,8 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
+  // What the agent changed, too, is left out, and lost: the base of its change is gone.
+  Meanwhile meanwhile = {};
   // Why something of it is missing, where that is so: no set of its changes is complete then.
   std::string missing = {};
 
@@ -101,7 +115,8 @@ struct ChangedTree {
 // `repository` says that git converts a file, the patch has its blobs: line endings, `$Id$`, UTF-16
 // and pointers of git-lfs. A file that a filter driver converts, and new content that git-lfs would
 // keep, is left out, and lost. In a copy, files that are older than it and were not moved are not
-// read; a copy that has nothing of the checkout is left out as a whole, and lost. `repository` is
+// read, and nothing was removed from a directory of which that is true; a copy that has nothing of
+// the checkout is left out as a whole, and lost. `repository` is
 // that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
 // directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed in
 // `left_out` if the checkout's own did not. A change in a repository of its own inside the

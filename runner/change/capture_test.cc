@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/skip.h"
+#include "change/apply.h"
 #include "change/patch.h"
 #include "change/test_tree.h"
 
@@ -461,6 +462,113 @@ TEST_CASE("In a copy, changes are what differs from the checkout") {
   copy.Write("skipped/report", "in the way of what was left out\n");
   CHECK(capture() == Lines{"deleted deleted", "created dir", "deleted dir/inside",
                            "modified left/x", "modified modified", "modified right/x"});
+}
+
+// Makes everything after this call later than everything before it.
+timespec Now(const TestTree& checkout) {
+  ::usleep(20'000);
+  timespec now = sys::FileTime(checkout.root());
+  ::usleep(20'000);
+  return now;
+}
+
+TEST_CASE("What others did to a checkout while its copy was worked on is not the agent's") {
+  TestTree checkout;
+  for (const char* name :
+       {"edited", "both", "deleted", "agent's", "dir/edited", "old/a", "put/a"}) {
+    checkout.Write(name, std::string(name) + " of the checkout\n");
+  }
+  TestTree copy;
+  Result<Fd> opened = sys::Open(copy.root(), O_RDONLY | O_DIRECTORY);
+  REQUIRE(opened.ok());
+  timespec since = Now(checkout);
+  ChangedTree tree = CopyOf(checkout, copy, opened.value());
+  tree.meanwhile.since = since;
+  copy.Write("agent's", "changed\n");
+  for (const char* name : {"edited", "both", "dir/edited"}) checkout.Write(name, "edited\n");
+  checkout.Write("dir/new", "an hour of work\n");
+  std::filesystem::remove(checkout.At("deleted"));
+  std::filesystem::remove_all(checkout.At("put"));
+  checkout.Write("put", "a file now\n");
+  std::filesystem::rename(checkout.At("old"), checkout.At("moved"));
+  auto capture = [&] {
+    Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+    REQUIRE(changes.ok());
+    return std::move(changes).value();
+  };
+  ChangeSet changes = capture();
+  CHECK(Summary(changes) == Lines{"modified agent's"});
+  CHECK(changes.left_out_count == 1);  // The top is never as it was copied: `mark` was in it.
+  CHECK(LeavesOut(changes, "moved", "changed in the checkout"));
+
+  copy.Write("both", "changed\n");
+  copy.Write("dir/beside", "new\n");
+  changes = capture();
+  CHECK(Summary(changes) == Lines{"modified agent's", "created dir/beside"});
+  CHECK(LeavesOut(changes, "both", "changed in the checkout"));
+  CHECK(LeavesOut(changes, "dir/new", "changed in the checkout"));
+  CHECK_FALSE(changes.complete);
+}
+
+TEST_CASE("What others did to a checkout under a layer is not the agent's") {
+  TestTree upper;
+  TestTree checkout;
+  for (const char* name : {"both", "same", "gone", "dir/a"}) checkout.Write(name, "1\n");
+  ChangedTree tree{-1};
+  tree.meanwhile.since = Now(checkout);
+  Result<Fd> opened = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
+  tree.fd = opened.value().get();
+  for (const char* name : {"both", "same", "gone", "new", "dir/b"}) checkout.Write(name, "2\n");
+  upper.Write("both", "3\n");
+  upper.Write("same", "2\n");
+  upper.Write("new", "3\n");
+  upper.Whiteout("gone");
+  upper.Whiteout("dir");
+  upper.Write("agent's", "3\n");
+  Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+  REQUIRE(changes.ok());
+  CHECK(Summary(changes.value()) == Lines{"created agent's"});
+  CHECK(changes.value().left_out_count == 4);
+  for (const char* name : {"both", "gone", "new", "dir"}) {
+    CHECK(LeavesOut(changes.value(), name, "changed in the checkout"));
+  }
+  CHECK_FALSE(changes.value().complete);
+}
+
+TEST_CASE("What was applied meanwhile is the base of what the agent does next") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write("dir/a", "1\n");
+  checkout.Write("other/b", "1\n");
+  ChangedTree tree{-1};
+  tree.meanwhile.since = Now(checkout);
+  Result<Fd> opened = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
+  tree.fd = opened.value().get();
+  upper.Write("dir/a", "2\n");
+  upper.Write("other/b", "2\n");
+  upper.Write("made/c", "2\n");
+  auto capture = [&] {
+    Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
+    REQUIRE(changes.ok());
+    return std::move(changes).value();
+  };
+  ChangeSet first = capture();
+  REQUIRE(ApplyPatch(checkout.root(), nullptr, first).ok());
+  NoteWritten(checkout.root(), first, &tree.meanwhile);
+  CHECK(capture().patch.empty());
+  CHECK(capture().complete);
+  upper.Write("dir/a", "3\n");
+  std::filesystem::remove_all(upper.At("made"));
+  upper.Whiteout("made");
+  CHECK(Summary(capture()) == Lines{"modified dir/a", "deleted made/c"});
+  CHECK(capture().complete);
+  Now(checkout);
+  checkout.Write("dir/a", "of another\n");
+  checkout.Write("made/new", "of another\n");
+  ChangeSet changes = capture();
+  CHECK(changes.files.empty());
+  CHECK(LeavesOut(changes, "dir/a", "changed in the checkout"));
+  CHECK(LeavesOut(changes, "made", "changed in the checkout"));
 }
 
 TEST_CASE("A copy with nothing of the checkout deletes nothing, and is not complete") {

@@ -67,6 +67,7 @@ Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable un
   struct stat st {};
   if (::fstat(place.value().get(), &st) != 0) return Errno("fstat");
   TreeFile file;
+  file.facts_ = st;
   file.mode_ = GitMode(st.st_mode);
   if (S_ISLNK(st.st_mode)) {
     char target[PATH_MAX];

@@ -2,6 +2,8 @@
 // A file or symbolic link in a working tree as git sees it: a mode and bytes. Internal to change/.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 
@@ -29,6 +31,7 @@ class TreeFile {
 
   int mode() const { return mode_; }
   int64_t size() const { return size_; }
+  const struct stat& facts() const { return facts_; }
   // Fails with kInvalid if there are more than `bytes_max`.
   Result<std::string> Read(int64_t bytes_max) const;
   // Compares without holding either file in memory.
@@ -40,6 +43,7 @@ class TreeFile {
   std::string link_;  // The target of a symbolic link.
   int mode_ = 0;
   int64_t size_ = 0;
+  struct stat facts_ {};
 };
 
 }  // namespace change

@@ -50,6 +50,7 @@ class Walk {
       : upper_(layers.upper),
         copy_(layers.copy),
         lower_(layers.lower),
+        meanwhile_(layers.meanwhile),
         with_git_(layers.with_git),
         repository_(repository),
         entries_left_(entries_max),
@@ -225,6 +226,11 @@ class Walk {
       return Ok();
     }
     int fd = directory.value().get();
+    struct stat st {};
+    if (meanwhile_ != nullptr && ::fstat(fd, &st) == 0 && meanwhile_->Changed(path, st)) {
+      visitor_.left_out(path, kChangedMeanwhile, true);
+      return Ok();
+    }
     NoteSubmodule(fd, path);
     for (const std::string& name : Names(fd, path)) TRY(HideLower(fd, PathIn(path, name), name));
     return Ok();
@@ -264,6 +270,9 @@ class Walk {
                      {hiding, mark == 'x', item.touched}));
     }
     if (!hiding || !lower.valid()) return Ok();
+    struct stat st {};
+    // From an untouched directory of a copy, the agent removed nothing.
+    if (!item.touched && ::fstat(upper_directory, &st) == 0 && !Touched(st)) return Ok();
     for (const std::string& name : Names(lower.get(), item.path)) {
       if (std::binary_search(names.begin(), names.end(), name)) continue;
       TRY(HideLower(lower.get(), PathIn(item.path, name), name));
@@ -294,16 +303,16 @@ class Walk {
     bool touched = around.touched || Touched(st);
     if (S_ISDIR(st.st_mode)) {
       bool over_directory = has_lower && S_ISDIR(below.st_mode);
-      if (has_lower && !over_directory) TRY(HideLower(lower_directory, path, name));
+      if (has_lower && !over_directory && touched) TRY(HideLower(lower_directory, path, name));
       if (LeftToRules(path, true, !over_directory, touched || !over_directory)) return Ok();
       bool hides = !over_directory || around.hiding;
       Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
     }
+    if (!touched) return Ok();  // It is as it was copied, whatever the checkout has now.
     bool file = !whiteout && GitMode(st.st_mode) != 0;
     // A file over a file is one change; anything else takes away what was there.
     bool over_file = has_lower && GitMode(below.st_mode) != 0;
-    if (file && over_file && !touched) return Ok();
     if (has_lower && !(file && over_file)) TRY(HideLower(lower_directory, path, name));
     if (whiteout) return Ok();
     if (!file) {
@@ -330,6 +339,7 @@ class Walk {
   int upper_;
   const CopyFacts* copy_;
   int lower_;
+  const Meanwhile* meanwhile_;
   bool with_git_;
   const Repository* repository_;
   int64_t entries_left_;

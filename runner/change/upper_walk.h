@@ -45,6 +45,9 @@ struct UpperVisitor {
 // Returns "directory/name"; `directory` is relative and may be empty.
 std::string PathIn(const std::string& directory, const std::string& name);
 
+// The reason to leave out what Meanwhile::Changed() is true of.
+inline constexpr char kChangedMeanwhile[] = "changed in the checkout while the agent worked";
+
 // The facts about a tree that is a copy of the lower one, not a layer over it.
 struct CopyFacts {
   timespec made{};                    // The time since which a changed file (ctime) may differ.
@@ -64,7 +67,8 @@ struct WalkedLayers {
   int upper;
   int lower;
   const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
-  bool with_git = false;            // What lies in a `.git` is walked as any other file.
+  const Meanwhile* meanwhile = nullptr;
+  bool with_git = false;  // What lies in a `.git` is walked as any other file.
 };
 
 // Looks at no more than `entries_max` entries. The rules of CaptureChanges() apply. The depth of a

@@ -72,6 +72,8 @@ class Companion {
   // Returns, once the sandbox is to end, the wait status that the agent's is taken to be; nullopt
   // until then.
   virtual std::optional<int> ends() const = 0;
+  // Returns what was written into the checkout while the sandbox was there.
+  virtual const change::Meanwhile& meanwhile() const = 0;
   // Returns whether the changes are then applied to the checkout; `asked` says whether the command
   // line asked for that.
   virtual bool applies(bool asked) const = 0;

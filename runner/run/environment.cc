@@ -350,6 +350,7 @@ change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& r
   for (const sandbox::WorkspaceFile& file : replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }
+  tree.meanwhile.since = sandbox.began();
   tree.taken_out = report::kAgentFindingsFile;
   tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
   if (!sandbox.copied()) return tree;

@@ -418,7 +418,8 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   sandbox::Sandbox& sandbox = ended->emplace(std::move(watched_sandbox));
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
-  const change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
+  change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
+  if (companion != nullptr) tree.meanwhile.written = companion->meanwhile().written;
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
   NoteLostRefs(sandbox, plan, recorder);

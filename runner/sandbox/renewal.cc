@@ -90,6 +90,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   closing_.Wait();  // The clone below has this thread alone.
   Deadline deadline = Deadline::After(kBuildTimeout);
   Renewal renewal;
+  renewal.began = sys::FileTime(plan_->checkout);
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(*plan_));
   auto [error_read, error_write] = TRY(OpenStream(*plan_));
@@ -143,6 +144,7 @@ Status Sandbox::Replace(Renewal renewal) {
   std::swap(processes_, renewal.processes);
   std::swap(segments_, renewal.segments);
   std::swap(mounts_, renewal.mounts);
+  began_ = renewal.began;
   // Closing them makes the kernel take the tree apart, which takes longer the more files it has.
   auto old = std::make_shared<Renewal>(std::move(renewal));
   closing_ = sys::Beside([old] { const Renewal closed(std::move(*old)); });

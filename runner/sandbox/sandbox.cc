@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/log.h"
@@ -252,7 +251,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
                  "boot Linux 5.13 or newer"};
   }
   Deadline deadline = Deadline::After(kBuildTimeout);
-  Sandbox sandbox(std::move(cgroup), plan.limits);
+  Sandbox sandbox(std::move(cgroup), plan);
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
@@ -323,6 +322,7 @@ Sandbox::Sandbox(Sandbox&& other) noexcept
       ids_(other.ids_),
       helper_(other.helper_),
       copied_(other.copied_),
+      began_(other.began_),
       processes_(std::move(other.processes_)),
       sockets_(std::move(other.sockets_)),
       segments_(std::move(other.segments_)),

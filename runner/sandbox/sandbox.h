@@ -14,6 +14,7 @@
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/sys.h"
 #include "base/thread.h"
 #include "sandbox/call/broker.h"
 #include "sandbox/call/connect_watch.h"
@@ -69,6 +70,7 @@ struct Renewal {
   Fd processes;
   Fd segments;
   Fd mounts;
+  timespec began{};
 };
 
 // The place where a process of the supervisor's has to go to work with the agent's rights. Borrowed
@@ -139,6 +141,9 @@ class Sandbox {
   // Returns the time of the copy that the agent works on, if it does: files unchanged since then
   // (ctime on that disk) have not changed at all. nullopt if the policy hides the checkout.
   const std::optional<timespec>& copied() const { return copied_; }
+  // Returns the time, on the checkout's disk, at which building what the agent works on began: what
+  // changed in the checkout later (ctime) is not what the agent was given.
+  const timespec& began() const { return began_; }
 
   // Returns whether Renew() can be had: not in tier landlock, nor with layers on a disk.
   bool renewable() const;
@@ -192,8 +197,8 @@ class Sandbox {
   const SandboxLimits& limits() const { return limits_; }
 
  private:
-  Sandbox(Cgroup cgroup, const SandboxLimits& limits)
-      : cgroup_(std::move(cgroup)), limits_(limits) {}
+  Sandbox(Cgroup cgroup, const SandboxPlan& plan)
+      : cgroup_(std::move(cgroup)), limits_(plan.limits), began_(sys::FileTime(plan.checkout)) {}
   static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup, Fd programs);
   static Result<Sandbox> StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
                                          ScratchDirectory scratch, Cgroup cgroup, Fd programs);
@@ -228,6 +233,7 @@ class Sandbox {
   AgentIds ids_;
   pid_t helper_ = -1;
   std::optional<timespec> copied_;
+  timespec began_{};
   Fd processes_;         // The sandbox's own /proc, or that of all processes,
   SocketMeter sockets_;  // and what else usage.h measures.
   Fd segments_;

@@ -12,6 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+#include <utility>
+
 #include "base/log.h"
 #include "base/privileges.h"
 #include "base/sys.h"
@@ -106,6 +110,28 @@ Status WriteInHome(const std::string& home, const WorkspaceFile& file, const San
   return GiveTo(path, plan);
 }
 
+// Returns a time on the disk of `mark`, a new file, that is later than all that was changed there,
+// and not later than what will be. That takes a tick of the disk's clock, of 10 ms at most; where a
+// tick is longer, what was changed last may have this time, too.
+Result<timespec> TimeAfter(const std::string& mark) {
+  constexpr int kWaitsMax = 50;
+  constexpr mode_t kMode = 0400;
+  TRY(sys::WriteFile(mark, "", kMode));
+  struct stat made {};
+  if (::stat(mark.c_str(), &made) != 0) return Errno("stat " + mark);
+  for (int i = 0; i < kWaitsMax; ++i) {
+    struct stat now {};
+    if (::chmod(mark.c_str(), kMode) != 0) return Errno("chmod " + mark);
+    if (::stat(mark.c_str(), &now) != 0) return Errno("stat " + mark);
+    if (std::pair(now.st_ctim.tv_sec, now.st_ctim.tv_nsec) >
+        std::pair(made.st_ctim.tv_sec, made.st_ctim.tv_nsec)) {
+      return now.st_ctim;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return made.st_ctim;
+}
+
 std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& plan) {
   std::vector<Control> controls;
   int abi = sys::landlock::Abi();
@@ -188,13 +214,8 @@ Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
     TRY(GiveTo(path, plan));
   }
   upper_ = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
-  // Everything that changes from here on does so after this file was made.
-  std::string mark = plan.scratch + "/copied";
-  TRY(sys::WriteFile(mark, "", 0400));
-  struct stat st {};
-  if (::stat(mark.c_str(), &st) != 0) return Errno("stat " + mark);
   // The policy may hide the checkout: then there is no copy to compare it with.
-  if (plan.copies_checkout) copied_ = st.st_ctim;
+  if (plan.copies_checkout) copied_ = TRY(TimeAfter(plan.scratch + "/copied"));
   return bytes;
 }
 
@@ -228,7 +249,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
 Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
                                          ScratchDirectory scratch, Cgroup cgroup, Fd programs) {
   TRY(CheckKernel());
-  Sandbox sandbox(std::move(cgroup), plan.limits);
+  Sandbox sandbox(std::move(cgroup), plan);
   sandbox.scratch_.emplace(std::move(scratch));
   sandbox.ids_ = {plan.host_uid, plan.host_gid, plan.as_root};
   sandbox.helper_ = helper;

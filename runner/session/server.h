@@ -49,6 +49,7 @@ class Server final : public run::Companion {
   bool Absorb(sandbox::Limit limit) override;
   bool busy() const override { return phase_ != Phase::kIdle; }
   std::optional<int> ends() const override;
+  const change::Meanwhile& meanwhile() const override { return meanwhile_; }
   bool applies(bool asked) const override { return !reset_ && (asked || apply_); }
 
   // True if it ended to begin anew.
@@ -187,6 +188,7 @@ class Server final : public run::Companion {
     bool killed = false;
   };
   std::optional<ShellDue> shell_due_;
+  change::Meanwhile meanwhile_;  // What was applied.
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;

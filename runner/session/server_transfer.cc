@@ -95,8 +95,9 @@ bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
 }
 
 Result<change::ChangeSet> Server::Capture() const {
-  return change::CaptureChanges(run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->replaced),
-                                stage_->checkout.path, stage_->checkout.git(), {});
+  change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->replaced);
+  tree.meanwhile.written = meanwhile_.written;
+  return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
 }
 
 // Sends the changes as a run's report has them, of what there is now; nothing inside moves
@@ -135,8 +136,8 @@ void Server::Apply(Client& client) {
     change::Verdict verdict =
         change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
     if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-    if (!changes.patch.empty())
-      TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
+    TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
+    change::NoteWritten(stage_->checkout.path, changes, &meanwhile_);
     return std::to_string(changes.files.size());
   };
   Result<std::string> applied = apply();

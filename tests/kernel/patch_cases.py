@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent did is what the patch says: each patch is applied to a fresh clone, beside the same commands outside."""
 import os
+import signal
 import subprocess
 
-from harness import TIER, Case, git, only_as, read, write
+from harness import RUN_SECONDS, TIER, Case, git, only_as, read, write
 
 HIDDEN = """version: 1
 filesystem_policy:
@@ -228,6 +229,35 @@ class RoundTrips(Case):
         run = self.shell('rm -f locked; echo y > locked', code=77)
         self.assertFalse(run.record['changes']['complete'])
         self.assertIn('locked', run.err)
+
+    def run_beside(self, before, after, person, code=0):
+        """A person changes the checkout between the agent's first and second commands."""
+        script = f'trap : USR1; {before}; echo ready; sleep {RUN_SECONDS} & wait $!; kill $!; {after}'
+        process = self.started_agent(script, options=['--apply'])
+        self.assertEqual(process.stdout.readline(), b'ready\n')
+        subprocess.run(['sh', '-ec', person], cwd=self.checkout, check=True)
+        for pid in self.agents():
+            os.kill(pid, signal.SIGUSR1)
+        run = self.finish(process)
+        self.assertEqual(run.code, code, run.err)
+        return run
+
+    def test_work_of_others_in_the_checkout_meanwhile_stays(self):
+        write(self.checkout + '/a', '1\n')
+        write(self.checkout + '/d/b', '2\n')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'second')
+        run = self.run_beside('echo x >> a', 'echo y >> a', 'echo work > notes.txt; echo 3 >> d/b')
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/a b/a'])
+        for path, text in (('a', '1\nx\ny\n'), ('notes.txt', 'work\n'), ('d/b', '2\n3\n')):
+            self.assertEqual(read(f'{self.checkout}/{path}'), text)
+        # A file that both have changed is neither's alone.
+        run = self.run_beside('echo x >> d/b; echo x > d/new', ':', "sed -i 's/2/edited/' d/b", code=77)
+        self.assertIn('changed in the checkout while the agent worked', read(run.report + '/findings.sarif'))
+        self.assertNotIn('edited', read(run.report + '/changes.patch'))
+        self.assertEqual(read(self.checkout + '/d/b'), 'edited\n3\n')
+        self.assertFalse(os.path.exists(self.checkout + '/d/new'))
 
     def test_files_that_a_new_rule_ignores_are_named(self):
         run = self.round_trip(*ROUND_TRIPS['rules added'])

@@ -189,6 +189,7 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   recorder_.Phase("gateway");
 
   const std::string stage = gateway_->state().path() + "/stage";
+  began_ = sys::FileTime(plan_->checkout.path);
   hidden_ = HiddenPaths(*plan_, request_, directory_.path);
   TRY(StageWorkspace(*plan_, hidden_, request_.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
@@ -350,6 +351,7 @@ Result<Fetched> Job::Fetch(bool ended, Fd* root) {
 change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
+  tree.meanwhile.since = began_;
   tree.not_copied = hidden_;
   for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());

@@ -71,6 +71,7 @@ class Job {
   std::vector<std::string> hidden_;         // Paths of which the sandbox has no copy.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
+  timespec began_{};           // When the sandbox's copy of the checkout began to be made.
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 
