@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/agent_ignores.h"
 
-#include <algorithm>
 #include <string_view>
-#include <utility>
-
-#include "change/rules/ignore_gate.h"
-#include "change/rules/ignore_rules.h"
 
 namespace change {
 namespace {
@@ -17,9 +12,20 @@ std::string ParentOf(std::string_view path) {
   return std::string(path.substr(0, slash == std::string_view::npos ? 0 : slash));
 }
 
+std::string ExcludeOf(const Repository* repository) {
+  return repository == nullptr ? "" : repository->ExcludeRules();
+}
+
 }  // namespace
 
-AgentIgnores::AgentIgnores(const Repository* repository) : repository_(repository) {}
+AgentIgnores::AgentIgnores(const Repository* repository)
+    : repository_(repository),
+      before_(ExcludeOf(repository),
+              [repository](const std::string& directory) {
+                return repository->IgnoreFileIn(directory);
+              }),
+      now_(ExcludeOf(repository),
+           [this](const std::string& directory) { return Read(directory); }) {}
 
 void AgentIgnores::Enter(const std::string& directory, const std::optional<std::string>& before,
                          const std::optional<std::string>& now) {
@@ -38,45 +44,22 @@ bool AgentIgnores::Changed(const std::string& path) const {
   return false;
 }
 
-// Gives the matcher the rules that cover what is in `directory`; false if they are not asked.
-bool AgentIgnores::Load(const std::string& directory) {
-  if (matcher_ && loaded_ == directory) return loaded_open_;
-  if (!matcher_) {
-    Result<MemoryRepository> made = MemoryRepository::Create();
-    if (!made.ok()) return false;
-    matcher_ = std::move(made).value();
-  }
-  loaded_ = directory;
-  loaded_open_ = false;
-  std::string text = repository_->OuterIgnoreRules();
-  int64_t cost = CostOfRules(text);
+// `directory` is named from the repository's top.
+std::optional<std::string> AgentIgnores::Read(const std::string& directory) const {
   const std::string& prefix = repository_->prefix();
-  for (size_t end = 0;;) {
-    auto found = rules_.find(directory.substr(0, end));
-    if (found != rules_.end()) {
-      cost += CostOfRules(found->second.text);
-      text += RulesAtTop(found->second.text, prefix + found->first + (end == 0 ? "" : "/"));
-    }
-    if (end >= directory.size()) break;
-    end = std::min(directory.find('/', end + 1), directory.size());
-  }
-  if (cost > kIgnoreCostMax) return false;
-  loaded_open_ = git_ignore_clear_internal_rules(matcher_->get()) == 0 &&
-                 git_ignore_add_rule(matcher_->get(), text.c_str()) == 0;
-  return loaded_open_;
+  if (!directory.starts_with(prefix)) return repository_->IgnoreFileIn(directory);
+  auto found = rules_.find(ParentOf(std::string_view(directory).substr(prefix.size())));
+  return found == rules_.end() ? std::nullopt : std::optional(found->second.text);
 }
 
 bool AgentIgnores::Ignores(const std::string& path) {
   if (repository_ == nullptr) return false;
-  std::string plain = path.substr(0, path.find_last_not_of('/') + 1);
-  if (!Changed(plain)) return repository_->Ignores(path);
-  if (spent_ > kIgnoreSpentMax || !Load(ParentOf(plain))) return false;
-  int ignored = 0;
-  auto began = std::chrono::steady_clock::now();
-  int status =
-      git_ignore_path_is_ignored(&ignored, matcher_->get(), (repository_->prefix() + path).c_str());
-  spent_ += std::chrono::steady_clock::now() - began;
-  return status == 0 && ignored != 0;
+  const std::string plain = path.substr(0, path.find_last_not_of('/') + 1);
+  return Changed(plain) ? now_.Ignores(repository_->prefix() + path) : IgnoredBefore(path);
+}
+
+bool AgentIgnores::IgnoredBefore(const std::string& path) {
+  return repository_ != nullptr && before_.Ignores(repository_->prefix() + path);
 }
 
 }  // namespace change

@@ -8,15 +8,19 @@
 #include <utility>
 
 #include "base/sys.h"
-#include "change/rules/ignore_gate.h"
+#include "change/rules/attribute_rules.h"
+#include "change/rules/ignore_file.h"
+#include "change/rules/ignore_rules.h"
 
 namespace change {
 namespace {
 
 constexpr char kFile[] = ".gitattributes";
 
-Error TooMuch() {
-  return Error{Code::kRefused, "its attributes (.gitattributes) take too long to match"};
+Error TooMuch(const std::string& costly) {
+  return Error{Code::kRefused, costly.empty()
+                                   ? "its attributes (.gitattributes) take too long to match"
+                                   : costly + " takes too long to match"};
 }
 
 }  // namespace
@@ -32,8 +36,8 @@ ReadAttributes AttributesOnDisk(const Repository& repository) {
       return std::nullopt;
     }
     Result<std::string> text = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
-    // A file that is too long is replaced by rules whose cost is over the limit.
-    return text.ok() ? std::move(text).value() : std::string(kIgnoreBytesMax, '*');
+    // A file that is too long is replaced by a text that is.
+    return text.ok() ? std::move(text).value() : std::string(kIgnoreBytesMax + 1, '#');
   };
 }
 
@@ -45,29 +49,56 @@ Result<MemoryRepository*> Attributes::Memory() {
   return &*memory_;
 }
 
-// A commit of the attribute files that count in `directory`.
+const std::optional<std::string>& Attributes::TextIn(const std::string& directory) {
+  auto text = texts_.find(directory);
+  if (text == texts_.end()) text = texts_.emplace(directory, read_(directory)).first;
+  return text->second;
+}
+
+// A commit of the attribute files that count in `directory`. Only the file at the top, and
+// info/attributes, may define macros.
 Result<Attributes::Rules> Attributes::RulesFor(const std::string& directory) {
   auto known = rules_.find(directory);
   if (known != rules_.end()) return known->second;
+  std::set<std::string> macros = MacrosOf(TextIn("").value_or(""));
+  macros.merge(MacrosOf(repository_.conversion_facts().attributes));
   Rules rules;
   TreeEntries files;
   for (size_t end = 0;;) {
-    std::string above = directory.substr(0, end);
-    auto text = texts_.find(above);
-    if (text == texts_.end()) text = texts_.emplace(above, read_(above)).first;
-    if (text->second) {
-      rules.cost += CostOfRules(*text->second);
+    const std::string place = directory.substr(0, end) + kFile;
+    if (const std::optional<std::string>& text = TextIn(directory.substr(0, end))) {
+      const AskedAttributes asked = TakeAsked(*text, macros);
+      rules.cost += asked.cost;
+      if (asked.costly_line > 0 && rules.costly.empty()) {
+        rules.costly = "line " + std::to_string(asked.costly_line) + " of " + place;
+      }
       MemoryRepository* memory = TRY(Memory());
-      files[above + kFile] = TreeEntry{TRY(memory->AddBlob(*text->second)), 0100644};
+      files[place] = TreeEntry{TRY(memory->AddBlob(asked.text)), 0100644};
     }
     if (end >= directory.size()) break;
     end = directory.find('/', end) + 1;
   }
-  if (!files.empty() && rules.cost <= kIgnoreCostMax) {
+  if (!files.empty() && rules.cost <= kAttributeCostMax) {
     MemoryRepository* memory = TRY(Memory());
     rules.commit = TRY(memory->MakeCommit(files));
   }
   return rules_.emplace(directory, rules).first->second;
+}
+
+Result<Attributes::Rules> Attributes::OwnRules() {
+  const std::string& text = repository_.conversion_facts().attributes;
+  std::set<std::string> macros = MacrosOf(TextIn("").value_or(""));
+  macros.merge(MacrosOf(text));
+  const AskedAttributes asked = TakeAsked(text, macros);
+  Rules rules{asked.cost, "", std::nullopt};
+  if (asked.costly_line > 0) {
+    rules.costly = "line " + std::to_string(asked.costly_line) + " of info/attributes";
+  }
+  if (asked.text.empty() || asked.cost > kAttributeCostMax) return rules;
+  MemoryRepository* memory = TRY(Memory());
+  TreeEntries file = {{kFile, {TRY(memory->AddBlob(asked.text)), 0100644}}};
+  rules.commit = TRY(memory->MakeCommit(file));
+  return rules;
 }
 
 Status Attributes::Ask(const git_oid& commit, const std::string& path, AttributeValues& values) {
@@ -105,15 +136,10 @@ Result<Conversion> Attributes::Of(const std::string& in_checkout) {
   const std::string path = repository_.prefix() + in_checkout;
   Rules rules = TRY(RulesFor(path.substr(0, path.rfind('/') + 1)));
   const ConversionFacts& facts = repository_.conversion_facts();
-  if (!own_) {
-    own_ = Rules{CostOfRules(facts.attributes), std::nullopt};
-    if (!facts.attributes.empty() && own_->cost <= kIgnoreCostMax) {
-      MemoryRepository* memory = TRY(Memory());
-      TreeEntries file = {{kFile, {TRY(memory->AddBlob(facts.attributes)), 0100644}}};
-      own_->commit = TRY(memory->MakeCommit(file));
-    }
+  if (!own_) own_ = TRY(OwnRules());
+  if (rules.cost + own_->cost > kAttributeCostMax || spent_ > kIgnoreSpentMax) {
+    return TooMuch(rules.costly.empty() ? own_->costly : rules.costly);
   }
-  if (rules.cost + own_->cost > kIgnoreCostMax || spent_ > kIgnoreSpentMax) return TooMuch();
   AttributeValues values;
   auto began = std::chrono::steady_clock::now();
   if (rules.commit) TRY(Ask(*rules.commit, path, values));

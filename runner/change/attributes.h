@@ -29,15 +29,18 @@ class Attributes {
   Attributes(const Repository& repository, ReadAttributes read);
 
   // Returns the conversion of `path`, relative to the checkout. Fails with kRefused if the rules
-  // cost too much to ask: they belong to the pull request (ignore_gate.h).
+  // cost too much to ask: they belong to the pull request (attribute_rules.h).
   Result<Conversion> Of(const std::string& path);
 
  private:
   struct Rules {
     int64_t cost = 0;
+    std::string costly;             // The line that costs too much alone, and its file.
     std::optional<git_oid> commit;  // nullopt if there are no rules.
   };
   Result<Rules> RulesFor(const std::string& directory);
+  Result<Rules> OwnRules();
+  const std::optional<std::string>& TextIn(const std::string& directory);
   Status Ask(const git_oid& commit, const std::string& path, AttributeValues& values);
   Result<MemoryRepository*> Memory();
 

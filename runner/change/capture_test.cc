@@ -228,6 +228,21 @@ TEST_CASE("Untracked files are left out by the rules as the agent left them; a n
   CHECK(changes.complete);
 }
 
+TEST_CASE("A rule with many stars is followed as any other, and so are those beside it") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write(".gitignore", "node_modules/\n*a*b*c*d*e*f*g*h*i*j*k*l*m\np/**/src/**/gen/**\n");
+  checkout.Commit({".gitignore"});
+  upper.Write("node_modules/x", "1\n");
+  upper.Write("p/a/src/b/gen/c", "2\n");
+  upper.Write("p/a/src/kept", "3\n");
+  Repository repository = Repository::Open(checkout.root()).value();
+  CHECK(Summary(Capture(upper, checkout, &repository)) == Lines{"created p/a/src/kept"});
+  upper.Write(".gitignore", "node_modules/\np/**/src/**/gen/**/c\n");
+  CHECK(Summary(Capture(upper, checkout, &repository)) ==
+        Lines{"modified .gitignore", "created p/a/src/kept"});
+}
+
 TEST_CASE("What is no file is left out, with what it is") {
   TestTree upper;
   TestTree checkout;

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,7 +15,7 @@
 #include "change/git_handle.h"
 #include "change/protected_path.h"
 #include "change/repository_state.h"
-#include "change/rules/ignore_rules.h"
+#include "change/rules/ignore_file.h"
 #include "codec/text/ref_name.h"
 #include "codec/text/shell_word.h"
 
@@ -136,20 +135,20 @@ ConversionFacts ReadConversion(git_config* own) {
   return facts;
 }
 
-// A file's text; empty if there is no plain one of at most kIgnoreBytesMax.
-std::string ReadRules(int directory, const std::string& path) {
+// A file's text; nullopt if there is no plain one of at most kIgnoreBytesMax.
+std::optional<std::string> ReadRules(int directory, const std::string& path) {
   Result<Fd> file = sys::OpenBeneath(directory, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
   struct stat facts {};
   bool plain = file.ok() && ::fstat(file.value().get(), &facts) == 0 && S_ISREG(facts.st_mode);
-  if (!plain) return {};
+  if (!plain) return std::nullopt;
   Result<std::string> rules = sys::ReadAll(file.value().get(), kIgnoreBytesMax);
-  return rules.ok() ? std::move(rules).value() + "\n" : std::string();
+  return rules.ok() ? std::optional(std::move(rules).value()) : std::nullopt;
 }
 
 // Reads, as ReadRules() does, a file that all working trees share.
-std::string ReadShared(git_repository* repository, const std::string& path) {
+std::optional<std::string> ReadShared(git_repository* repository, const std::string& path) {
   Result<Fd> common = sys::Open(git_repository_commondir(repository), O_RDONLY | O_DIRECTORY);
-  return common.ok() ? ReadRules(common.value().get(), path) : std::string();
+  return common.ok() ? ReadRules(common.value().get(), path) : std::nullopt;
 }
 
 // Reads what matters, then puts an empty configuration in place of the repository's own.
@@ -169,7 +168,7 @@ Result<Configuration> TakeConfiguration(git_repository* repository) {
       git_config_get_string(&text, own.get(), "extensions.partialclone") == 0 ||
       (git_config_get_bool(&promisor, own.get(), "remote.origin.promisor") == 0 && promisor != 0);
   taken.conversion = ReadConversion(own.get());
-  taken.conversion.attributes = ReadShared(repository, "info/attributes");
+  taken.conversion.attributes = ReadShared(repository, "info/attributes").value_or("");
   git_config* empty = nullptr;
   if (git_config_new(&empty) != 0) return GitError(Code::kBug, "making a configuration");
   GitConfig none(empty);
@@ -278,8 +277,6 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   if (!same && git_repository_set_workdir(raw, directory.c_str(), 0) != 0) {
     return GitError(Code::kInvalid, "setting the working tree to " + top);
   }
-  Fd tree = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
-  state->ignore_gate = IgnoreGate(std::move(tree));
   state->top = top;
   if (inside != top) state->prefix = inside.substr(directory.size()) + "/";
   return Repository(std::move(state));
@@ -384,25 +381,14 @@ Result<std::vector<std::string>> Repository::NamesAtRef(const std::string& ref,
   return names;
 }
 
-bool Repository::Ignores(const std::string& in_checkout) const {
-  const std::string path = state_->prefix + in_checkout;
-  if (!state_->ignore_gate.Open(path)) return false;
-  int ignored = 0;
-  auto began = std::chrono::steady_clock::now();
-  int status = git_ignore_path_is_ignored(&ignored, state_->git.get(), path.c_str());
-  state_->ignore_gate.Spend(std::chrono::steady_clock::now() - began);
-  return status == 0 && ignored != 0;
+std::string Repository::ExcludeRules() const {
+  return ReadShared(state_->git.get(), "info/exclude").value_or("");
 }
 
-std::string Repository::OuterIgnoreRules() const {
-  std::string rules = ReadShared(state_->git.get(), "info/exclude");
+std::optional<std::string> Repository::IgnoreFileIn(const std::string& directory) const {
   Result<Fd> top = sys::Open(state_->top, O_RDONLY | O_DIRECTORY);
-  for (size_t at = 0; top.ok() && at < state_->prefix.size();) {
-    const std::string directory = state_->prefix.substr(0, at);
-    rules += RulesAtTop(ReadRules(top.value().get(), directory + ".gitignore"), directory);
-    at = state_->prefix.find('/', at) + 1;
-  }
-  return rules;
+  if (!top.ok()) return std::nullopt;
+  return ReadRules(top.value().get(), directory + ".gitignore");
 }
 
 bool Repository::Tracks(const std::string& path) const { return state_->Entry(path) != nullptr; }

@@ -96,14 +96,13 @@ class Repository {
   // Fails as ReadProposal() does.
   Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;
 
-  // Returns whether the checkout's own ignore rules (.gitignore files as they lie on disk,
-  // info/exclude) cover `path`, relative to the checkout. A trailing `/` says that it is a
-  // directory. Says nothing about whether the path is tracked. Returns false if the rules cost too
-  // much to ask (ignore_gate.h).
-  bool Ignores(const std::string& path) const;
-  // Returns the rules that cover the checkout from outside of it, as those of a .gitignore at the
-  // top: of info/exclude and of the directories above the checkout.
-  std::string OuterIgnoreRules() const;
+  // Returns the text of info/exclude.
+  std::string ExcludeRules() const;
+  // Returns the text of the .gitignore in `directory`, relative to the top and with a `/` at its
+  // end
+  // ("" is the top), as it lies on disk; nullopt if there is no plain file of at most
+  // kIgnoreBytesMax.
+  std::optional<std::string> IgnoreFileIn(const std::string& directory) const;
   // Return whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
   // once.

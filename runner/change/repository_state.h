@@ -7,7 +7,6 @@
 
 #include "change/git_handle.h"
 #include "change/repository.h"
-#include "change/rules/ignore_gate.h"
 
 namespace change {
 
@@ -19,7 +18,6 @@ struct Repository::State {
   ConversionFacts conversion;
   bool partial = false;  // A partial clone: an object that is not here may be at the remote.
   GitIndex index;        // Loaded by the first question about it.
-  IgnoreGate ignore_gate{Fd()};
 
   // Returns the checkout's index, or null when it has none that can be read.
   git_index* Index() {

@@ -2,10 +2,15 @@
 #include "change/repository.h"
 
 #include "base/skip.h"
+#include "change/agent_ignores.h"
 #include "change/test_tree.h"
 
 namespace change {
 namespace {
+
+bool Ignores(const Repository& repository, const std::string& path) {
+  return AgentIgnores(&repository).IgnoredBefore(path);
+}
 
 TEST_CASE("Repository::Open says that a directory without .git is none") {
   TestTree tree;
@@ -31,8 +36,8 @@ TEST_CASE("Repository::Open finds the top above a directory, and keeps its quest
   CHECK_FALSE(below.Tracks("sub/a"));
   CHECK(below.TracksBeneath("deep"));
   CHECK_FALSE(below.TracksBeneath("sub"));
-  CHECK(below.Ignores("out"));
-  CHECK_FALSE(below.Ignores("sub/out"));
+  CHECK(Ignores(below, "out"));
+  CHECK_FALSE(Ignores(below, "sub/out"));
 }
 
 TEST_CASE("DifferingPaths names each file that is not the same in HEAD, and nothing else") {
@@ -211,14 +216,14 @@ TEST_CASE("Ignores follows the checkout's .gitignore files, Tracks its index") {
   tree.Write("a", "x");
   tree.Commit({".gitignore", "a"});
   Repository repository = Repository::Open(tree.root()).value();
-  CHECK(repository.Ignores("x.o"));
-  CHECK(repository.Ignores("sub/deep/x.o"));
-  CHECK(repository.Ignores("build/"));
-  CHECK(repository.Ignores("build/out/x"));
-  CHECK(repository.Ignores("sub/local"));
-  CHECK_FALSE(repository.Ignores("local"));
-  CHECK_FALSE(repository.Ignores("keep.o"));
-  CHECK_FALSE(repository.Ignores("a"));
+  CHECK(Ignores(repository, "x.o"));
+  CHECK(Ignores(repository, "sub/deep/x.o"));
+  CHECK(Ignores(repository, "build/"));
+  CHECK(Ignores(repository, "build/out/x"));
+  CHECK(Ignores(repository, "sub/local"));
+  CHECK_FALSE(Ignores(repository, "local"));
+  CHECK_FALSE(Ignores(repository, "keep.o"));
+  CHECK_FALSE(Ignores(repository, "a"));
   CHECK(repository.Tracks("a"));
   CHECK_FALSE(repository.Tracks("tracked.o"));
   CHECK_FALSE(repository.TracksBeneath("build"));
@@ -237,7 +242,7 @@ TEST_CASE("The repository's own configuration moves nothing and hides nothing") 
                  "[remote \"origin\"]\n\turl = https://user:token@forge.example/group/x.git\n");
   Result<Repository> repository = Repository::Open(tree.root());
   REQUIRE(repository.ok());
-  CHECK_FALSE(repository.value().Ignores("b"));
+  CHECK_FALSE(Ignores(repository.value(), "b"));
   CHECK(repository.value().Tracks("a"));
   CHECK(repository.value().OriginUrl() == "https://forge.example/group/x.git");
 }

@@ -19,7 +19,7 @@
 #include "base/sys.h"
 #include "change/agent_ignores.h"
 #include "change/protected_path.h"
-#include "change/rules/ignore_gate.h"
+#include "change/rules/ignore_file.h"
 #include "change/submodules.h"
 #include "change/tree_file.h"
 
@@ -151,13 +151,12 @@ class Walk {
     if (repository_ == nullptr || !rules_.Ignores(asked) || Tracked(path, directory)) {
       return Cover::kNone;
     }
-    return !rules_.Changed(path) || repository_->Ignores(asked) ? Cover::kAlways : Cover::kAdded;
+    return !rules_.Changed(path) || rules_.IgnoredBefore(asked) ? Cover::kAlways : Cover::kAdded;
   }
 
   // Returns whether the rules of the checkout ignore the path: they say whether its loss matters.
   bool WasIgnored(const std::string& path, bool directory) {
-    bool ignored = repository_ != nullptr && repository_->Ignores(directory ? path + "/" : path) &&
-                   !Tracked(path, directory);
+    bool ignored = rules_.IgnoredBefore(directory ? path + "/" : path) && !Tracked(path, directory);
     if (ignored) visitor_.ignored(path);
     return ignored;
   }

@@ -266,8 +266,14 @@ class Conversions(unittest.TestCase):
         made = self.repository({'a': b'a\n', 'd/b': b'b\n'})
         os.remove(made + '/a')
         self.git(made, 'checkout', '-q', 'a')
-        told = self.round_trip(made, {'d/.gitattributes': b'x/**/**/**/**/y text\n', 'd/b': b'c\n'}, complete=False)
-        self.assertIn('left-out d/b: its attributes (.gitattributes) take too long to match', told)
+        told = self.round_trip(made, {'d/.gitattributes': b'# c\nx/**/**/**/**/y text\n', 'd/b': b'c\n'}, complete=False)
+        self.assertIn('left-out d/b: line 2 of d/.gitattributes takes too long to match', told)
+
+    def test_rules_that_convert_nothing_cost_nothing(self):
+        costly = b'/**/src/**/gen/**/x/** linguist-generated -diff\n' * 30
+        made = self.repository({'.gitattributes': costly + b'[attr]lines text eol=crlf\n*.w lines\npackages/**/src/**/gen/** text=auto\n',
+                                'packages/a/src/gen/x.ts': b'a\n', 'b.w': b'b\n'})
+        self.round_trip(made, {'packages/a/src/gen/x.ts': b'b\r\n', 'b.w': b'c\r\n'})
 
 
 if __name__ == '__main__':

@@ -2,6 +2,8 @@
 // change_probe capture UPPER CHECKOUT PATCH_OUT [--no-repository]  writes the patch, prints records
 // change_probe apply CHECKOUT PATCH [--no-repository]              applies a patch
 // change_probe judge UPPER CHECKOUT                                prints findings
+// change_probe ignored CHECKOUT < PATHS                            prints those that are, NUL
+// behind each
 #include <fcntl.h>
 
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "base/sys.h"
+#include "change/agent_ignores.h"
 #include "change/apply.h"
 #include "change/capture.h"
 #include "change/gate.h"
@@ -64,10 +67,22 @@ Status Judge(const std::vector<std::string>& args) {
   return Ok();
 }
 
+Status Ignored(const std::vector<std::string>& args) {
+  change::Repository repository = TRY(change::Repository::Open(args[1]));
+  change::AgentIgnores ignores(&repository);
+  std::string paths = TRY(sys::ReadAll(0, 1 << 30));
+  for (size_t at = 0; at < paths.size(); at = paths.find('\0', at) + 1) {
+    const char* path = paths.c_str() + at;
+    if (ignores.IgnoredBefore(path)) std::printf("%s%c", path, '\0');
+  }
+  return Ok();
+}
+
 Status Main(const std::vector<std::string>& args) {
   if (args.size() >= 4 && args[0] == "capture") return CaptureTo(args);
   if (args.size() >= 3 && args[0] == "apply") return Apply(args);
   if (args.size() == 3 && args[0] == "judge") return Judge(args);
+  if (args.size() == 2 && args[0] == "ignored") return Ignored(args);
   return Error{Code::kUsage, "see the head of probe.cc"};
 }
 
