@@ -120,7 +120,8 @@ struct ChangedTree {
 // that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
 // directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed in
 // `left_out` if the checkout's own did not. A change in a repository of its own inside the
-// checkout, such as a submodule, is left out and makes the set incomplete. Permission bits become
+// checkout, such as a submodule, is left out and makes the set incomplete; not so what the agent
+// checked out of a submodule of which the checkout has nothing. Permission bits become
 // 0644 or 0755 by the owner's execute bit.
 //
 // Fails with kIo if a layer cannot be read at all.

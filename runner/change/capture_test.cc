@@ -389,6 +389,14 @@ TEST_CASE("A deleted submodule, and one that is not checked out, make the set in
   Result<Repository> repository = Repository::Open(empty.root());
   REQUIRE(repository.ok());
   CHECK(LeavesOut(Capture(filled, empty, &repository.value()), "lib/a", "submodule lib"));
+  CHECK_FALSE(Capture(filled, empty, &repository.value()).complete);
+  // With git's own file, it was checked out, as builds do.
+  filled.Write("lib/.git", "gitdir: ../.git/modules/lib\n");
+  filled.Write("beside", "x\n");
+  ChangeSet changes = Capture(filled, empty, &repository.value());
+  CHECK(Summary(changes) == Lines{"created beside"});
+  CHECK(LeavesOut(changes, "lib", "not checked out before"));
+  CHECK(changes.complete);
 }
 
 TEST_CASE("What a submodule ignores and does not track may change") {

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -31,6 +32,11 @@ Submodules::Submodules(int checkout) : checkout_(checkout) {}
 void Submodules::Add(const std::string& path) {
   Result<std::string> top = sys::RealPath("/proc/self/fd/" + std::to_string(checkout_));
   found_.push_back({path + "/", top.ok() ? OpenIndex(top.value() + "/" + path) : nullptr});
+}
+
+bool Submodules::IsTop(const std::string& path) const {
+  return std::any_of(found_.begin(), found_.end(),
+                     [&](const Submodule& one) { return one.prefix == path + "/"; });
 }
 
 const Submodules::Submodule* Submodules::Innermost(const std::string& path) const {

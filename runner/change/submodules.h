@@ -18,6 +18,8 @@ class Submodules {
   // Adds the submodule whose top is `path`. If its index cannot be read, it counts as tracking
   // everything.
   void Add(const std::string& path);
+  // Returns whether `path` is the top of one.
+  bool IsTop(const std::string& path) const;
   // Returns whether `path` lies in one.
   bool Holds(const std::string& path) const { return Innermost(path) != nullptr; }
   // Returns whether the innermost one that holds `path` tracks it, or anything beneath it.

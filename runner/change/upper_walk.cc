@@ -212,6 +212,15 @@ class Walk {
     visitor_.submodule(path);
   }
 
+  // Returns true, after saying so, if the agent checked out a submodule of which the checkout has
+  // nothing, as builds need it: what it did there is no half of a change.
+  bool LeaveOutFilled(int upper_directory, int lower_directory, const std::string& path) {
+    if (!submodules_.IsTop(path) || !ExistsIn(upper_directory, ".git")) return false;
+    if (lower_directory >= 0 && !Names(lower_directory, path).empty()) return false;
+    visitor_.left_out(path, "a submodule that was not checked out before", false);
+    return true;
+  }
+
   static bool ExistsIn(int directory, const char* name) {
     struct stat st {};
     return directory >= 0 && ::fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
@@ -260,6 +269,7 @@ class Walk {
     Result<Fd> opened = OpenDirectory(lower_, item.path, Unreadable::kFail);
     if (opened.ok()) lower = std::move(opened).value();
     NoteSubmodule(lower.get(), item.path);
+    if (LeaveOutFilled(upper_directory, lower.get(), item.path)) return Ok();
     char mark = copy_ != nullptr ? '\0' : OverlayMark(upper_directory, "opaque");
     bool hiding = item.layer == Pending::Layer::kHiding || (mark == 'y' && !item.path.empty());
     EnterRules(item.path, upper_directory, lower.get(), !hiding);
