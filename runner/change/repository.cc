@@ -391,6 +391,25 @@ std::optional<std::string> Repository::IgnoreFileIn(const std::string& directory
   return ReadRules(top.value().get(), directory + ".gitignore");
 }
 
+git_index* Repository::State::Index() {
+  git_index* raw = nullptr;
+  if (index != nullptr) return index.get();
+  if (git_repository_index(&raw, git.get()) == 0) {
+    index.reset(raw);
+    return raw;
+  }
+  Result<GitCommit> head = FindCommit(git.get(), "HEAD");
+  git_tree* raw_tree = nullptr;
+  if (!head.ok() || git_commit_tree(&raw_tree, head.value().get()) != 0) return nullptr;
+  const GitTree tree(raw_tree);
+  if (git_index_new(&raw) != 0) return nullptr;
+  GitIndex made(raw);
+  if (git_index_read_tree(raw, tree.get()) != 0) return nullptr;
+  index = std::move(made);
+  index_is_head = true;
+  return raw;
+}
+
 bool Repository::Tracks(const std::string& path) const { return state_->Entry(path) != nullptr; }
 
 bool Repository::TracksBeneath(const std::string& directory) const {
@@ -418,29 +437,9 @@ std::optional<std::string> Repository::TrackedBlob(const std::string& path) cons
                      static_cast<size_t>(git_blob_rawsize(raw)));
 }
 
-// libgit2 cannot read a sparse index: the links of HEAD are the same but for what is being added.
-Result<std::vector<std::string>> Repository::State::LinksAtHead() const {
-  GitCommit head = TRY(FindCommit(git.get(), "HEAD"));
-  git_tree* raw = nullptr;
-  if (git_commit_tree(&raw, head.get()) != 0) return GitError(Code::kInvalid, "reading HEAD");
-  GitTree tree(raw);
-  std::vector<std::string> links;
-  auto take = [](const char* directory, const git_tree_entry* entry, void* out) {
-    if (git_tree_entry_filemode(entry) == GIT_FILEMODE_LINK) {
-      static_cast<std::vector<std::string>*>(out)->push_back(std::string(directory) +
-                                                             git_tree_entry_name(entry));
-    }
-    return 0;
-  };
-  if (git_tree_walk(tree.get(), GIT_TREEWALK_PRE, take, &links) != 0) {
-    return GitError(Code::kInvalid, "reading the links of HEAD");
-  }
-  return links;
-}
-
 Result<std::vector<std::string>> Repository::TrackedLinks() const {
   git_index* index = state_->Index();
-  if (index == nullptr) return state_->LinksAtHead();
+  if (index == nullptr) return GitError(Code::kInvalid, "reading the index");
   std::vector<std::string> links;
   for (size_t at = 0; at < git_index_entrycount(index); ++at) {
     const git_index_entry* entry = git_index_get_byindex(index, at);

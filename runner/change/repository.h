@@ -105,15 +105,16 @@ class Repository {
   std::optional<std::string> IgnoreFileIn(const std::string& directory) const;
   // Return whether the checkout's index has exactly `path`, and whether it has anything beneath
   // `directory` (without a trailing `/`). The index is loaded by the first call: O(tracked files),
-  // once.
+  // once. Where libgit2 cannot read it (a split or a sparse one), all that asks of the index asks
+  // of HEAD.
   bool Tracks(const std::string& path) const;
   bool TracksBeneath(const std::string& directory) const;
   // Returns the blob that the checkout's index has at `path`, as 40 hexadecimal digits; and its
   // bytes, where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;
   std::optional<std::string> TrackedBlob(const std::string& path) const;
-  // Returns the paths, relative to the top, of all symbolic links in the index; where libgit2
-  // cannot read it, those in HEAD. Fails with kInvalid where neither can be read.
+  // Returns the paths, relative to the top, of all symbolic links in the index. Fails with kInvalid
+  // where neither it nor HEAD can be read.
   Result<std::vector<std::string>> TrackedLinks() const;
   // Returns whether the index has a submodule at `path`.
   bool TracksSubmodule(const std::string& path) const;

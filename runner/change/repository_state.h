@@ -18,22 +18,17 @@ struct Repository::State {
   ConversionFacts conversion;
   bool partial = false;  // A partial clone: an object that is not here may be at the remote.
   GitIndex index;        // Loaded by the first question about it.
+  bool index_is_head = false;
 
-  // Returns the checkout's index, or null when it has none that can be read.
-  git_index* Index() {
-    if (index == nullptr) {
-      git_index* raw = nullptr;
-      if (git_repository_index(&raw, git.get()) == 0) index.reset(raw);
-    }
-    return index.get();
-  }
+  // Returns the checkout's index; where libgit2 cannot read it (a split or a sparse one), one of
+  // what HEAD has, which is the same but for what is being added; null if neither can be read.
+  git_index* Index();
   // The entry at `path` (empty: the top) in the tree of `ref`, as ReadAtRef() looks for it.
   struct Found {
     git_filemode_t mode = GIT_FILEMODE_TREE;
     git_oid id = {};
   };
   Result<std::optional<Found>> Find(const std::string& ref, const std::string& path) const;
-  Result<std::vector<std::string>> LinksAtHead() const;
   // Returns the error that the object of `path` is not here.
   Error Missing(const std::string& ref, const std::string& path) const;
   // Returns the index's entry at `path`, relative to the checkout; null if it has none.
