@@ -40,7 +40,12 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   if (repository != nullptr) blobs.emplace(*repository);
   std::map<std::string, std::string> pointers;
   auto old_file = [&](const std::string& path) -> Result<OldFile> {
-    OldFile file = TRY(ReadOldFile(root.get(), path));
+    Result<OldFile> there = ReadOldFile(root.get(), path);
+    if (repository != nullptr && !there.ok() && there.error().code == Code::kNotFound) {
+      std::optional<Repository::SparseFile> sparse = TRY(repository->SparseFileAt(path));
+      if (sparse) return OldFile{sparse->mode, std::move(sparse->blob)};
+    }
+    OldFile file = TRY(std::move(there));
     if (!blobs || file.mode == 0 || file.mode == kLinkMode) return file;
     std::string blob = TRY(blobs->Of(path, file.bytes).Context(path));
     std::swap(blob, file.bytes);

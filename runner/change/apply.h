@@ -14,12 +14,13 @@ namespace change {
 // null, they are not. Only `changes.patch` decides what is written, so what is applied is what was
 // judged.
 //
-// Everything is checked first: each old file must be there with exactly the blob and the mode the
-// patch starts from, nothing may be in the way of a new one, no path may leave the checkout, pass
-// through a symbolic link or enter a `.git`, and no new link may point outside. The new files are
-// then written to a temporary directory in the checkout, and only after that moved into place; so
-// an Error of kInvalid (does not apply), kRefused (may not be applied, or is not complete), or of a
-// full disk leaves the tree as it was. Directories that become empty are removed, as git does.
+// Everything is checked first: each old file must be there, or be left out by a sparse checkout,
+// with exactly the blob and the mode the patch starts from, nothing may be in the way of a new one,
+// no path may leave the checkout, pass through a symbolic link or enter a `.git`, and no new link
+// may point outside. The new files are then written to a temporary directory in the checkout, and
+// only after that moved into place; so an Error of kInvalid (does not apply), kRefused (may not be
+// applied, or is not complete), or of a full disk leaves the tree as it was. Directories that
+// become empty are removed, as git does.
 Status ApplyPatch(const std::string& checkout, const Repository* repository,
                   const ChangeSet& changes);
 

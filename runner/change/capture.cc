@@ -24,9 +24,11 @@ constexpr char kReplaced[] = "the agent was given another version of it than the
 // Reads what the walk finds, keeps what differs, within the limits.
 class Collector {
  public:
-  Collector(MemoryRepository repository, const ChangedTree& tree, int lower_fd,
-            const CaptureLimits& limits)
+  // `git` is the checkout's repository, or null.
+  Collector(MemoryRepository repository, const Repository* git, const ChangedTree& tree,
+            int lower_fd, const CaptureLimits& limits)
       : repository_(std::move(repository)),
+        git_(git),
         tree_(tree),
         upper_(tree.fd),
         lower_(lower_fd),
@@ -106,21 +108,32 @@ class Collector {
 
   ChangeSet& changes() { return changes_; }
 
-  // `git` is the checkout's repository, or null.
-  Result<ChangeSet> Finish(const Repository* git) {
-    if (git != nullptr) TRY(ConvertToBlobs(*git, repository_, before_, after_, changes_));
+  Result<ChangeSet> Finish() {
+    if (git_ != nullptr) TRY(ConvertToBlobs(*git_, repository_, before_, after_, changes_));
     TRY(RenderPatch(repository_, before_, after_, limits_.patch_bytes_max, changes_));
     return std::move(changes_);
   }
 
  private:
-  // Gives the lower layer's file, nullopt if it has none there. Returns false if it cannot be read.
+  // Gives the lower layer's file, or what a sparse checkout leaves out there; nullopt if there is
+  // neither. Returns false if it cannot be read.
   bool OpenBase(const std::string& path, std::optional<TreeFile>& was) {
     Result<TreeFile> base = TreeFile::Open(lower_, path, Unreadable::kFail);
     if (base.ok() && base.value().mode() != 0) was = std::move(base).value();
-    if (base.ok() || base.error().code == Code::kNotFound) return true;
+    if (base.ok()) return true;
+    if (base.error().code == Code::kNotFound) return git_ == nullptr || OpenSparse(path, was);
     LeaveOut(changes_, path, "cannot be read in the checkout", true);
     return false;
+  }
+
+  bool OpenSparse(const std::string& path, std::optional<TreeFile>& was) {
+    Result<std::optional<Repository::SparseFile>> file = git_->SparseFileAt(path);
+    if (!file.ok()) {
+      LeaveOut(changes_, path, file.error().what, true);
+      return false;
+    }
+    if (file.value()) was.emplace(file.value()->mode, std::move(file.value()->blob));
+    return true;
   }
 
   // Returns true, after leaving `path` out, if `was` is not what the agent was given.
@@ -176,6 +189,7 @@ class Collector {
   }
 
   MemoryRepository repository_;
+  const Repository* git_;
   const ChangedTree& tree_;
   int upper_;
   int lower_;
@@ -201,7 +215,7 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
   MemoryRepository memory = TRY(MemoryRepository::Create());
-  Collector collector(std::move(memory), tree, lower.get(), limits);
+  Collector collector(std::move(memory), repository, tree, lower.get(), limits);
   collector.TakeOut();
   if (!tree.missing.empty()) LeaveOut(collector.changes(), ".", tree.missing, true);
   UpperVisitor visitor;
@@ -216,11 +230,11 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
   if (tree.copied) copy = FactsOfCopy(tree, checkout);
   if (tree.copied && TRY(HasNoBase(tree.fd, lower.get(), copy))) {
     LeaveOut(collector.changes(), ".", kNoBase, true);
-    return collector.Finish(repository);
+    return collector.Finish();
   }
   TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr, &tree.meanwhile}, repository,
                 limits.entries_max, visitor));
-  return collector.Finish(repository);
+  return collector.Finish();
 }
 
 }  // namespace change

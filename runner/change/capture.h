@@ -111,7 +111,8 @@ struct ChangedTree {
 // directory its mode keeps unreadable is made readable in the layer (never in the checkout) to be
 // read.
 //
-// The patch is against the files of `checkout` as they lie on disk, not against HEAD. Where
+// The patch is against the files of `checkout` as they lie on disk, not against HEAD; against the
+// index's where a sparse checkout leaves them out. Where
 // `repository` says that git converts a file, the patch has its blobs: line endings, `$Id$`, UTF-16
 // and pointers of git-lfs. A file that a filter driver converts, and new content that git-lfs would
 // keep, is left out, and lost. In a copy, files that are older than it and were not moved are not

@@ -113,6 +113,13 @@ class Repository {
   // bytes, where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;
   std::optional<std::string> TrackedBlob(const std::string& path) const;
+  // Returns the file at `path` that the index has and a sparse checkout leaves out of the working
+  // tree; nullopt for everything else. Fails with kNotFound if its blob is not here.
+  struct SparseFile {
+    int mode = 0;
+    std::string blob;
+  };
+  Result<std::optional<SparseFile>> SparseFileAt(const std::string& path) const;
   // Returns the paths, relative to the top, of all symbolic links in the index. Fails with kInvalid
   // where neither it nor HEAD can be read.
   Result<std::vector<std::string>> TrackedLinks() const;

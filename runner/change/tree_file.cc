@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/sys.h"
 
@@ -73,7 +74,7 @@ Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable un
     char target[PATH_MAX];
     ssize_t n = ::readlinkat(place.value().get(), "", target, sizeof target);
     if (n < 0) return Errno("readlinkat");
-    file.link_.assign(target, static_cast<size_t>(n));
+    file.bytes_.assign(target, static_cast<size_t>(n));
     file.size_ = n;
   } else if (S_ISREG(st.st_mode)) {
     file.fd_ = TRY(OpenReadable(root, path, kReadFlags, unreadable));
@@ -85,11 +86,14 @@ Result<TreeFile> TreeFile::Open(int root, const std::string& path, Unreadable un
   return file;
 }
 
+TreeFile::TreeFile(int mode, std::string bytes)
+    : bytes_(std::move(bytes)), mode_(mode), size_(static_cast<int64_t>(bytes_.size())) {}
+
 Result<std::string> TreeFile::Read(int64_t bytes_max) const {
   if (size_ > bytes_max) {
     return Error{Code::kInvalid, "larger than " + std::to_string(bytes_max) + " bytes"};
   }
-  if (!fd_.valid()) return link_;
+  if (!fd_.valid()) return bytes_;
   std::string bytes(static_cast<size_t>(size_), '\0');
   size_t got = TRY(ReadAt(fd_.get(), bytes.data(), bytes.size(), 0));
   bytes.resize(got);
@@ -97,8 +101,8 @@ Result<std::string> TreeFile::Read(int64_t bytes_max) const {
 }
 
 Result<bool> TreeFile::SameBytes(const TreeFile& other) const {
-  if (size_ != other.size_ || fd_.valid() != other.fd_.valid()) return false;
-  if (!fd_.valid()) return link_ == other.link_;
+  if (size_ != other.size_) return false;
+  if (!fd_.valid() || !other.fd_.valid()) return TRY(Read(size_)) == TRY(other.Read(size_));
   char mine[16384];
   char theirs[16384];
   for (int64_t offset = 0; offset < size_;) {

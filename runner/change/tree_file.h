@@ -29,18 +29,21 @@ class TreeFile {
   // file that is neither regular nor a link has mode() 0 and no bytes.
   static Result<TreeFile> Open(int root, const std::string& path, Unreadable unreadable);
 
+  // A file that lies in memory.
+  TreeFile(int mode, std::string bytes);
+
   int mode() const { return mode_; }
   int64_t size() const { return size_; }
   const struct stat& facts() const { return facts_; }
   // Fails with kInvalid if there are more than `bytes_max`.
   Result<std::string> Read(int64_t bytes_max) const;
-  // Compares without holding either file in memory.
+  // Compares without holding in memory what is not there already.
   Result<bool> SameBytes(const TreeFile& other) const;
 
  private:
   TreeFile() = default;
-  Fd fd_;             // The descriptor of a regular file.
-  std::string link_;  // The target of a symbolic link.
+  Fd fd_;              // The descriptor of a regular file.
+  std::string bytes_;  // Without one: the target of a symbolic link, or what lies in memory.
   int mode_ = 0;
   int64_t size_ = 0;
   struct stat facts_ {};

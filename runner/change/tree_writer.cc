@@ -142,12 +142,16 @@ class Staging {
   int count_ = 0;
 };
 
-// Removes the file, then every directory above it that is empty now.
+// Removes the file, then every directory above it that is empty now. A sparse checkout may have
+// left it out.
 Status Remove(int root, const std::string& path) {
   std::string at = path;
   for (int flags = 0; at != "."; flags = AT_REMOVEDIR, at = Parent(at)) {
-    Fd parent = TRY(sys::OpenBeneath(root, Parent(at), kDirectory));
+    Result<Fd> opened = sys::OpenBeneath(root, Parent(at), kDirectory);
+    if (!opened.ok() && sys::IsAbsent(opened.error())) return Ok();
+    Fd parent = TRY(std::move(opened));
     if (::unlinkat(parent.get(), BaseName(at).c_str(), flags) == 0) continue;
+    if (errno == ENOENT) return Ok();
     if (flags == AT_REMOVEDIR) return Ok();  // Not empty, or not ours to remove.
     return Errno("unlink " + path);
   }

@@ -73,6 +73,19 @@ class Indexes(unittest.TestCase):
                 self.capture()
                 self.assertEqual(self.applied(), ['M', 'build/crlf.t', 'D', 'build/gone.mk', 'M', 'build/rules.mk'])
 
+    def test_what_a_sparse_checkout_leaves_out_is_the_base_of_its_change(self):
+        for kind in ('sparse', 'sparse index'):
+            with self.subTest(kind=kind):
+                self.prepare(KINDS[kind])
+                self.assertFalse(os.path.exists(self.made + '/b'))
+                self.write(self.upper, {'b/f': b'f\n', 'b/g': b'g\nfixed\n', 'b/new': b'new\n'})
+                self.capture()
+                self.assertEqual(self.applied(), ['M', 'b/g', 'A', 'b/new'])
+                subprocess.run([PROBE, 'apply', self.made, self.dir + '/patch'], check=True)
+                self.assertEqual(sorted(os.listdir(self.made + '/b')), ['g', 'new'])
+                with open(self.made + '/b/g', 'rb') as file:
+                    self.assertEqual(file.read(), b'g\nfixed\n')
+
     def test_a_file_that_was_removed_by_hand_is_new(self):
         for kind in ('plain', 'split'):
             with self.subTest(kind=kind):
