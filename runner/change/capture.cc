@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/sys.h"
 #include "change/convert.h"
 #include "change/memory_repository.h"
 #include "change/patch.h"
+#include "change/rules/index_paths.h"
 #include "change/tree_file.h"
 #include "change/upper_walk.h"
 
@@ -202,6 +204,26 @@ class Collector {
   int64_t content_bytes_ = 0;
 };
 
+// Reads a file of the agent's index; it is empty if there is none, or one that is too large.
+IndexPaths ReadIndex(int tree, const std::string& path) {
+  constexpr int64_t kIndexBytesMax = 64 << 20;
+  Result<TreeFile> index = TreeFile::Open(tree, path, Unreadable::kMakeReadable);
+  if (!index.ok() || index.value().mode() == kLinkMode) return {};
+  Result<std::string> bytes = index.value().Read(kIndexBytesMax);
+  return bytes.ok() ? ReadIndexPaths(bytes.value()) : IndexPaths();
+}
+
+// The paths in the index of the agent's tree; none if that is not in it: beneath the repository's
+// top, or where `.git` is a file. What an untouched file of it has, the checkout's has, too.
+std::set<std::string> AddedIn(const ChangedTree& tree, const Repository* repository) {
+  if (repository == nullptr || !repository->prefix().empty()) return {};
+  IndexPaths index = ReadIndex(tree.fd, ".git/index");
+  if (!index.shared.empty()) {
+    index.paths.merge(ReadIndex(tree.fd, ".git/sharedindex." + index.shared).paths);
+  }
+  return std::move(index.paths);
+}
+
 }  // namespace
 
 bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
@@ -232,8 +254,9 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     LeaveOut(collector.changes(), ".", kNoBase, true);
     return collector.Finish();
   }
-  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr, &tree.meanwhile}, repository,
-                limits.entries_max, visitor));
+  const std::set<std::string> added = AddedIn(tree, repository);
+  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr, &tree.meanwhile, &added},
+                repository, limits.entries_max, visitor));
   return collector.Finish();
 }
 

@@ -119,11 +119,11 @@ struct ChangedTree {
 // read, and nothing was removed from a directory of which that is true; a copy that has nothing of
 // the checkout is left out as a whole, and lost. `repository` is
 // that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
-// directory. A new file is skipped if the agent's .gitignore files ignore it, and is listed in
-// `left_out` if the checkout's own did not. A change in a repository of its own inside the
-// checkout, such as a submodule, is left out and makes the set incomplete; not so what the agent
-// checked out of a submodule of which the checkout has nothing. Permission bits become
-// 0644 or 0755 by the owner's execute bit.
+// directory. A new file is skipped if the agent's .gitignore files ignore it and the index in its
+// tree is without it, and is listed in `left_out` if the checkout's own did not. A change in a
+// repository of its own inside the checkout, such as a submodule, is left out and makes the set
+// incomplete; not so what the agent checked out of a submodule of which the checkout has nothing.
+// Permission bits become 0644 or 0755 by the owner's execute bit.
 //
 // Fails with kIo if a layer cannot be read at all.
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,

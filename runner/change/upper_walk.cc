@@ -51,6 +51,7 @@ class Walk {
         copy_(layers.copy),
         lower_(layers.lower),
         meanwhile_(layers.meanwhile),
+        added_(layers.added),
         with_git_(layers.with_git),
         repository_(repository),
         entries_left_(entries_max),
@@ -145,10 +146,20 @@ class Walk {
     return repository_->Tracks(path) || (directory && repository_->TracksBeneath(path));
   }
 
+  // Returns whether the agent added the path to its index, or anything beneath it: no rule covers
+  // that.
+  bool Added(const std::string& path, bool directory) const {
+    if (added_ == nullptr) return false;
+    if (!directory) return added_->contains(path);
+    auto beneath = added_->lower_bound(path + "/");
+    return beneath != added_->end() && beneath->starts_with(path + "/");
+  }
+
   // Returns the cover by the rules as the agent left them.
   Cover CoverOf(const std::string& path, bool directory) {
     const std::string asked = directory ? path + "/" : path;
-    if (repository_ == nullptr || !rules_.Ignores(asked) || Tracked(path, directory)) {
+    if (repository_ == nullptr || !rules_.Ignores(asked) || Tracked(path, directory) ||
+        Added(path, directory)) {
       return Cover::kNone;
     }
     return !rules_.Changed(path) || rules_.IgnoredBefore(asked) ? Cover::kAlways : Cover::kAdded;
@@ -349,6 +360,7 @@ class Walk {
   const CopyFacts* copy_;
   int lower_;
   const Meanwhile* meanwhile_;
+  const std::set<std::string>* added_;
   bool with_git_;
   const Repository* repository_;
   int64_t entries_left_;

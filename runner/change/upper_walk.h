@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,7 @@ struct WalkedLayers {
   int lower;
   const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
   const Meanwhile* meanwhile = nullptr;
+  const std::set<std::string>* added = nullptr;  // The paths of the agent's index.
   bool with_git = false;  // What lies in a `.git` is walked as any other file.
 };
 

@@ -86,6 +86,30 @@ class Indexes(unittest.TestCase):
                 with open(self.made + '/b/g', 'rb') as file:
                     self.assertEqual(file.read(), b'g\nfixed\n')
 
+    def test_what_the_agent_adds_is_captured_whatever_the_rules_say(self):
+        for kind, steps in KINDS.items():
+            for version in ('2', '4') if kind == 'plain' else ('2',):
+                for commit in (False, True):
+                    with self.subTest(kind=kind, version=version, commit=commit):
+                        self.prepare(steps)
+                        outside = self.dir + '/outside'
+                        shutil.rmtree(outside, ignore_errors=True)
+                        shutil.copytree(self.made, outside)
+                        files = {'build/new/index.js': b'b\n', 'build/new/other.js': b'o\n', 'build/planned': b'p\n'}
+                        self.write(outside, files)
+                        self.write(self.upper, files)
+                        self.git(outside, 'add', '-f', 'build/new/index.js')
+                        self.git(outside, 'add', '-f', '-N', 'build/planned')  # An entry of version 3.
+                        self.git(outside, 'update-index', '--index-version', version)
+                        if commit:
+                            self.git(outside, 'commit', '-qm', 'work')
+                        os.mkdir(self.upper + '/.git')
+                        for name in os.listdir(outside + '/.git'):
+                            if name == 'index' or name.startswith('sharedindex.'):
+                                shutil.copy(f'{outside}/.git/{name}', f'{self.upper}/.git/{name}')
+                        self.capture()
+                        self.assertEqual(self.applied(), ['A', 'build/new/index.js', 'A', 'build/planned'])
+
     def test_a_file_that_was_removed_by_hand_is_new(self):
         for kind in ('plain', 'split'):
             with self.subTest(kind=kind):
