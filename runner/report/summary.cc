@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "report/findings.h"
 #include "report/host_groups.h"
 #include "report/patch_file.h"
@@ -143,6 +144,13 @@ std::string RenderDiff(const ReportInput& input, Extent extent) {
   std::string out;
   if (!input.record.changes.complete) {
     out = "\n⚠️ **This list is incomplete:** the collection of changes reached a limit.\n";
+  }
+  if (!input.record.changes.prefix.empty() && !patch.empty()) {
+    const std::string apply =
+        "git apply --directory=" + codec::ShellArgument(input.record.changes.prefix) +
+        " changes.patch";
+    out += "\nThe paths are relative to the run's directory: apply the patch with " +
+           MarkdownCode(apply, 300) + " at the top of the repository.\n";
   }
   const std::string fence =
       diff.text.empty() ? "" : codec::MarkdownFence(diff.text, "diff", 2 * extent.text_bytes);

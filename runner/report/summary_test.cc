@@ -241,6 +241,15 @@ TEST_CASE("A small patch stands open as a diff; a long one is folded and says th
   CHECK(out.size() < 30000);
 }
 
+TEST_CASE("For a run beneath the top, the summary says how to apply its patch") {
+  ReportInput input = Sample();
+  input.patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
+  CHECK(RenderSummary(input).find("git apply") == std::string::npos);
+  input.record.changes.prefix = "pkg/my app/";
+  CHECK(RenderSummary(input).find(
+            "`git apply --directory='pkg/my app/' changes.patch` at the top") != std::string::npos);
+}
+
 TEST_CASE("Similar hosts are one row, and no rule is suggested for them") {
   ReportInput input = Sample();
   for (int i = 1; i <= 45; ++i) {
