@@ -102,6 +102,9 @@ ROUND_TRIPS = {
     'pointers of git-lfs': (f"echo '*.bin filter=lfs -text' > .gitattributes; printf '{POINTER}' 1 > a.bin; printf '{POINTER}' 2 > b.bin",
                             f"printf '{POINTER}' 3 > a.bin; mkdir d; mv b.bin d/"),
     'a commit': ('echo a > a', 'echo x >> a; git add -A; git commit -qm work; echo y >> a; git rm -q README.md'),
+    'added in spite of a rule': ('echo dist/ > .gitignore', 'mkdir dist; echo 1 > dist/a; echo 2 > dist/b; git add -f dist/a'),
+    'rules with many stars': ("printf 'out/\\np/**/src/**/gen/**\\n' > .gitignore",
+                              'mkdir -p out p/a/src/gen; echo 1 > out/x; echo 2 > p/a/src/gen/y; echo 3 > p/z'),
     'ignored as before': ('echo "build/" > .gitignore', 'mkdir build; echo 1 > build/x; echo 2 > kept'),
 }
 IDENTITY = {f'GIT_{who}_{what}': 'a@localhost' for who in ('AUTHOR', 'COMMITTER') for what in ('NAME', 'EMAIL')}
