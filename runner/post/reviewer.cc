@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "forge/comment.h"
+#include "net/retry.h"
 
 namespace post {
 namespace {
 
-constexpr int kRoundsMax = 3;
+constexpr int kRoundsMax = 4;
 
 bool CanWait(const Error& error) { return error.code == Code::kTemporary; }
 
@@ -100,7 +101,8 @@ Status Reviewer::PostAll(const ReviewFacts& facts, Delivered* delivered) {
     Status posted = PostOnce(missing);
     if (posted.ok()) return Ok();
     bool again = CanWait(posted.error()) && forge_.may_have_arrived();
-    if (!again || round == kRoundsMax) return posted;
+    // A forge that restarts takes seconds.
+    if (!again || round == kRoundsMax || !net::PauseBefore(round + 1, deadline_)) return posted;
   }
 }
 
