@@ -40,13 +40,72 @@ done)";
 // The commands that print what a later shell needs to go on where this one was. In bash everything
 // but jobs; in sh, which cannot print functions, everything but these and jobs.
 constexpr char kBashState[] =
-    R"(\builtin printf 'cd -- %q\n' "$PWD"; \builtin declare -p; \builtin declare -f; )"
-    R"(\builtin alias -p; \builtin trap -p; \builtin umask -p; \builtin shopt -p; \builtin set +o)";
+    R"(\builtin printf 'cd -- %q\n' "$PWD"; \builtin declare -p; \builtin trap -p; )"
+    R"(\builtin umask -p; \builtin shopt -p; \builtin set +o)";
 constexpr char kShState[] =
-    R"(\command set; \command export -p; \command alias; \command trap; )"
-    R"(\command printf 'umask '; \command umask; \command printf 'cd -- "$PWD"\n')";
+    R"(\command set; \command export -p; \command trap; )"
+    R"(\command printf 'umask '; \command umask; \command printf 'cd -- "$PWD"\n'; )"
+    R"(\command set +o)";
+constexpr char kBashFunctions[] = R"(\builtin declare -F; \builtin echo; \builtin declare -f)";
+// What a function's text needs to be read, whatever has been set since it was defined.
+constexpr char kBeforeFunctions[] = "shopt -s extglob\n";
 // Aliases are for people, and sessions are theirs.
 constexpr char kBashBeginning[] = "shopt -s expand_aliases";
+
+// Takes the first line off `text`.
+std::string_view TakeLine(std::string_view* text) {
+  std::string_view line = text->substr(0, text->find('\n'));
+  text->remove_prefix(std::min(line.size() + 1, text->size()));
+  return line;
+}
+
+// Returns the commands that define the functions that kBashFunctions printed, each evaluated by
+// itself, so that one that cannot be parsed costs no other. The names come first, in the order of
+// the functions.
+std::string FunctionCommands(std::string_view printed) {
+  auto next_head = [](std::string_view* names) {
+    std::string_view name = TakeLine(names);
+    return std::string(name.substr(name.rfind(' ') + 1)) + " () ";
+  };
+  std::string_view names = printed.substr(0, printed.find("\n\n"));
+  std::string_view text = printed.substr(names.size());
+  std::string head = next_head(&names);
+  std::string commands;
+  std::string function;
+  auto add = [&] {
+    if (!function.empty()) commands += "\\eval " + codec::ShellWord(function) + "\n";
+    function.clear();
+  };
+  while (!text.empty()) {
+    std::string_view line = TakeLine(&text);
+    if (line == head || line == "function " + head) {
+      add();
+      head = next_head(&names);
+    }
+    if (!line.empty() || !function.empty()) function += std::string(line) + "\n";
+  }
+  add();
+  return commands.empty() ? "" : kBeforeFunctions + commands;
+}
+
+// Returns the commands that define the aliases that `alias` printed: in sh a name, `=` and a quoted
+// value, which may have several lines.
+std::string AliasCommands(std::string_view printed) {
+  std::string commands;
+  bool begins = true;
+  char quote = 0;
+  for (char c : printed) {
+    if (begins) commands += "\\alias ";
+    if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    }
+    begins = quote == 0 && c == '\n';
+    commands += c;
+  }
+  return commands;
+}
 
 }  // namespace
 
@@ -71,13 +130,21 @@ std::vector<std::string> KeeperArguments(const std::string& key) {
   return {"sh", "-c", kKeeper, "sandbox", key};
 }
 
+std::string Shell::Printf() const {
+  return kind_ == "bash" ? "\\builtin printf" : "\\command printf";
+}
+
 // The status first, while `$?` still has it. Nothing of this is traced by `set -x`.
 std::string Shell::Epilogue() const {
-  const char* printf = kind_ == "bash" ? "\\builtin printf" : "\\command printf";
-  const char* state = kind_ == "bash" ? kBashState : kShState;
-  return std::string("{ ") + printf + " '\\000" + nonce_ + " end %s %s\\000' \"$?\" \"$PWD\"; " +
-         printf + " '\\000" + nonce_ + " state '; " + state + "; " + printf +
-         " '\\000'; } >&9 2>/dev/null\n";
+  const bool bash = kind_ == "bash";
+  auto frame = [&](const char* word, const char* commands) {
+    return Printf() + " '\\000" + nonce_ + " " + word + " '; " + commands + "; " + Printf() +
+           " '\\000'; ";
+  };
+  return "{ " + Printf() + " '\\000" + nonce_ + " end %s %s\\000' \"$?\" \"$PWD\"; " +
+         (bash ? frame("functions", kBashFunctions) : "") +
+         frame("aliases", bash ? "\\builtin alias -p" : "\\command alias") +
+         frame("state", bash ? kBashState : kShState) + "} >&9 2>/dev/null\n";
 }
 
 // The script reads an empty standard input and has neither end of the private stream; the shell's
@@ -85,18 +152,21 @@ std::string Shell::Epilogue() const {
 std::string Shell::Begin(std::string_view script) {
   ENSURE(idle());
   nonce_ = MakeNonce();
+  functions_.clear();
+  aliases_.clear();
   script_ = script;
   begun_ = false;
   return TextOf(script_);
 }
 
 std::string Shell::TextOf(std::string_view script) const {
-  std::string printf = kind_ == "bash" ? "\\builtin printf" : "\\command printf";
-  std::string text = "{ " + printf + " '\\000" + nonce_ + " begin\\000'; } >&9 2>/dev/null\n";
+  std::string text = "{ " + Printf() + " '\\000" + nonce_ + " begin\\000'; } >&9 2>/dev/null\n";
   // `$?` is the last script's; where errors end the shell, that would end it.
   bool ends_on_error = state_.find("set -o errexit\n") != std::string::npos;
   if (last_status_ != 0 && !ends_on_error) text += "(exit " + std::to_string(last_status_) + ")\n";
-  text += "{ \\eval " + codec::ShellWord(script) + "\n} </dev/null 9>&-\n" + Epilogue();
+  // Where the evaluated text ends in a line continuation, bash loses what follows it.
+  std::string whole = std::string(script) + (script.ends_with('\\') ? "\n\n" : "\n");
+  text += "{ \\eval " + codec::ShellWord(whole) + "\n} </dev/null 9>&-\n" + Epilogue();
   return text;
 }
 
@@ -121,7 +191,7 @@ std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* to_she
 std::string Shell::Beginning() {
   starting_ = MakeNonce();
   return "\n" + key_ + " go\n{ \\eval " + codec::ShellWord(state_) +
-         "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ printf '\\000" + starting_ +
+         "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ " + Printf() + " '\\000" + starting_ +
          " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
 }
 
@@ -168,13 +238,19 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     nonce_.clear();
     return std::nullopt;
   }
-  if (nonce_.empty()) return std::nullopt;
-  if (after(nonce_ + " begin")) {
+  return nonce_.empty() || !after(nonce_ + " ") ? std::nullopt : TakeFrameOfScript(frame);
+}
+
+std::optional<ScriptEnd> Shell::TakeFrameOfScript(std::string_view frame) {
+  auto after = [&frame](std::string_view beginning) {
+    bool begins = frame.starts_with(beginning);
+    if (begins) frame.remove_prefix(beginning.size());
+    return begins;
+  };
+  if (after("begin")) {
     begun_ = true;
     script_.clear();
-    return std::nullopt;
-  }
-  if (after(nonce_ + " end ")) {
+  } else if (after("end ")) {
     int status = 0;
     auto [rest, error] = std::from_chars(frame.data(), frame.data() + frame.size(), status);
     if (error != std::errc()) return std::nullopt;
@@ -182,10 +258,15 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     last_status_ = status & 255;
     TakeCwd(frame.substr(frame.empty() ? 0 : 1));
     ended_ = ScriptEnd{last_status_, false};
-    return std::nullopt;
-  }
-  if (ended_ && after(nonce_ + " state ")) {
-    if (frame.size() <= kStateBytesMax) state_ = frame;
+  } else if (ended_ && after("functions ")) {
+    functions_ = FunctionCommands(frame);
+  } else if (ended_ && after("aliases ")) {
+    aliases_ = kind_ == "bash" ? frame : AliasCommands(frame);
+  } else if (ended_ && after("state ")) {
+    // Aliases come last: they would change how the rest is read.
+    if (functions_.size() + frame.size() + aliases_.size() <= kStateBytesMax) {
+      state_ = std::exchange(functions_, {}) + std::string(frame) + std::exchange(aliases_, {});
+    }
     nonce_.clear();
     return std::exchange(ended_, std::nullopt);
   }

@@ -56,10 +56,13 @@ class Shell {
 
  private:
   std::optional<ScriptEnd> TakeFrame(std::string_view frame, std::string* to_shell);
+  // Takes what the script that runs has told, without its nonce.
+  std::optional<ScriptEnd> TakeFrameOfScript(std::string_view frame);
   std::string Beginning();
   void TakeCwd(std::string_view cwd);
   std::string TextOf(std::string_view script) const;
   std::string Epilogue() const;
+  std::string Printf() const;
 
   std::string key_;
   std::string kind_;
@@ -68,6 +71,8 @@ class Shell {
   std::string restored_kind_;  // The kind of the shell that state_ is of; empty for this one.
   std::string nonce_;          // The nonce of the script that runs,
   std::string script_;         // and that script, until its shell has begun it.
+  std::string functions_;      // What it told of its state so far, as commands.
+  std::string aliases_;
   bool begun_ = false;
   bool awaits_shell_ = true;  // True if none was announced, or the last one has ended.
   bool begins_ = false;       // True if one was announced just now.

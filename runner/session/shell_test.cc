@@ -41,7 +41,7 @@ TEST_CASE("words are quoted for any shell") {
 TEST_CASE("a script's end comes with its state, in pieces of any size") {
   Shell shell = Ready();
   std::string sent = shell.Begin("echo 'x'");
-  CHECK(sent.find("\\eval 'echo '\\''x'\\'''") != std::string::npos);
+  CHECK(sent.find("\\eval 'echo '\\''x'\\''\n'\n") != std::string::npos);
   CHECK_FALSE(shell.idle());
   std::string nonce = NonceBefore(sent, " end ");
   std::string told = Frame(nonce + " end 3 /a dir") + Frame(nonce + " state x=1\n");
@@ -59,6 +59,42 @@ TEST_CASE("a script's end comes with its state, in pieces of any size") {
   CHECK(reply.empty());
   // `$?` of the next one; where errors end the shell it is left out.
   CHECK(shell.Begin("true").find("\n(exit 3)\n") != std::string::npos);
+}
+
+TEST_CASE("a script that ends in a line continuation does not reach what follows it") {
+  for (const std::string script : {"echo a\\\n", "echo a\\"}) {
+    std::string sent = Ready().Begin(script);
+    CHECK(sent.find("echo a\\\n\n'\n} </dev/null") != std::string::npos);
+  }
+}
+
+TEST_CASE("each function is evaluated by itself, and aliases come last") {
+  Shell shell = Ready();
+  std::string reply;
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  REQUIRE(shell.Take(
+      Frame(nonce + " end 0 /") +
+          Frame(nonce + " functions declare -f f\ndeclare -fx g\ndeclare -f if\n\n" +
+                "f () \n{ \n    g () \n}\ng () \n{ \n}\ndeclare -fx g\nfunction if () \n{ \n}\n") +
+          Frame(nonce + " aliases alias a='b'\n") + Frame(nonce + " state x=1\n"),
+      &reply));
+  CHECK(shell.state() ==
+        "shopt -s extglob\n"
+        "\\eval 'f () \n{ \n    g () \n}\n'\n"
+        "\\eval 'g () \n{ \n}\ndeclare -fx g\n'\n"
+        "\\eval 'function if () \n{ \n}\n'\n"
+        "x=1\nalias a='b'\n");
+}
+
+TEST_CASE("the aliases of sh become commands, whatever their values hold") {
+  Shell shell = Ready("sh");
+  std::string reply;
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  REQUIRE(shell.Take(Frame(nonce + " end 0 /") +
+                         Frame(nonce + " aliases ll='ls -l'\nq='it'\"'\"'s\ntwo'\n") +
+                         Frame(nonce + " state x=1\n"),
+                     &reply));
+  CHECK(shell.state() == "x=1\n\\alias ll='ls -l'\n\\alias q='it'\"'\"'s\ntwo'\n");
 }
 
 TEST_CASE("what is not this script's end does not end it") {

@@ -35,6 +35,8 @@ ENDS = (
     ('input from a file', 'cat < a.txt', 'alpha\n', 'exit', 0),
     ('quotes', "echo 'a'\\''b' \"$PWD\" | sed s,/.*/,,", "a'b TOP\n", 'exit', 0),
     ('no newline at the end', 'printf x', 'x', 'exit', 0),
+    ('a line continuation at the end', 'echo a\\\n', 'a\n', 'exit', 0),
+    ('a backslash at the end', 'echo a; true \\', 'a\n', 'exit', 0),
     ('tracing', 'set -x; true; set +x', '', 'exit', 0),
 )
 # What a command does in the checkout, and what its result says of it.
@@ -82,6 +84,17 @@ class Shells(Case):
                 self.says('hi; echo ${a[1]} $(basename "$PWD"); false | true; echo $?; kill -USR1 $$',
                           'f1\nq dir\n1\nt\n', new_shell=False)
 
+    def test_a_function_that_needs_an_option_costs_a_new_shell_nothing(self):
+        self.create()
+        self.script('shopt -s extglob; umask 077; set -o pipefail; alias hi="echo hello"')
+        self.script('f() { case $1 in +([0-9])) echo num;; esac; }\nzz() { echo z; }; export -f zz')
+        for option in ('-s', '-u'):
+            with self.subTest(option):
+                self.script(f'shopt {option} extglob')
+                self.assertTrue(self.script('exit 3')['new_shell'])
+                self.says('type -t f; zz; bash -c zz; umask; hi; false | true; echo $?; shopt -q extglob; echo $?',
+                          f'function\nz\nz\n0077\nhello\n1\n{int(option == "-u")}\n', stderr='')
+
     def test_each_command_says_how_it_ended(self):
         self.create()
         top = os.path.basename(self.facts()['cwd'])
@@ -93,10 +106,11 @@ class Shells(Case):
     def test_sh_serves_where_there_is_no_bash(self):
         self.create('--env', 'PATH=' + self.without_bash())
         self.assertEqual(self.facts()['shell'], 'sh')
-        self.script("x='it'\\''s'; cd dir; f() { echo f; }; set -f")
+        self.script("x='it'\\''s'; cd dir; f() { echo f; }; set -f; alias hi='echo it\\''s\necho two' up='cd ..'")
         self.says('echo "$x" $(basename "$PWD"); f', "it's dir\nf\n")
         self.assertEqual(self.script('exit 4')['status'], 4)
-        self.says('echo "$x" $(basename "$PWD")', "it's dir\n")
+        self.says('echo "$x" $(basename "$PWD"); echo *; hi; up; basename "$PWD"; echo "${hi-none}"',
+                  "it's dir\n*\nits\ntwo\n" + os.path.basename(self.work) + '\nnone\n')
         self.assertEqual(self.script('if then')['status'], 2)  # It ends this shell.
         self.says('echo "$x"', "it's\n")
 
