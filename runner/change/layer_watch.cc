@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +31,17 @@ bool Same(const timespec& a, const timespec& b) {
 
 bool IsLater(const timespec& a, const timespec& b) {
   return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+Status MakeOpaque(int directory) {
+  struct stat st {};
+  if (::fstat(directory, &st) != 0) return Errno("fstat");
+  // The owner needs the right to write for it; root does not.
+  bool writable = (st.st_mode & S_IWUSR) != 0 || ::fchmod(directory, st.st_mode | S_IWUSR) != 0;
+  Status marked = Ok();
+  if (::fsetxattr(directory, "user.overlay.opaque", "y", 1, 0) != 0) marked = Errno("fsetxattr");
+  if (!writable) (void)::fchmod(directory, st.st_mode & 07777);
+  return marked;
 }
 
 }  // namespace
@@ -252,6 +264,29 @@ TouchedFiles LayerWatch::Look() {
   PairRenames(after, &touched.files);
   before_ = std::move(after);
   return touched;
+}
+
+Status HideFutureLower(int upper, int lower) {
+  std::vector<std::string> pending = {""};
+  while (!pending.empty()) {
+    std::string path = std::move(pending.back());
+    pending.pop_back();
+    Result<Fd> opened = OpenDirectory(upper, path, Unreadable::kMakeReadable);
+    if (!opened.ok()) continue;  // It is not in the patch either.
+    int directory = opened.value().get();
+    if (!path.empty() && OverlayMark(directory, "opaque") == 'y') continue;
+    if (!path.empty() && !OpenDirectory(lower, path, Unreadable::kFail).ok()) {
+      TRY(MakeOpaque(directory).Context("marking " + path));
+      continue;
+    }
+    for (const std::string& name : TRY(sys::DirectoryNames(directory))) {
+      struct stat st {};
+      if (NamesGitDirectory(name)) continue;
+      if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+      if (S_ISDIR(st.st_mode)) pending.push_back(PathIn(path, name));
+    }
+  }
+  return Ok();
 }
 
 }  // namespace change

@@ -93,4 +93,10 @@ class LayerWatch {
   timespec newest_{};  // The latest time of change that was seen.
 };
 
+// Marks the directories that only the upper layer has, before the same are made in the lower one:
+// the overlay that is mounted goes on without a lower directory there, so it hides nothing that is
+// deleted there later. Such a directory hides the lower one then, as one made anew does. `upper` is
+// a layer, not a copy. Fails with kIo if one cannot be marked.
+Status HideFutureLower(int upper, int lower);
+
 }  // namespace change

@@ -10,6 +10,7 @@
 #include "base/wire.h"
 #include "change/apply.h"
 #include "change/gate.h"
+#include "change/layer_watch.h"
 #include "codec/text/shell_word.h"
 #include "run/environment.h"
 #include "run/prepare.h"
@@ -136,6 +137,12 @@ void Server::Apply(Client& client) {
     change::Verdict verdict =
         change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
     if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
+    if (changes.patch.empty()) return std::string("0");
+    const sandbox::Sandbox& sandbox = stage_->sandbox;
+    if (!sandbox.copied()) {
+      Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+      TRY(change::HideFutureLower(sandbox.upper(), lower.get()));
+    }
     TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
     change::NoteWritten(stage_->checkout.path, changes, &meanwhile_);
     return std::to_string(changes.files.size());

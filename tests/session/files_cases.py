@@ -285,6 +285,20 @@ class Files(Case):
         self.says('cat a.txt n.txt; echo more >>n.txt', 'changed\nnew\n')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
         self.assertEqual(read(self.work + '/n.txt'), 'new\nmore\n')
+        self.script('mkdir -p nd/in dir/own; for d in nd nd/in dir/own; do echo q >$d/q; echo s >$d/s; done; chmod 555 dir/own')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '6\n')
+        result = self.script('chmod 755 dir/own; for d in nd nd/in dir/own; do rm $d/q; mv $d/s $d/t; done')
+        self.assertEqual([(c['kind'], c['path']) for c in result['changes'] if c['path'].startswith('nd/in')],
+                         [('deleted', 'nd/in/q'), ('renamed', 'nd/in/t')])
+        self.ok('sandbox', 'apply', 'one')
+        for path in ('nd', 'nd/in', 'dir/own'):
+            self.assertEqual(sorted(set(os.listdir(f'{self.work}/{path}')) - {'in'}), ['t'], path)
+        self.script('rm nd/t; rm -r dir/own; mv nd moved')
+        self.says('ls nd dir/own 2>/dev/null; ls moved', 'in\n')
+        self.ok('sandbox', 'apply', 'one')
+        self.assertEqual((os.listdir(self.work + '/moved/in'), os.path.exists(self.work + '/nd')), (['t'], False))
+        self.assertFalse(os.path.exists(self.work + '/dir/own/t'))
+        self.assertEqual(self.ok('sandbox', 'diff', 'one'), '')
 
     def test_apply_is_judged_by_the_gates(self):
         self.create()
@@ -389,6 +403,16 @@ class Snapshots(Case):
         self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)  # The control.
         self.restore(layout)
         self.says('echo $x; wc -c </tmp/large', f'1\n{30 << 20}\n')
+
+    def test_what_was_applied_and_then_deleted_is_in_no_snapshot(self):
+        self.create()
+        self.script('mkdir nd; echo q >nd/q; echo s >nd/s')
+        self.assertEqual(self.call('sandbox', 'apply', 'one').returncode, 0)
+        self.script('rm nd/q')
+        self.snapshot('--tag', 'ready')
+        self.script('rm -r nd')
+        self.restore('ready')
+        self.says('ls nd', 's\n')
 
     def test_a_snapshot_holds_what_a_sandbox_wrote_and_its_shell(self):
         self.create()
