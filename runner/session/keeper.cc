@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <filesystem>
 
@@ -17,6 +18,7 @@
 #include "base/memory.h"
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "base/tree.h"
 #include "base/wire.h"
 #include "report/read.h"
 #include "run/run.h"
@@ -45,10 +47,11 @@ std::string WordsOfEnd(const std::string& directory) {
 
 // One instance: the status is the keeper's to understand.
 int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd ready,
-              Deadline expires) {
+              Deadline expires, std::vector<int> inherited) {
   ServerConfig config;
   config.listener = listener;
   config.ready = std::move(ready);
+  config.inherited = std::move(inherited);
   config.command_timeout = std::chrono::seconds(create.run.timeout_s);
   config.output_bytes = create.run.output_bytes;
   config.expires = expires;
@@ -91,6 +94,8 @@ int Await(pid_t supervisor, const sigset_t& signals) {
 
 [[noreturn]] void Keep(const CreateRequest& create, Entry entry, Fd listener, Fd ready) {
   (void)::setsid();
+  std::vector<int> inherited =
+      TakeInherited({entry.directory.get(), entry.lock.get(), listener.get(), ready.get()});
   Status redirected = RedirectStreams(entry);
   if (!redirected.ok()) {
     Remove(entry);
@@ -110,9 +115,11 @@ int Await(pid_t supervisor, const sigset_t& signals) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &before, nullptr);
       if (::getppid() != keeper) ::_exit(1);
-      int end = Supervise(create, entry, listener.get(), std::move(ready), expires);
+      int end =
+          Supervise(create, entry, listener.get(), std::move(ready), expires, std::move(inherited));
       ::_exit(end);
     }
+    CloseInherited(&inherited);
     ready.Close();
     sys::ReleaseUnusedMemory();
     status = supervisor < 0 ? 0 : Await(supervisor, signals);
@@ -169,6 +176,27 @@ Status RedirectStreams(const Entry& entry) {
     return Errno("dup2");
   }
   return Ok();
+}
+
+std::vector<int> TakeInherited(const std::vector<int>& own) {
+  std::vector<int> inherited;
+  Result<Fd> listed = sys::Open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+  if (!listed.ok()) return inherited;
+  Result<std::vector<std::string>> names = sys::DirectoryNames(listed.value().get());
+  if (!names.ok()) return inherited;
+  for (const std::string& name : names.value()) {
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    bool kept = fd <= STDERR_FILENO || fd == listed.value().get() ||
+                std::find(own.begin(), own.end(), fd) != own.end();
+    if (!kept && ::fcntl(fd, F_SETFD, FD_CLOEXEC) == 0) inherited.push_back(fd);
+  }
+  return inherited;
+}
+
+void CloseInherited(std::vector<int>* inherited) {
+  for (int fd : *inherited) ::close(fd);
+  inherited->clear();
 }
 
 Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper) {

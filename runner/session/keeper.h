@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -40,6 +41,13 @@ run::Request RequestOf(const CreateRequest& create);
 Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper);
 // Sends standard output and error to the sandbox's log.
 Status RedirectStreams(const Entry& entry);
+
+// Returns the descriptors that this process has from its creator's callers: all but `own` and the
+// standard ones. Programs that it executes do not get them. They stay open until its sandbox is
+// ready, because options may name one (`--policy /dev/fd/63`), and no longer: an open lock or pipe
+// of a CI's step keeps others waiting.
+std::vector<int> TakeInherited(const std::vector<int>& own);
+void CloseInherited(std::vector<int>* inherited);
 
 // Reads what a process that keeps a sandbox reports of its start, once, over a pipe: a state, or
 // the error for which it failed. Fails with kIo if it was killed.

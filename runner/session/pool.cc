@@ -62,7 +62,10 @@ class Pool {
   // Returns true once its creator was told that all are ready. It may have ended meanwhile: then
   // the pool has no user.
   bool Begin() {
+    std::vector<int> inherited =
+        TakeInherited({listener_.get(), ready_.get(), entry_.directory.get(), entry_.lock.get()});
     Status prepared = Prepare();
+    CloseInherited(&inherited);
     // The end comes first: a person who is told of a failure may use the name again at once.
     if (!prepared.ok()) End();
     std::string told = prepared.ok() ? wire::Write(SandboxState{}) : wire::Write(prepared.error());

@@ -15,6 +15,7 @@
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "session/change_list.h"
+#include "session/keeper.h"
 #include "session/place.h"
 
 namespace session {
@@ -237,6 +238,7 @@ void Server::TellReady() {
   was_ready_ = was_ready_ || shell_.idle();
   if (!was_ready_) return;
   if (config_.ready.valid()) {
+    CloseInherited(&config_.inherited);
     // Its creator ended meanwhile, so this sandbox has no user.
     abandoned_ = !sys::WriteAll(config_.ready.get(), wire::Write(State())).ok();
     config_.ready.Close();

@@ -25,6 +25,7 @@ namespace session {
 struct ServerConfig {
   int listener = -1;  // Borrowed.
   Fd ready;           // Written to when the first command could run; its reader waits.
+  std::vector<int> inherited = {};  // Closed by then.
   std::chrono::milliseconds command_timeout{0};
   int64_t output_bytes = 0;  // The bytes of one command's output.
   Deadline expires = Deadline::Never();

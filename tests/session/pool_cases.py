@@ -35,6 +35,32 @@ class Pools(Case):
     def pid(self, name):
         return self.facts(name)['pid']
 
+    def test_no_descriptor_of_the_creator_is_kept_and_options_can_name_one(self):
+        policy = os.path.join(self.base, 'policy.yml')
+        pathlib.Path(policy).write_text('version: 1\n')
+        for pool in ([], ['--pool', '1']):
+            with self.subTest(pool):
+                reads, writes = os.pipe()
+                given = os.open(policy, os.O_RDONLY)
+                done = subprocess.run([BIN, 'sandbox', 'create', *pool, '--name', 'warm', '--workdir', self.work,
+                                       '--report-dir', self.reports, '--isolation', self.TIER, '--policy',
+                                       f'/dev/fd/{given}'], env=self.env, cwd=self.base, capture_output=True,
+                                      pass_fds=(writes, given), stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                os.close(writes)
+                os.close(given)
+                os.set_blocking(reads, False)
+                ends = wait_until(lambda: self.at_end(reads), 20)
+                os.close(reads)
+                self.assertTrue(ends)  # The sandbox lives, and has nothing that writes there.
+                self.assertEqual(self.call('sandbox', 'delete', 'warm').returncode, 0)
+
+    def at_end(self, pipe):
+        try:
+            return os.read(pipe, 1) == b''
+        except BlockingIOError:
+            return False
+
     def test_each_is_given_once_and_another_takes_its_place(self):
         self.assertEqual(self.pool(2).stdout, 'warm\n')
         self.assertEqual(self.waiting(), ['warm-1', 'warm-2'])

@@ -63,6 +63,8 @@ class Keeper {
 
   // The whole life of the sandbox; `ready` learns when it can be used, or why it cannot.
   void Keep(Fd ready) {
+    inherited_ =
+        session::TakeInherited({entry_.directory.get(), entry_.lock.get(), listener_, ready.get()});
     run::Request request = session::RequestOf(create_);
     Result<int> ended = Carry(request, ready);
     session::Remove(entry_);  // First: the name may be used again by the client that is told.
@@ -97,6 +99,7 @@ class Keeper {
       session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
       facts.state = state_;
       TRY(session::WriteFacts(entry_, facts));
+      session::CloseInherited(&inherited_);
       TRY(sys::WriteAll(ready.get(), wire::Write(State(expires))));
       ready.Close();
       run::AgentEnd end;
@@ -184,6 +187,7 @@ class Keeper {
   const session::CreateRequest& create_;
   const session::Entry& entry_;
   int listener_;
+  std::vector<int> inherited_;
   std::string state_;
   Fd client_;
   bool apply_ = false;
