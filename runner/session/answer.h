@@ -11,7 +11,10 @@
 
 namespace session {
 
-// Returns the sandbox's next message; its own error, where it says one.
+// Sends a message, with `fd` if that is a descriptor. Fails with kIo if the sandbox has ended.
+Status Send(const Fd& connection, std::string_view message, int fd = -1);
+// Returns the sandbox's next message; its own error, where it says one. Fails with kIo if the
+// sandbox has ended.
 Result<std::string> Receive(const Fd& connection, Deadline deadline);
 // Returns the text of kDone.
 Result<std::string> AwaitDone(const Fd& connection);

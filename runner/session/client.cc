@@ -31,7 +31,7 @@ Result<CommandResult> Exec(const Place& place, const std::string& name, std::str
   }
   Fd connection = TRY(place.Connect(name));
   TRY(SendScript(connection, script));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kExec, request)));
+  TRY(Send(connection, wire::Write(MessageKind::kExec, request)));
   for (;;) {
     std::string message = TRY(Receive(connection, Deadline::Never()));
     MessageKind kind{};
@@ -50,7 +50,7 @@ Result<CommandResult> Exec(const Place& place, const std::string& name, std::str
 
 Result<Diff> AskDiff(const Place& place, const std::string& name) {
   Fd connection = TRY(place.Connect(name));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kDiff, ExecRequest{})));
+  TRY(Send(connection, wire::Write(MessageKind::kDiff, ExecRequest{})));
   Diff diff;
   for (;;) {
     std::string message = TRY(Receive(connection, Deadline::Never()));
@@ -69,7 +69,7 @@ Result<Diff> AskDiff(const Place& place, const std::string& name) {
 
 Result<SandboxState> AskState(const Place& place, const std::string& name, Deadline deadline) {
   Fd connection = TRY(place.Connect(name));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kStatus)));
+  TRY(Send(connection, wire::Write(MessageKind::kStatus)));
   std::string message = TRY(Receive(connection, deadline));
   MessageKind kind{};
   SandboxState state;
@@ -79,7 +79,7 @@ Result<SandboxState> AskState(const Place& place, const std::string& name, Deadl
 
 Result<SandboxState> Reset(const Place& place, const std::string& name) {
   Fd connection = TRY(place.Connect(name));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kReset)));
+  TRY(Send(connection, wire::Write(MessageKind::kReset)));
   std::string message = TRY(Receive(connection, Deadline::Never()));
   MessageKind kind{};
   SandboxState state;
@@ -93,7 +93,7 @@ Result<SandboxState> Reset(const Place& place, const std::string& name) {
 Result<EndReport> Delete(const Place& place, const std::string& name,
                          const DeleteRequest& request) {
   Fd connection = TRY(place.Connect(name));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kDelete, request)));
+  TRY(Send(connection, wire::Write(MessageKind::kDelete, request)));
   EndReport report = TRY(AwaitEndReport(connection));
   TRY(place.AwaitEnd(name));
   return report;

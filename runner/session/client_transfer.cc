@@ -16,9 +16,28 @@
 
 namespace session {
 
+namespace {
+
+// A connection that a sandbox at its end did not accept is reset.
+bool HasEnded(const Error& error) {
+  return error.os_error == ECONNRESET || error.os_error == EPIPE;
+}
+
+Error Ended() { return {Code::kIo, "the sandbox ended"}; }
+
+}  // namespace
+
+Status Send(const Fd& connection, std::string_view message, int fd) {
+  Status sent = sys::SendMessage(connection.get(), message, fd);
+  if (!sent.ok() && HasEnded(sent.error())) return Ended();
+  return sent;
+}
+
 Result<std::string> Receive(const Fd& connection, Deadline deadline) {
-  sys::Message message = TRY(sys::ReceiveMessage(connection.get(), kMessageBytesMax, deadline));
-  if (message.bytes.empty()) return Error{Code::kIo, "the sandbox ended"};
+  Result<sys::Message> received = sys::ReceiveMessage(connection.get(), kMessageBytesMax, deadline);
+  if (!received.ok() && HasEnded(received.error())) return Ended();
+  sys::Message message = TRY(std::move(received));
+  if (message.bytes.empty()) return Ended();
   MessageKind kind{};
   Error fault;
   if (wire::Read(message.bytes, kind, fault) && kind == MessageKind::kFault) return fault;
@@ -30,7 +49,7 @@ Error Malformed() { return {Code::kIo, "the sandbox's answer is malformed"}; }
 Status SendScript(const Fd& connection, std::string_view script) {
   for (; !script.empty(); script.remove_prefix(std::min(script.size(), kPieceBytesMax))) {
     std::string_view piece = script.substr(0, kPieceBytesMax);
-    TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kScript, piece)));
+    TRY(Send(connection, wire::Write(MessageKind::kScript, piece)));
   }
   return Ok();
 }
@@ -114,7 +133,7 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source)};
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kPut, request), reads.get()));
+  TRY(Send(connection, wire::Write(MessageKind::kPut, request), reads.get()));
   reads.Close();
   Result<Sent> sent = SendTransferred(opened, writes.get());
   // A tree that could not be sent whole is not taken for whole.
@@ -132,7 +151,7 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{source, {}};
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kGet, request), writes.get()));
+  TRY(Send(connection, wire::Write(MessageKind::kGet, request), writes.get()));
   writes.Close();
   Result<Received> received = ReceiveTransferred(reads.get(), landing, limits);
   reads.Close();
@@ -142,7 +161,7 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
 
 Result<int64_t> Apply(const Place& place, const std::string& name) {
   Fd connection = TRY(place.Connect(name));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kApply)));
+  TRY(Send(connection, wire::Write(MessageKind::kApply)));
   std::string text = TRY(AwaitDone(connection));
   int64_t files = 0;
   std::from_chars(text.data(), text.data() + text.size(), files);
@@ -153,7 +172,7 @@ Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
                                    const std::function<Status(std::string_view)>& layer) {
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kSnapshot), writes.get()));
+  TRY(Send(connection, wire::Write(MessageKind::kSnapshot), writes.get()));
   writes.Close();
   (void)::fcntl(reads.get(), F_SETPIPE_SZ, 1 << 20);
   StreamReader stream(reads.get());
@@ -183,12 +202,12 @@ Result<SandboxState> Restore(const Place& place, const std::string& name,
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TRY(SendScript(connection, state));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kRestore, request), reads.get()));
+  TRY(Send(connection, wire::Write(MessageKind::kRestore, request), reads.get()));
   reads.Close();
   Status streamed = stream(writes.get());
   writes.Close();
   TRY(Conclude(connection, streamed));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kCommit)));
+  TRY(Send(connection, wire::Write(MessageKind::kCommit)));
   std::string message = TRY(Receive(connection, Deadline::Never()));
   MessageKind kind{};
   SandboxState now;

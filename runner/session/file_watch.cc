@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/file_watch.h"
 
-#include "base/sys.h"
 #include "base/wire.h"
 #include "session/answer.h"
 
@@ -12,7 +11,7 @@ Result<FileWatch> FileWatch::Open(const Place& place, const std::string& name) {
 }
 
 Result<ChangedFiles> FileWatch::Look(Deadline deadline) {
-  TRY(sys::SendMessage(connection_.get(), wire::Write(MessageKind::kTouched)));
+  TRY(Send(connection_, wire::Write(MessageKind::kTouched)));
   std::string message = TRY(Receive(connection_, deadline));
   MessageKind kind{};
   ChangedFiles changed;

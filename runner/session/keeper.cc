@@ -2,8 +2,10 @@
 #include "session/keeper.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +32,8 @@ namespace {
 constexpr size_t kReadyBytesMax = 65536;
 // The exit status by which a supervisor says that another instance is to follow.
 constexpr int kFollowed = 200;
+// The time that a supervisor has for its report when its creator has gone.
+constexpr std::chrono::seconds kCancelTime{3};
 
 void TellFailure(Fd ready, const Error& error) {
   if (ready.valid()) (void)sys::WriteAll(ready.get(), wire::Write(error));
@@ -80,15 +84,36 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
   return 0;
 }
 
-// Until `supervisor` has ended; passes on what asks this process to end.
-int Await(pid_t supervisor, const sigset_t& signals) {
+// What tells, until a command can run, whether the creator still waits for that.
+struct Start {
+  Fd ready;      // Its reader is the creator.
+  Fd preparing;  // Its writer is the supervisor, which closes it before it writes to `ready`.
+};
+
+// Until `supervisor` has ended; passes on what asks this process to end, and ends it if its creator
+// goes away before it is ready.
+int Await(pid_t supervisor, const Fd& signals, Start start) {
+  Deadline kills = Deadline::Never();
   for (;;) {
     int status = 0;
     pid_t ended = ::waitpid(supervisor, &status, WNOHANG);
     if (ended == supervisor) return WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     if (ended < 0 && errno != EINTR) return 0;
-    int signal = ::sigwaitinfo(&signals, nullptr);
-    if (signal > 0 && signal != SIGCHLD) (void)::kill(supervisor, signal);
+    if (kills.passed()) {
+      (void)::kill(supervisor, SIGKILL);
+      kills = Deadline::Never();
+    }
+    pollfd sources[] = {
+        {signals.get(), POLLIN, 0}, {start.preparing.get(), 0, 0}, {start.ready.get(), 0, 0}};
+    if (::poll(sources, std::size(sources), kills.poll_ms()) < 0) continue;
+    if (sources[1].revents == 0 && sources[2].revents != 0) {
+      (void)::kill(supervisor, SIGTERM);
+      kills = Deadline::After(kCancelTime);
+    }
+    if (sources[1].revents != 0 || sources[2].revents != 0) start = {};
+    signalfd_siginfo signal{};
+    if (sources[0].revents == 0 || ::read(signals.get(), &signal, sizeof signal) <= 0) continue;
+    if (signal.ssi_signo != SIGCHLD) (void)::kill(supervisor, static_cast<int>(signal.ssi_signo));
   }
 }
 
@@ -96,17 +121,24 @@ int Await(pid_t supervisor, const sigset_t& signals) {
   (void)::setsid();
   std::vector<int> inherited =
       TakeInherited({entry.directory.get(), entry.lock.get(), listener.get(), ready.get()});
-  Status redirected = RedirectStreams(entry);
-  if (!redirected.ok()) {
+  auto fail = [&](const Error& error) {
     Remove(entry);
-    TellFailure(std::move(ready), redirected.error());
+    TellFailure(std::move(ready), error);
     ::_exit(1);
-  }
+  };
+  Status redirected = RedirectStreams(entry);
+  if (!redirected.ok()) fail(redirected.error());
+  Result<std::pair<Fd, Fd>> preparing = sys::Pipe();
+  if (!preparing.ok()) fail(preparing.error());
+  Start start{Fd(::fcntl(ready.get(), F_DUPFD_CLOEXEC, 0)), std::move(preparing.value().first)};
+  inherited.push_back(preparing.value().second.Take());
   sigset_t signals;
   sigset_t before;
   ::sigemptyset(&signals);
   for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
+  Fd caught(::signalfd(-1, &signals, SFD_CLOEXEC));
+  if (!caught.valid()) fail(Errno("signalfd"));
   Deadline expires = Deadline::After(std::chrono::seconds(create.ttl_s));
   pid_t keeper = ::getpid();
   for (int status = kFollowed; status == kFollowed;) {
@@ -115,6 +147,8 @@ int Await(pid_t supervisor, const sigset_t& signals) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
       ::sigprocmask(SIG_SETMASK, &before, nullptr);
       if (::getppid() != keeper) ::_exit(1);
+      start = {};
+      caught.Close();
       int end =
           Supervise(create, entry, listener.get(), std::move(ready), expires, std::move(inherited));
       ::_exit(end);
@@ -122,7 +156,7 @@ int Await(pid_t supervisor, const sigset_t& signals) {
     CloseInherited(&inherited);
     ready.Close();
     sys::ReleaseUnusedMemory();
-    status = supervisor < 0 ? 0 : Await(supervisor, signals);
+    status = supervisor < 0 ? 0 : Await(supervisor, caught, std::exchange(start, {}));
   }
   Remove(entry);  // The directory of one that was killed.
   ::_exit(0);

@@ -325,13 +325,13 @@ Result<Facts> TakeFromPool(const Place& place, const std::string& pool) {
                  "agentic-ci sandbox create --pool 4 --name NAME"};
   }
   Fd connection = TRY(place.Connect(pool));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kTake)));
+  TRY(Send(connection, wire::Write(MessageKind::kTake)));
   return place.Find(TRY(AwaitDone(connection)));
 }
 
 Status DeletePool(const Place& place, const std::string& pool) {
   Fd connection = TRY(place.Connect(pool));
-  TRY(sys::SendMessage(connection.get(), wire::Write(MessageKind::kDelete, DeleteRequest{})));
+  TRY(Send(connection, wire::Write(MessageKind::kDelete, DeleteRequest{})));
   return place.AwaitEnd(pool);
 }
 

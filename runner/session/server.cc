@@ -128,7 +128,7 @@ void Server::Serve(const pollfd* sources) {
     if ((sources[kFixed + i].revents & POLLOUT) != 0) clients_[i]->channel.Flush();
     if ((sources[kFixed + i].revents & ~POLLOUT) != 0) ReadClient(*clients_[i]);
   }
-  if (sources[0].revents != 0) Accept();
+  if (sources[0].revents != 0) (void)Accept();
   Advance();
   for (const auto& client : clients_) {
     if (client->channel.closed()) Leave(*client);
@@ -138,10 +138,11 @@ void Server::Serve(const pollfd* sources) {
   TellShell();
 }
 
-void Server::Accept() {
+bool Server::Accept() {
   Fd socket(::accept4(config_.listener, nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.valid() || !SamePeer(socket.get())) return;
-  clients_.push_back(std::make_unique<Client>(std::move(socket)));
+  if (!socket.valid()) return false;
+  if (SamePeer(socket.get())) clients_.push_back(std::make_unique<Client>(std::move(socket)));
+  return true;
 }
 
 void Server::ReadClient(Client& client) {
@@ -440,7 +441,18 @@ bool Server::Absorb(sandbox::Limit limit) {
 
 void Server::Conclude(const EndReport& report, const std::string& why) {
   Deadline deadline = Deadline::After(kFarewell);
+  // After a reset, those that wait to be accepted are the next instance's.
+  while (!reset_ && clients_.size() < kClientsMax && Accept()) {
+  }
   for (const auto& client : clients_) {
+    std::string message;
+    Fd fd;
+    MessageKind kind{};
+    DeleteRequest end;
+    while (!reset_ && client->channel.Receive(&message, &fd)) {
+      bool deletes = wire::Read(message, kind, end) && kind == MessageKind::kDelete;
+      client->awaits_end = client->awaits_end || deletes;
+    }
     if (client->awaits_end) {
       client->channel.Send(wire::Write(MessageKind::kEnded, report));
     } else {

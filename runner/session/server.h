@@ -57,7 +57,7 @@ class Server final : public run::Companion {
   bool reset() const { return reset_; }
   // Returns the descriptor, not valid once a command could be run.
   Fd TakeReady() { return std::move(config_.ready); }
-  // Tells every client that is left how it ended.
+  // Tells every client that is left how it ended, those too that connected meanwhile.
   void Conclude(const EndReport& report, const std::string& why);
 
  private:
@@ -125,7 +125,8 @@ class Server final : public run::Companion {
   };
 
   Status LookAtSandbox();
-  void Accept();
+  // Returns false once no client waits to be accepted.
+  bool Accept();
   void ReadClient(Client& client);
   void TakeMessage(Client& client, std::string_view message, Fd fd);
   bool TakeTransfer(Client& client, std::string_view message, Fd fd);

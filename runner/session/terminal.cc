@@ -77,7 +77,7 @@ Result<TerminalShell> TerminalShell::Start(const Place& place, const std::string
   auto [ours, theirs] = TRY(sys::SocketPair());
   TerminalRequest request{term, size.ws_col, size.ws_row};
   std::string message = wire::Write(MessageKind::kTerminal, request);
-  TRY(sys::SendMessage(connection.get(), message, theirs.get()));
+  TRY(Send(connection, message, theirs.get()));
   theirs.Close();
   TRY(AwaitDone(connection));
   constexpr size_t kNoteBytesMax = 64;

@@ -301,6 +301,42 @@ class Kills(Case):
         os.kill(shell, signal.SIGKILL)
         self.says('echo $x', '1\n')
 
+    def test_a_creation_that_is_cancelled_ends_though_it_is_not_ready(self):
+        reads, writes = os.pipe()  # Its policy, which does not come.
+        process = subprocess.Popen([BIN, 'sandbox', 'create', '--name', 'one', '--workdir', self.work, '--report-dir',
+                                    self.report, '--isolation', self.TIER, '--policy', f'/dev/fd/{reads}'],
+                                   cwd=self.base, env=self.env, pass_fds=(reads,), stderr=subprocess.DEVNULL)
+        os.close(reads)
+        self.assertTrue(wait_until(lambda: self.names() == ['one'], BUSY_SECONDS))
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        gone = wait_until(lambda: self.names() == [] and not processes(self.marker), 30)
+        os.close(writes)
+        self.assertTrue(gone)
+        self.create()
+
+    def test_clients_that_come_while_a_sandbox_ends_are_told(self):
+        self.create()
+        supervisor = self.victims()['supervisor']
+        os.kill(supervisor, signal.SIGSTOP)
+        clients = [subprocess.Popen([BIN, 'sandbox', *words], cwd=self.base, env=self.env, text=True,
+                                    stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+                   for words in (['delete', 'one'], ['delete', 'one'], ['exec', 'one', '--', 'sleep', '9'])]
+        for client in clients:
+            self.assertTrue(wait_until(lambda pid=client.pid: self.awaits_an_answer(pid), BUSY_SECONDS))
+        os.kill(supervisor, signal.SIGCONT)
+        told = [(client.communicate()[1], client.returncode) for client in clients]
+        self.assertEqual([status for _, status in told], [0, 0, 74], told)
+        self.assertIn('error: the sandbox ended', told[2][0])
+
+    def awaits_an_answer(self, pid):
+        """A client sleeps with its connection open only once it has sent what it wants."""
+        try:
+            connected = any(os.readlink(link).startswith('socket:') for link in pathlib.Path(f'/proc/{pid}/fd').iterdir())
+        except FileNotFoundError:
+            return False
+        return connected and read(f'/proc/{pid}/stat').rsplit(')', 1)[1].split()[0] == 'S'
+
     def test_a_creation_that_is_killed_leaves_nothing(self):
         for delay in (0, 0.005, 0.01, 0.02, 0.04, 0.08):
             with self.subTest(delay=delay):
