@@ -100,7 +100,8 @@ bool StaysBeneath(const std::filesystem::path& top, const std::filesystem::path&
 }
 
 // The links in a checkout are a stranger's, so those on the way to `path` may not lead out of it.
-// Fails with kRefused if they do.
+// Fails with kRefused if they do, or if
+// the checkout cannot be found.
 Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
   std::error_code failed;
   std::filesystem::path absolute = std::filesystem::absolute(path, failed);
@@ -108,8 +109,12 @@ Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
   std::string normal = absolute.lexically_normal().string();
   struct stat top {};
   struct stat st {};
-  bool known = ::stat(checkout.c_str(), &top) == 0;
-  for (size_t end = normal.find('/', 1); known && end != std::string::npos;
+  if (::stat(checkout.c_str(), &top) != 0) {
+    Error error = Errno(path + ": looking up the sandbox's checkout, " + checkout);
+    error.code = Code::kRefused;
+    return error;
+  }
+  for (size_t end = normal.find('/', 1); end != std::string::npos;
        end = normal.find('/', end + 1)) {
     std::string above = normal.substr(0, end);
     if (::stat(above.c_str(), &st) != 0) break;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "base/deadline.h"
@@ -18,6 +19,7 @@
 #include "base/tree.h"
 #include "base/wire.h"
 #include "codec/data/json.h"
+#include "codec/text/base64.h"
 #include "codec/text/shell_word.h"
 #include "session/protocol.h"
 #include "session/shell.h"
@@ -92,14 +94,28 @@ Status ConnectTo(const Fd& socket, const sockaddr_un& address) {
   return Ok();
 }
 
+// Paths are bytes, and JSON is text.
+void SetPath(codec::Json* json, const char* name, const std::string& path) {
+  json->Set(name, codec::EncodeBase64(path));
+}
+
+Result<std::string> PathAt(const codec::Json& json, const char* name) {
+  std::optional<std::string> path = codec::DecodeBase64(json.StringAt(name));
+  if (!path) return Error{Code::kInvalid, std::string(kFactsName) + ": " + name};
+  return std::move(*path);
+}
+
 Result<Facts> ReadFacts(int directory) {
   Fd file = TRY(sys::OpenAt(directory, kFactsName, O_RDONLY | O_NOFOLLOW));
   std::string text = TRY(sys::ReadAll(file.get(), kFactsBytesMax));
   codec::Json json = TRY(codec::ParseJson(text));
+  std::string workdir = TRY(PathAt(json, "workdir"));
+  std::string report_dir = TRY(PathAt(json, "report_dir"));
+  std::string state = TRY(PathAt(json, "state"));
   return Facts{json.StringAt("name"),      json.IntegerAt("pid"),      json.IntegerAt("created"),
-               json.IntegerAt("expires"),  json.StringAt("workdir"),   json.StringAt("image"),
-               json.StringAt("agent"),     json.StringAt("isolation"), json.StringAt("report_dir"),
-               json.StringAt("backend"),   json.StringAt("state"),     json.StringAt("pool"),
+               json.IntegerAt("expires"),  std::move(workdir),         json.StringAt("image"),
+               json.StringAt("agent"),     json.StringAt("isolation"), std::move(report_dir),
+               json.StringAt("backend"),   std::move(state),           json.StringAt("pool"),
                json.StringAt("policy_ref")};
 }
 
@@ -274,13 +290,13 @@ Status WriteFacts(const Entry& entry, const Facts& facts) {
   json.Set("pid", facts.pid);
   json.Set("created", facts.created);
   json.Set("expires", facts.expires);
-  json.Set("workdir", facts.workdir);
+  SetPath(&json, "workdir", facts.workdir);
   json.Set("image", facts.image);
   json.Set("agent", facts.agent);
   json.Set("isolation", facts.isolation);
-  json.Set("report_dir", facts.report_dir);
+  SetPath(&json, "report_dir", facts.report_dir);
   json.Set("backend", facts.backend);
-  json.Set("state", facts.state);
+  SetPath(&json, "state", facts.state);
   json.Set("pool", facts.pool);
   json.Set("policy_ref", facts.policy_ref);
   int directory = entry.directory.get();

@@ -50,12 +50,14 @@ TEST_CASE("a name is one sandbox's while its processes live") {
     REQUIRE(entry.ok());
     Facts facts;
     facts.name = "one";
-    facts.workdir = "/w";
+    facts.workdir = "/w\xff";
+    facts.report_dir = "/r\xff";
     facts.policy_ref = "main";
     REQUIRE(WriteFacts(entry.value(), facts).ok());
     CHECK(OpenPlace().Make("one").error().code == Code::kUsage);
     REQUIRE(OpenPlace().List().size() == 1);
-    CHECK(OpenPlace().Find("one").value().workdir == "/w");
+    CHECK(OpenPlace().Find("one").value().workdir == "/w\xff");
+    CHECK(OpenPlace().Find("one").value().report_dir == "/r\xff");
     CHECK(OpenPlace().Find("one").value().policy_ref == "main");
     CHECK(place.Find("two").error().code == Code::kNotFound);
     CHECK(place.Connect("two").error().code == Code::kNotFound);

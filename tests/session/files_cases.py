@@ -134,6 +134,27 @@ class Files(Case):
         self.ok('sandbox', 'get', 'one', 't', out)
         self.assertEqual(read(out + '/t/l'), '1\n')
 
+    def test_links_lead_no_copy_out_of_a_checkout_whose_path_is_no_text_or_is_gone(self):
+        outside = self.base + '/outside'
+        os.mkdir(outside)
+        pathlib.Path(outside + '/key').write_text('key\n')
+        self.work = os.fsdecode(shutil.move(self.work, os.fsencode(self.base) + b'/ch\xffeck'))
+        os.symlink('../outside', self.work + '/link')
+        self.create()
+        self.script('echo planted >new')
+        words = (['get', 'one', 'new', 'link/got'], ['put', 'one', 'link/key', 'taken'])
+        for arguments in words:
+            self.assertEqual(self.copy(arguments, self.work), 77, arguments)
+        self.assertEqual(self.copy(['get', 'one', 'new', './'], self.work), 0)  # The control.
+        os.rename(self.work, self.base + '/moved')
+        for arguments in words:
+            self.assertEqual(self.copy(arguments, self.base + '/moved'), 77, arguments)
+        self.assertEqual(os.listdir(outside), ['key'])
+        self.says('ls taken', '', exit=2)
+
+    def copy(self, arguments, directory):
+        return subprocess.run([BIN, 'sandbox', *arguments], cwd=directory, env=self.env, capture_output=True).returncode
+
     def test_links_of_the_checkout_lead_no_copy_out_of_it(self):
         private = self.base + '/private'
         os.mkdir(private)
