@@ -160,8 +160,14 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
   writes.Close();
   Result<Received> received = ReceiveTransferred(reads.get(), landing, limits);
   reads.Close();
-  if (!received.ok() && received.error().code == Code::kInvalid) return std::move(received).error();
-  return Conclude(connection, received.ok() ? Ok() : Status(received.error()));
+  if (received.ok()) return Conclude(connection, Ok());
+  Error here = std::move(received).error();
+  if (here.code == Code::kInvalid) return here;
+  here.hint.clear();  // It is about the disk of the sandbox, and this is the host's.
+  Result<std::string> there = Conclude(connection, here);
+  // What was not written here cannot be sent there.
+  if (!there.ok() && there.error().os_error == EPIPE) return here;
+  return there;
 }
 
 Result<int64_t> Apply(const Place& place, const std::string& name) {

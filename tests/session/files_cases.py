@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import stat
@@ -133,6 +134,24 @@ class Files(Case):
         self.script('rm -r t; mkdir t; ln -s x t/f; echo 1 >t/l')
         self.ok('sandbox', 'get', 'one', 't', out)
         self.assertEqual(read(out + '/t/l'), '1\n')
+
+    def test_a_copy_that_cannot_be_written_says_why(self):
+        self.create()
+        self.script('head -c 9M /dev/zero >/tmp/large; echo x >/tmp/small')
+        for name in ('large', 'small'):
+            with self.subTest(name):
+                # No file may become larger than this: a disk that is full, for any user.
+                done = subprocess.run([BIN, 'sandbox', 'get', 'one', '/tmp/' + name, self.base + '/'], env=self.env,
+                                      cwd=self.base, capture_output=True, text=True, preexec_fn=self.no_room)
+                self.assertEqual(done.returncode, 74, done.stderr)
+                self.assertRegex(done.stderr, f'error: writing {name}: no room is left\n$')
+        self.ok('sandbox', 'get', 'one', '/tmp/large', self.base + '/')  # The control.
+        done = self.call('sandbox', 'get', 'one', '/tmp/absent', self.base + '/')
+        self.assertIn('/tmp/absent', done.stderr)
+
+    def no_room(self):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, 1))
 
     def test_links_lead_no_copy_out_of_a_checkout_whose_path_is_no_text_or_is_gone(self):
         outside = self.base + '/outside'
