@@ -27,13 +27,28 @@ std::set<pid_t> Beneath(pid_t process) {
   return {found.begin(), found.end()};
 }
 
+// Returns what follows a process's name in proc(5)'s stat; empty if it has gone.
+std::string StatOf(pid_t pid) {
+  Result<std::string> stat = sys::ReadFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
+  if (!stat.ok()) return {};
+  size_t name = stat.value().rfind(')');
+  return name == std::string::npos || name + 2 >= stat.value().size()
+             ? std::string()
+             : stat.value().substr(name + 2);
+}
+
 // Returns 'T' if stopped, 'Z' if ended, and so on; 0 if gone.
 char StateOf(pid_t pid) {
-  Result<std::string> stat = sys::ReadFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
-  if (!stat.ok()) return 0;
-  size_t name = stat.value().rfind(')');
-  return name == std::string::npos || name + 2 >= stat.value().size() ? '\0'
-                                                                      : stat.value()[name + 2];
+  std::string stat = StatOf(pid);
+  return stat.empty() ? '\0' : stat.front();
+}
+
+// Returns 0 if gone.
+pid_t ParentOf(pid_t pid) {
+  std::string stat = StatOf(pid);
+  pid_t parent = 0;
+  if (stat.size() > 2) std::from_chars(stat.data() + 2, stat.data() + stat.size(), parent);
+  return parent;
 }
 
 // Opens the processes below `first`, whatever numbers the kernel gives out again meanwhile: each
@@ -80,17 +95,45 @@ pid_t Processes::InnerNumber(pid_t pid) const {
   return number;
 }
 
-pid_t Processes::shell() const {
+Processes::Own Processes::own() const {
+  Own own;
   std::vector<pid_t> first = sandbox::Descendants(first_);
-  std::vector<pid_t> found =
-      first.empty() ? std::vector<pid_t>() : sandbox::Descendants(first.front());
-  return found.empty() ? -1 : InnerNumber(found.front());
+  if (first.empty()) return own;
+  own.keeper = first.front();
+  std::vector<pid_t> found = sandbox::Descendants(own.keeper);
+  if (!found.empty()) own.shell = found.front();
+  return own;
+}
+
+pid_t Processes::shell() const {
+  pid_t shell = own().shell;
+  return shell < 0 ? -1 : InnerNumber(shell);
+}
+
+// What a server starts is the server's, also while another command runs. What the shell starts is
+// the command's.
+bool Processes::IsSpared(pid_t pid, const Own& own, const std::set<pid_t>& spared,
+                         std::map<pid_t, bool>* known) const {
+  if (pid == own.keeper || pid == own.shell) return spared.contains(InnerNumber(pid));
+  std::vector<pid_t> way;
+  bool found = false;
+  for (pid_t at = pid; at > 0 && at != first_ && at != own.keeper && at != own.shell;
+       at = ParentOf(at)) {
+    auto before = known->find(at);
+    found = before != known->end() ? before->second : spared.contains(InnerNumber(at));
+    if (found || before != known->end()) break;
+    way.push_back(at);
+  }
+  for (pid_t at : way) (*known)[at] = found;
+  return found;
 }
 
 void Processes::KillBut(const std::set<pid_t>& spared) const {
   for (int round = 0; round < kRounds; ++round) {
+    const Own own = this->own();
+    std::map<pid_t, bool> known;
     std::map<pid_t, Fd> others =
-        OpenBeneath(first_, [&](pid_t pid) { return spared.contains(InnerNumber(pid)); });
+        OpenBeneath(first_, [&](pid_t pid) { return IsSpared(pid, own, spared, &known); });
     std::erase_if(others, [](const auto& entry) { return StateOf(entry.first) == 'Z'; });
     if (others.empty()) return;
     // Processes that are stopped first cannot fork while the others are killed.

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <set>
 #include <vector>
 
@@ -24,13 +25,22 @@ class Processes {
   // Returns the shell: a grandchild of the sandbox's first process. -1 while no shell is running.
   pid_t shell() const;
 
-  // Kills all but `spared`, and what they start meanwhile, as far as a moment allows.
+  // Kills all but `spared` and what these have started, unless that is the shell or what keeps it:
+  // theirs is killed. What is started meanwhile is killed too, as far as a moment allows.
   void KillBut(const std::set<pid_t>& spared) const;
 
  private:
   friend class Pause;
   // Returns the number of a process in its own PID namespace; -1 if it has ended.
   pid_t InnerNumber(pid_t pid) const;
+  // The processes that commands come from, by the host's numbers; -1 for what is not there.
+  struct Own {
+    pid_t keeper = -1;  // The sandbox's program, a child of its first process,
+    pid_t shell = -1;   // and that one's child.
+  };
+  Own own() const;
+  bool IsSpared(pid_t pid, const Own& own, const std::set<pid_t>& spared,
+                std::map<pid_t, bool>* known) const;
 
   const sandbox::Sandbox& sandbox_;
   pid_t first_;

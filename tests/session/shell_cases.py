@@ -3,7 +3,7 @@
 import os
 import time
 
-from harness import BUSY_SECONDS, Case, read
+from harness import BUSY_SECONDS, Case, processes, read
 
 # What is typed in one command, and what a later one then says.
 KEPT = (
@@ -94,6 +94,15 @@ class Shells(Case):
                 self.assertTrue(self.script('exit 3')['new_shell'])
                 self.says('type -t f; zz; bash -c zz; umask; hi; false | true; echo $?; shopt -q extglob; echo $?',
                           f'function\nz\nz\n0077\nhello\n1\n{int(option == "-u")}\n', stderr='')
+
+    def test_a_time_limit_ends_nothing_that_a_server_of_an_earlier_command_starts(self):
+        self.create()
+        self.script('(while :; do sh -c "sleep 0.3; :" || echo killed >>$TMPDIR/killed; done) & echo $! >$TMPDIR/server')
+        for script in ('sleep 1007', 'setsid sh -c "sleep 1008; :" & sleep 1007'):
+            result = self.script(script, '--timeout', '1s')
+            self.assertEqual(result['reason'], 'timeout')
+        self.says('cat $TMPDIR/killed 2>/dev/null; kill -0 $(cat $TMPDIR/server) && echo goes on', 'goes on\n')
+        self.assertFalse(processes('sleep\x001007') + processes('sleep\x001008'))
 
     def test_each_command_says_how_it_ended(self):
         self.create()
