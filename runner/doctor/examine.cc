@@ -70,7 +70,8 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   sandbox::HostView host = sandbox::ReadHost(directory);
   using Scratch = sandbox::ScratchDirectory;
   Scratch checkout = TRY(Scratch::Make(host.scratch_places, Scratch::Use::kFiles));
-  Scratch scratch = TRY(Scratch::Make(host.scratch_places, Scratch::Use::kFiles));
+  Scratch scratch = TRY(Scratch::Make(
+      host.scratch_places, host.free_id ? Scratch::Use::kEntered : Scratch::Use::kFiles));
   wanted.checkout = checkout.path();
   wanted.scratch = scratch.path();
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));

@@ -312,8 +312,10 @@ std::vector<std::string> HostSecrets() {
 Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
                                                              const std::string& checkout) {
   if (request.isolation != "landlock") return std::optional<sandbox::ScratchDirectory>();
+  using Use = sandbox::ScratchDirectory::Use;
+  sandbox::HostView host = sandbox::ReadHost(checkout);
   return std::optional(TRY(sandbox::ScratchDirectory::Make(
-      sandbox::ReadHost(checkout).scratch_places, sandbox::ScratchDirectory::Use::kFiles)));
+      host.scratch_places, host.free_id ? Use::kEntered : Use::kFiles)));
 }
 
 Result<Fd> OpenInput(const std::string& text) {

@@ -67,6 +67,21 @@ Status TryLayer(int directory) {
   return Ok();
 }
 
+// Fails unless every user can search `place` and all directories above it.
+Status TryWay(const std::string& place) {
+  for (size_t end = 1; end != std::string::npos && end <= place.size();) {
+    end = place.find('/', end);
+    const std::string above = place.substr(0, end);
+    struct stat st {};
+    if (::stat(above.c_str(), &st) != 0) return Errno("stat " + above);
+    if ((st.st_mode & S_IXOTH) == 0) {
+      return Error{Code::kUnsupported, "the agent's user cannot enter " + above};
+    }
+    if (end != std::string::npos) ++end;
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& places, Use use) {
@@ -79,6 +94,11 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& 
     if (!place.ok()) continue;
     ScratchDirectory made;
     made.place_ = std::move(place).value();
+    Status way = use == Use::kEntered ? TryWay(made.place_) : Ok();
+    if (!way.ok()) {
+      refuse(made.place_, way.error().what);
+      continue;
+    }
     Result<Fd> parent = sys::Open(made.place_, O_RDONLY | O_DIRECTORY);
     if (!parent.ok()) {
       refuse(made.place_, parent.error().what);
@@ -95,8 +115,8 @@ Result<ScratchDirectory> ScratchDirectory::Make(const std::vector<std::string>& 
     if (serves.ok()) return made;
     refuse(made.place_, serves.error().what);
   }
-  if (use == Use::kFiles) {
-    return Error{Code::kUnsupported, "no directory can be written: " + reasons,
+  if (use != Use::kLayers) {
+    return Error{Code::kUnsupported, "no directory can be used: " + reasons,
                  "TMPDIR=DIRECTORY agentic-ci run ..."};
   }
   return Error{Code::kUnsupported,

@@ -19,6 +19,7 @@ class ScratchDirectory {
   enum class Use {
     kLayers,  // Overlayfs writes there: it needs user attributes and whiteouts.
     kFiles,
+    kEntered,  // Files for an agent that is another user: it must be able to come there.
   };
 
   // Makes one in the first of `places` (absolute paths) whose file system serves `use`, found by

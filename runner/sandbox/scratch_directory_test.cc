@@ -53,6 +53,17 @@ TEST_CASE("a scratch directory is its owner's alone, and gone with its object") 
   CHECK(place.Names().empty());
 }
 
+TEST_CASE("a place that others cannot come to is not for an agent that is another user") {
+  constexpr auto kEntered = ScratchDirectory::Use::kEntered;
+  Place place;
+  const std::string inner = place.path + "/inner";
+  REQUIRE(::mkdir(inner.c_str(), 0755) == 0);
+  Result<ScratchDirectory> closed = ScratchDirectory::Make({inner}, kEntered);
+  REQUIRE_FALSE(closed.ok());
+  CHECK(closed.error().what.find(inner + ": the agent's user cannot enter ") != std::string::npos);
+  CHECK(ScratchDirectory::Make({inner}, kFiles).ok());  // The control.
+}
+
 TEST_CASE("where nothing serves, every reason is told") {
   Result<ScratchDirectory> made =
       ScratchDirectory::Make({"/proc", "/sys"}, ScratchDirectory::Use::kLayers);

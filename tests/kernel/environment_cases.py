@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from harness import Case, only_in
+from harness import ROOT, SCRATCH, TIER, Case, only_in
 
 # In no argument of any process: tier landlock shows those of all.
 HIDDEN = 'hidden-' + os.urandom(8).hex()
@@ -21,6 +21,16 @@ class Environment(Case):
         run = self.shell(LOOK, env=FAKE)
         self.assertIn('OPENSHELL_SANDBOX=1', run.out)
         self.assertNotIn(HIDDEN, run.out)
+
+    def test_a_place_that_the_agent_cannot_come_to_is_not_taken(self):
+        closed = self.dir + '/closed/temp'
+        os.makedirs(closed)
+        os.chmod(self.dir + '/closed', 0o700)
+        run = self.shell('echo more >>README.md && touch "$TMPDIR/f" && cat README.md; echo place=$TMPDIR',
+                         env={'TMPDIR': closed, 'RUNNER_TEMP': SCRATCH})
+        self.assertIn('hello\nmore\n', run.out)
+        if TIER == 'landlock':
+            self.assertTrue(run.values()['place'].startswith((SCRATCH if ROOT else closed) + '/'), run.out)
 
     def test_control_sees_what_the_sandbox_hides(self):
         out = subprocess.run(['sh', '-c', 'env'], env=dict(FAKE, PATH='/usr/bin:/bin', LD_PRELOAD=''),
