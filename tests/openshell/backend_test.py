@@ -51,6 +51,14 @@ class Backend(Case):
         self.assertEqual(self.call('exec', '--', 'cat', 'made.txt'), 'one\n')
         self.call('exec', '--', 'sh', '-c', 'exit 9', expect=9)
         self.call('exec', '--timeout', '1s', '--', 'sleep', '100', expect=124)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            cancelled = self.start('exec', '--', 'sh', '-c', 'echo begun; sleep 1009')
+            self.assertEqual(cancelled.stdout.readline(), 'begun\n')
+            cancelled.send_signal(number)
+            cancelled.communicate(timeout=600)
+            self.assertEqual(cancelled.returncode, 128 + number)
+            left = self.call('exec', '--', 'sh', '-c', 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "')
+            self.assertNotIn('sleep 1009', left)
         listed = json.loads(self.call('sandbox', 'list', '--json'))['sandboxes']
         self.assertEqual([one['backend'] for one in listed], [self.NAME])
         name = listed[0]['name']

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "backend/openshell/sandbox.h"
 #include "base/sys.h"
 #include "codec/data/secret_mask.h"
+#include "run/supervise.h"
 
 namespace openshell {
 namespace {
@@ -31,11 +33,32 @@ Result<Fd> TakeTurn(const std::string& state, bool waits) {
   return lock;
 }
 
+// Keeps what asks this process to end waiting while it lives: a command would go on in its sandbox.
+class HeldSignals {
+ public:
+  HeldSignals() { (void)::sigprocmask(SIG_BLOCK, nullptr, &before_); }
+  ~HeldSignals() { (void)::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  Status Hold() {
+    signals_ = TRY(run::CatchSignals());
+    return Ok();
+  }
+  int descriptor() const { return signals_.caught.get(); }
+
+ private:
+  sigset_t before_{};
+  run::Signals signals_;
+};
+
 // A command's output, passed on until it ends or a limit does.
 class Passing {
  public:
-  Passing(Child& child, const CommandLimits& limits, int64_t timeout_ms, const session::Sink& sink)
+  Passing(Child& child, int signals, const CommandLimits& limits, int64_t timeout_ms,
+          const session::Sink& sink)
       : child_(child),
+        signals_(signals),
         output_left_(limits.output_bytes),
         ends_(Deadline::After(
             std::chrono::milliseconds(timeout_ms > 0 ? timeout_ms : limits.timeout_s * 1000))),
@@ -45,16 +68,21 @@ class Passing {
   Result<std::string> Watch() {
     bool open[2] = {true, true};
     while (open[0] || open[1]) {
-      pollfd pipes[2] = {{open[0] ? child_.output().get() : -1, POLLIN, 0},
-                         {open[1] ? child_.error().get() : -1, POLLIN, 0}};
-      if (::poll(pipes, 2, ends_.poll_ms()) < 0 && errno != EINTR) return Errno("poll");
+      pollfd pipes[] = {{open[0] ? child_.output().get() : -1, POLLIN, 0},
+                        {open[1] ? child_.error().get() : -1, POLLIN, 0},
+                        {signals_, POLLIN, 0}};
+      if (::poll(pipes, std::size(pipes), ends_.poll_ms()) < 0 && errno != EINTR) {
+        return Errno("poll");
+      }
+      if (run::PendingEnd()) return std::string("cancelled");
       if (ends_.passed()) return std::string("timeout");
       for (int i = 0; i < 2; ++i) {
         if (pipes[i].revents != 0) open[i] = TRY(Pass(pipes[i].fd, i == 1));
       }
       if (output_left_ < 0) return std::string("output");
     }
-    return std::string("exit");
+    // A terminal gives its signal to OpenShell's command line too, which then ends.
+    return std::string(run::PendingEnd() ? "cancelled" : "exit");
   }
 
  private:
@@ -72,6 +100,7 @@ class Passing {
   }
 
   Child& child_;
+  int signals_;  // Readable when this process is asked to end.
   int64_t output_left_;
   Deadline ends_;
   const session::Sink& sink_;
@@ -104,9 +133,17 @@ class OpenShellBackend final : public backend::Backend {
     const Sandbox sandbox = SandboxAt(facts.state, facts.workdir);
     const auto began = Deadline::Clock::now();
     std::string whole = TRY(ReadEnvironment(facts.state));
+    HeldSignals held;
+    TRY(held.Hold());
     Child child = TRY(sandbox.Exec(whole.append(script)));
     CommandResult result;
-    result.reason = TRY(Passing(child, limits, request.timeout_ms, sink).Watch());
+    Result<std::string> reason =
+        Passing(child, held.descriptor(), limits, request.timeout_ms, sink).Watch();
+    if (!reason.ok()) {
+      sandbox.EndProcesses();
+      return std::move(reason).error();
+    }
+    result.reason = std::move(reason).value();
     if (result.reason == "exit") {
       result.status = TRY(child.Wait(Deadline::After(kResultTime)));
       // A failure of OpenShell's command line itself looks the same.
