@@ -137,17 +137,17 @@ class Files(Case):
 
     def test_a_copy_that_cannot_be_written_says_why(self):
         self.create()
-        self.script('head -c 9M /dev/zero >/tmp/large; echo x >/tmp/small')
+        self.script('head -c 9M /dev/zero >large; echo x >small')
         for name in ('large', 'small'):
             with self.subTest(name):
                 # No file may become larger than this: a disk that is full, for any user.
-                done = subprocess.run([BIN, 'sandbox', 'get', 'one', '/tmp/' + name, self.base + '/'], env=self.env,
+                done = subprocess.run([BIN, 'sandbox', 'get', 'one', name, self.base + '/'], env=self.env,
                                       cwd=self.base, capture_output=True, text=True, preexec_fn=self.no_room)
                 self.assertEqual(done.returncode, 74, done.stderr)
                 self.assertRegex(done.stderr, f'error: writing {name}: no room is left\n$')
-        self.ok('sandbox', 'get', 'one', '/tmp/large', self.base + '/')  # The control.
-        done = self.call('sandbox', 'get', 'one', '/tmp/absent', self.base + '/')
-        self.assertIn('/tmp/absent', done.stderr)
+        self.ok('sandbox', 'get', 'one', 'large', self.base + '/')  # The control.
+        done = self.call('sandbox', 'get', 'one', 'absent', self.base + '/')
+        self.assertIn('absent', done.stderr)
 
     def no_room(self):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -118,8 +118,8 @@ class Shells(Case):
         self.script("x='it'\\''s'; cd dir; f() { echo f; }; set -f; alias hi='echo it\\''s\necho two' up='cd ..'")
         self.says('echo "$x" $(basename "$PWD"); f', "it's dir\nf\n")
         self.assertEqual(self.script('exit 4')['status'], 4)
-        self.says('echo "$x" $(basename "$PWD"); echo *; hi; up; basename "$PWD"; echo "${hi-none}"',
-                  "it's dir\n*\nits\ntwo\n" + os.path.basename(self.work) + '\nnone\n')
+        self.says('echo "$x" $(basename "$PWD"); echo *; hi; up; cat a.txt; echo "${hi-none}"',
+                  "it's dir\n*\nits\ntwo\nalpha\nnone\n")
         self.assertEqual(self.script('if then')['status'], 2)  # It ends this shell.
         self.says('echo "$x"', "it's\n")
 
