@@ -130,7 +130,7 @@ class Terminals(Case):
         terminal.run(f'echo made >made; {self.nap(2009)} &', r'\[1\] \d+')
         terminal.type('exit 7\r')
         terminal.wait(7)
-        self.assertTrue(self.napping(2009))  # As a server would be.
+        self.assertTrue(wait_until(lambda: self.napping(2009)))  # As a server would be, once it has begun.
         self.assertNotIn('cannot set terminal process group', terminal.all)
         self.assertNotIn('no job control', terminal.all)
         self.says('cat made; echo "$plain"; basename "$PWD"', 'made\nnot\ndir\n')
