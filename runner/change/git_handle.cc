@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/git_handle.h"
 
+#include <iterator>
 #include <string>
 
 // Read by LeakSanitizer, where it is linked in: libgit2 1.5 does not free its match data when a
@@ -23,10 +24,11 @@ Status StartOnce() {
   if (git_libgit2_opts(GIT_OPT_SET_OWNER_VALIDATION, 0) != 0) {
     return GitError(Code::kBug, "setting libgit2's owner validation");
   }
-  // Checkout steps leave these two behind (a partial clone, a sparse checkout). Neither changes how
-  // objects, references or the index are read.
-  const char* extensions[] = {"partialclone", "worktreeconfig", "preciousobjects"};
-  if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, size_t{3}) != 0) {
+  // Partial clones, sparse checkouts and `git worktree add --relative-paths` (2.48) leave these
+  // behind. None changes how objects, references or the index are read.
+  const char* extensions[] = {"partialclone", "worktreeconfig", "preciousobjects",
+                              "relativeworktrees"};
+  if (git_libgit2_opts(GIT_OPT_SET_EXTENSIONS, extensions, std::size(extensions)) != 0) {
     return GitError(Code::kBug, "setting libgit2's extensions");
   }
   return Ok();

@@ -254,6 +254,17 @@ class Checkouts(Case):
         git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
         self.git_works(self.dir + '/tree')
 
+    def test_worktree_with_relative_paths_is_read(self):
+        """As git 2.48 makes them; an older one refuses the extension."""
+        git(self.checkout, 'worktree', 'add', '-q', self.dir + '/tree')
+        own = self.checkout + '/.git/worktrees/tree'
+        write(self.dir + '/tree/.git', f'gitdir: {os.path.relpath(own, self.dir + "/tree")}\n')
+        write(own + '/gitdir', os.path.relpath(self.dir + '/tree/.git', own) + '\n')
+        git(self.checkout, 'config', 'core.repositoryFormatVersion', '1')
+        git(self.checkout, 'config', 'extensions.relativeWorktrees', 'true')
+        run = self.shell('echo x > new', checkout=self.dir + '/tree')
+        self.assertEqual(run.record['changes']['files'], 1)
+
     def test_git_works_in_a_submodule_and_with_a_git_directory_elsewhere(self):
         git(self.dir, 'clone', '-q', '--separate-git-dir', self.dir + '/store', self.checkout, 'apart')
         self.git_works(self.dir + '/apart')
