@@ -10,6 +10,7 @@ namespace {
 
 // Tells an agent that is asked to find something where and how to report:
 // docs/reference/schemas/findings.schema.json.
+constexpr size_t kArgumentBytesMax = 131071;  // Linux's MAX_ARG_STRLEN, without the NUL.
 constexpr std::string_view kFindingsInstruction =
     "When you are asked to review, or find a problem you do not fix, report it in the file named "
     "by the environment variable AGENTIC_CI_FINDINGS, as JSON: {\"findings\": [{\"path\": "
@@ -135,6 +136,14 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
     }
   }
   if (agent.prompt_argument) {
+    if (request.prompt.size() > kArgumentBytesMax) {
+      return Error{Code::kInvalid,
+                   agent.name + " takes the task as an argument, which has at most 128 KiB",
+                   "prompt: stdin in the description of the agent"};
+    }
+    if (request.prompt.find('\0') != std::string::npos) {
+      return Error{Code::kInvalid, "the task contains a NUL character"};
+    }
     plan.argv.push_back(request.prompt);
   } else {
     plan.stdin_text = request.prompt;

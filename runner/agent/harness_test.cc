@@ -79,6 +79,20 @@ TEST_CASE("An agent is Codex by its program, and a command by any of its words")
   CHECK_FALSE(PlanCommand(request).value().may_be_codex);
 }
 
+TEST_CASE("A task that no argument can hold is refused, with the remedy") {
+  AgentDescription agent;
+  agent.name = agent.program = "mine";
+  agent.prompt_argument = true;
+  AgentRequest request{.prompt = std::string(131071, 'x')};
+  CHECK(PlanAgent(agent, request).ok());
+  request.prompt += 'x';
+  CHECK(PlanAgent(agent, request).error().hint.find("prompt: stdin") != std::string::npos);
+  request.prompt = std::string("a\0b", 3);
+  CHECK(PlanAgent(agent, request).error().code == Code::kInvalid);
+  agent.prompt_argument = false;
+  CHECK(PlanAgent(agent, request).ok());
+}
+
 TEST_CASE("PlanAgent refuses what cannot start, with something to type") {
   Result<AgentPlan> unknown = Plan("claude-cod", {.prompt = "x"});
   REQUIRE_FALSE(unknown.ok());

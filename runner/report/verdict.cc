@@ -249,7 +249,7 @@ std::vector<Cause> Causes(const RunRecord& record, size_t causes_max) {
                       false});
   }
   if (!record.changes.complete) {
-    causes.push_back({"The list of changes is incomplete: their collection reached a limit.",
+    causes.push_back({"The list of changes is incomplete.",
                       "changes.patch is not the whole of what the agent did.", -1, false});
   }
   if (causes.size() > causes_max) causes.resize(causes_max);
