@@ -57,7 +57,8 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   return WriteTree(root.get(), edit);
 }
 
-void NoteWritten(const std::string& checkout, const ChangeSet& changes, Meanwhile* meanwhile) {
+void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes,
+                 Meanwhile* meanwhile) {
   Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!root.ok()) return;
   std::set<std::string> paths;
@@ -70,10 +71,8 @@ void NoteWritten(const std::string& checkout, const ChangeSet& changes, Meanwhil
     }
   }
   for (const std::string& path : paths) {
-    struct stat st {};
-    Result<Fd> place = sys::OpenBeneath(root.value().get(), path, O_PATH | O_NOFOLLOW);
-    if (!place.ok() || ::fstat(place.value().get(), &st) != 0) continue;
-    meanwhile->written[path] = st.st_ctim;
+    meanwhile->written[path] = {TimeBeneath(root.value().get(), path).value_or(timespec{}),
+                                TimeBeneath(tree, path)};
   }
 }
 

@@ -24,7 +24,9 @@ namespace change {
 Status ApplyPatch(const std::string& checkout, const Repository* repository,
                   const ChangeSet& changes);
 
-// Adds to `meanwhile` what ApplyPatch() has just written: the files and the directories above them.
-void NoteWritten(const std::string& checkout, const ChangeSet& changes, Meanwhile* meanwhile);
+// Adds to `meanwhile` what ApplyPatch() has just written of the agent's tree: the files and the
+// directories above them.
+void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes,
+                 Meanwhile* meanwhile);
 
 }  // namespace change

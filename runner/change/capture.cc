@@ -102,7 +102,7 @@ class Collector {
       return Ok();
     }
     std::optional<TreeFile> was;
-    if (!OpenBase(path, was) || !was.has_value() || ChangedMeanwhile(path, was)) return Ok();
+    if (!OpenBase(path, was) || !was.has_value() || ChangedMeanwhile(path, was, true)) return Ok();
     return Add(path, was, nullptr);
   }
 
@@ -138,10 +138,17 @@ class Collector {
     return true;
   }
 
-  // Returns true, after leaving `path` out, if `was` is not what the agent was given.
-  bool ChangedMeanwhile(const std::string& path, const std::optional<TreeFile>& was) {
-    if (!was.has_value() || !tree_.meanwhile.Changed(path, was->facts())) return false;
-    LeaveOut(changes_, path, kChangedMeanwhile, true);
+  // Returns true if `was` is not what the agent was given: that stays, and is left out if the agent
+  // changed it, too. `gone`: its tree has nothing there.
+  bool ChangedMeanwhile(const std::string& path, const std::optional<TreeFile>& was,
+                        bool gone = false) {
+    const bool same = tree_.meanwhile.SameSinceWritten(tree_.fd, path);
+    if (!was.has_value()) return same;
+    if (!tree_.meanwhile.Changed(path, was->facts())) return false;
+    if (same) return true;
+    Result<Fd> place = sys::OpenBeneath(lower_, path, O_PATH | O_NOFOLLOW);
+    const bool others = gone && place.ok() && tree_.meanwhile.Made(path, place.value().get());
+    LeaveOut(changes_, path, kChangedMeanwhile, !others);
     return true;
   }
 
@@ -230,7 +237,35 @@ bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
   auto time = [](const timespec& of) { return std::pair(of.tv_sec, of.tv_nsec); };
   if (!since || time(now.st_ctim) <= time(*since)) return false;
   auto own = written.find(path);
-  return own == written.end() || time(own->second) != time(now.st_ctim);
+  return own == written.end() || time(own->second.checkout) != time(now.st_ctim);
+}
+
+bool Meanwhile::Made(const std::string& path, int fd) const {
+  struct statx facts {};
+  if (!since || ::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &facts) != 0 ||
+      (facts.stx_mask & STATX_BTIME) == 0) {
+    return false;
+  }
+  auto own = written.find(path);
+  const timespec& from = own == written.end() ? *since : own->second.checkout;
+  return std::pair<int64_t, int64_t>(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) >
+         std::pair<int64_t, int64_t>(from.tv_sec, from.tv_nsec);
+}
+
+bool Meanwhile::SameSinceWritten(int tree, const std::string& path) const {
+  auto own = written.find(path);
+  if (own == written.end()) return false;
+  const std::optional<timespec> now = TimeBeneath(tree, path);
+  const std::optional<timespec>& then = own->second.tree;
+  if (!now || !then) return !now && !then;
+  return now->tv_sec == then->tv_sec && now->tv_nsec == then->tv_nsec;
+}
+
+std::optional<timespec> TimeBeneath(int directory, const std::string& path) {
+  struct stat st {};
+  Result<Fd> place = sys::OpenBeneath(directory, path, O_PATH | O_NOFOLLOW);
+  if (!place.ok() || ::fstat(place.value().get(), &st) != 0) return std::nullopt;
+  return st.st_ctim;
 }
 
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,

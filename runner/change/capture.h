@@ -69,15 +69,27 @@ struct ChangeSet {
   bool complete = true;
 };
 
+// Returns the time (ctime) of `path`, no link in it followed; nullopt if it is not there.
+std::optional<timespec> TimeBeneath(int directory, const std::string& path);
+
 // What was changed in a checkout by others while an agent worked on a tree made of it.
 struct Meanwhile {
   // When making the tree began, by the times of the checkout's files (sys::FileTime).
   std::optional<timespec> since = std::nullopt;
-  // What the runner itself wrote into the checkout later, and the time (ctime) that it has by that.
-  std::map<std::string, timespec> written = {};
+  struct Written {
+    timespec checkout{};           // The time (ctime) of the path in the checkout since then,
+    std::optional<timespec> tree;  // and of what the agent's tree had there; nullopt for nothing.
+  };
+  // What the runner itself wrote into the checkout later.
+  std::map<std::string, Written> written = {};
 
   // Returns whether `path`, of which `now` says what the checkout has there, was changed.
   bool Changed(const std::string& path, const struct stat& now) const;
+  // Returns whether `path`, open as `fd`, was made there since, so that the agent never had it.
+  // Where the file system does not say when files are made, the result is false.
+  bool Made(const std::string& path, int fd) const;
+  // Returns whether the agent's tree (a directory) has at `path` what was written from there.
+  bool SameSinceWritten(int tree, const std::string& path) const;
 };
 
 // The tree that the agent worked on, and left.

@@ -498,7 +498,7 @@ timespec Now(const TestTree& checkout) {
 TEST_CASE("What others did to a checkout while its copy was worked on is not the agent's") {
   TestTree checkout;
   for (const char* name :
-       {"edited", "both", "deleted", "agent's", "dir/edited", "old/a", "put/a"}) {
+       {"edited", "both", "deleted", "agent's", "dir/edited", "old/a", "only/a", "put/a"}) {
     checkout.Write(name, std::string(name) + " of the checkout\n");
   }
   TestTree copy;
@@ -524,10 +524,19 @@ TEST_CASE("What others did to a checkout while its copy was worked on is not the
   CHECK(changes.left_out_count == 1);  // The top is never as it was copied: `mark` was in it.
   CHECK(LeavesOut(changes, "moved", "changed in the checkout"));
 
+  // What others made in a directory that the agent worked in, too, is not what it deleted.
+  checkout.Write("only/new", "of others\n");
+  copy.Write("only/beside", "new\n");
+  std::filesystem::remove_all(checkout.At("moved"));
+  changes = capture();
+  CHECK(Summary(changes) == Lines{"modified agent's", "created only/beside"});
+  CHECK(LeavesOut(changes, "only/new", "changed in the checkout"));
+  CHECK(changes.complete);
+
   copy.Write("both", "changed\n");
   copy.Write("dir/beside", "new\n");
   changes = capture();
-  CHECK(Summary(changes) == Lines{"modified agent's", "created dir/beside"});
+  CHECK(Summary(changes) == Lines{"modified agent's", "created dir/beside", "created only/beside"});
   CHECK(LeavesOut(changes, "both", "changed in the checkout"));
   CHECK(LeavesOut(changes, "dir/new", "changed in the checkout"));
   CHECK_FALSE(changes.complete);
@@ -570,6 +579,7 @@ TEST_CASE("What was applied meanwhile is the base of what the agent does next") 
   upper.Write("dir/a", "2\n");
   upper.Write("other/b", "2\n");
   upper.Write("made/c", "2\n");
+  upper.Write("gone/d", "2\n");
   auto capture = [&] {
     Result<ChangeSet> changes = CaptureChanges(tree, checkout.root(), nullptr, {});
     REQUIRE(changes.ok());
@@ -577,7 +587,12 @@ TEST_CASE("What was applied meanwhile is the base of what the agent does next") 
   };
   ChangeSet first = capture();
   REQUIRE(ApplyPatch(checkout.root(), nullptr, first).ok());
-  NoteWritten(checkout.root(), first, &tree.meanwhile);
+  NoteWritten(checkout.root(), tree.fd, first, &tree.meanwhile);
+  CHECK(capture().patch.empty());
+  CHECK(capture().complete);
+  Now(checkout);
+  checkout.Write("other/b", "of another\n");  // The agent has not gone on there: it stays so.
+  std::filesystem::remove(checkout.At("gone/d"));
   CHECK(capture().patch.empty());
   CHECK(capture().complete);
   upper.Write("dir/a", "3\n");
@@ -589,6 +604,7 @@ TEST_CASE("What was applied meanwhile is the base of what the agent does next") 
   checkout.Write("dir/a", "of another\n");
   checkout.Write("made/new", "of another\n");
   ChangeSet changes = capture();
+  CHECK_FALSE(changes.complete);
   CHECK(changes.files.empty());
   CHECK(LeavesOut(changes, "dir/a", "changed in the checkout"));
   CHECK(LeavesOut(changes, "made", "changed in the checkout"));

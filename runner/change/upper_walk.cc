@@ -247,7 +247,7 @@ class Walk {
     int fd = directory.value().get();
     struct stat st {};
     if (meanwhile_ != nullptr && ::fstat(fd, &st) == 0 && meanwhile_->Changed(path, st)) {
-      visitor_.left_out(path, kChangedMeanwhile, true);
+      visitor_.left_out(path, kChangedMeanwhile, !meanwhile_->Made(path, fd));
       return Ok();
     }
     NoteSubmodule(fd, path);

@@ -144,7 +144,7 @@ void Server::Apply(Client& client) {
       TRY(change::HideFutureLower(sandbox.upper(), lower.get()));
     }
     TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
-    change::NoteWritten(stage_->checkout.path, changes, &meanwhile_);
+    change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
     return std::to_string(changes.files.size());
   };
   Result<std::string> applied = apply();

@@ -325,6 +325,12 @@ class Files(Case):
         self.says('cat a.txt n.txt; echo more >>n.txt', 'changed\nnew\n')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
         self.assertEqual(read(self.work + '/n.txt'), 'new\nmore\n')
+        # A formatter of the host's, and a step that writes there, keep nothing from being applied, and lose nothing.
+        for name in ('a.txt', 'host.txt'):
+            pathlib.Path(self.work, name).write_text('of the host\n')
+        self.script('echo again >>n.txt')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
+        self.assertEqual((read(self.work + '/a.txt'), read(self.work + '/host.txt')), ('of the host\n', 'of the host\n'))
         self.script('mkdir -p nd/in dir/own; for d in nd nd/in dir/own; do echo q >$d/q; echo s >$d/s; done; chmod 555 dir/own')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '6\n')
         result = self.script('chmod 755 dir/own; for d in nd nd/in dir/own; do rm $d/q; mv $d/s $d/t; done')
