@@ -45,7 +45,7 @@ class Ignores(unittest.TestCase):
 
     def tell(self, command, paths):
         done = subprocess.run(command, cwd=self.dir, env=self.env, input='\0'.join(paths).encode() + b'\0', capture_output=True,
-                              timeout=60, check=False)
+                              timeout=120, check=False)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         return done.stdout.decode().split('\0')[:-1]
 

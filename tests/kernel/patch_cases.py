@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 
-from harness import RUN_SECONDS, TIER, Case, git, only_as, read, write
+from harness import TIER, Case, git, only_as, read, write
 
 HIDDEN = """version: 1
 filesystem_policy:
@@ -235,7 +235,7 @@ class RoundTrips(Case):
 
     def run_beside(self, before, after, person, code=0):
         """A person changes the checkout between the agent's first and second commands."""
-        script = f'trap : USR1; {before}; echo ready; sleep {RUN_SECONDS} & wait $!; kill $!; {after}'
+        script = f'trap go=1 USR1; {before}; echo ready; while [ -z "$go" ]; do sleep 0.1 & wait $!; done; {after}'
         process = self.started_agent(script, options=['--apply'])
         self.assertEqual(process.stdout.readline(), b'ready\n')
         subprocess.run(['sh', '-ec', person], cwd=self.checkout, check=True)

@@ -50,7 +50,7 @@ class Pools(Case):
                 os.close(writes)
                 os.close(given)
                 os.set_blocking(reads, False)
-                ends = wait_until(lambda: self.at_end(reads), 20)
+                ends = wait_until(lambda: self.at_end(reads), BUSY_SECONDS)
                 os.close(reads)
                 self.assertTrue(ends)  # The sandbox lives, and has nothing that writes there.
                 self.assertEqual(self.call('sandbox', 'delete', 'warm').returncode, 0)

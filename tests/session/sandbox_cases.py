@@ -310,7 +310,7 @@ class Kills(Case):
         self.assertTrue(wait_until(lambda: self.names() == ['one'], BUSY_SECONDS))
         process.send_signal(signal.SIGINT)
         process.wait()
-        gone = wait_until(lambda: self.names() == [] and not processes(self.marker), 30)
+        gone = wait_until(lambda: self.names() == [] and not processes(self.marker), BUSY_SECONDS)
         os.close(writes)
         self.assertTrue(gone)
         self.create()
