@@ -37,7 +37,7 @@ class PiDialect : public Dialect {
 
 void PiDialect::TakeLine(std::string_view line, Entries* entries) {
   if (line.starts_with(kUpdate)) return;  // The message comes whole at its end.
-  if (line.starts_with(kEnd)) {           // What it has besides came before.
+  if (line.starts_with(kEnd)) {           // Its messages were read before, one by one.
     summary_.saw_result = true;
     if (stop_reason_ != "error") entries->Add(EndEntry(summary_, false));
     return;

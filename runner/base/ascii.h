@@ -44,7 +44,7 @@ inline std::string UpperCase(std::string_view text) {
   return upper;
 }
 
-// Whether `name` can be the name of an environment variable (POSIX.1-2017, 8.1).
+// Returns whether `name` is a valid name of an environment variable (POSIX.1-2017, 8.1).
 constexpr bool IsVariableName(std::string_view name) {
   for (const char c : name) {
     if (!IsAlphanumeric(c) && c != '_') return false;

@@ -211,7 +211,7 @@ class Collector {
   int64_t content_bytes_ = 0;
 };
 
-// Reads a file of the agent's index; it is empty if there is none, or one that is too large.
+// Returns the bytes of a file of the agent's index; none if it is missing or too large.
 IndexPaths ReadIndex(int tree, const std::string& path) {
   constexpr int64_t kIndexBytesMax = 64 << 20;
   Result<TreeFile> index = TreeFile::Open(tree, path, Unreadable::kMakeReadable);

@@ -72,7 +72,8 @@ struct ChangeSet {
 // Returns the time (ctime) of `path`, no link in it followed; nullopt if it is not there.
 std::optional<timespec> TimeBeneath(int directory, const std::string& path);
 
-// What was changed in a checkout by others while an agent worked on a tree made of it.
+// The facts that tell changes made to a checkout by other programs, while an agent worked on a
+// tree made from it, from the agent's own.
 struct Meanwhile {
   // When making the tree began, by the times of the checkout's files (sys::FileTime).
   std::optional<timespec> since = std::nullopt;
@@ -80,7 +81,7 @@ struct Meanwhile {
     timespec checkout{};           // The time (ctime) of the path in the checkout since then,
     std::optional<timespec> tree;  // and of what the agent's tree had there; nullopt for nothing.
   };
-  // What the runner itself wrote into the checkout later.
+  // The paths that the runner itself wrote into the checkout later.
   std::map<std::string, Written> written = {};
 
   // Returns whether `path`, of which `now` says what the checkout has there, was changed.
@@ -106,7 +107,8 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
-  // What the agent changed, too, is left out, and lost: the base of its change is gone.
+  // A path that both changed is left out of the patch as lost: the base of the agent's change is
+  // gone.
   Meanwhile meanwhile = {};
   // Why something of it is missing, where that is so: no set of its changes is complete then.
   std::string missing = {};

@@ -524,7 +524,7 @@ TEST_CASE("What others did to a checkout while its copy was worked on is not the
   CHECK(changes.left_out_count == 1);  // The top is never as it was copied: `mark` was in it.
   CHECK(LeavesOut(changes, "moved", "changed in the checkout"));
 
-  // What others made in a directory that the agent worked in, too, is not what it deleted.
+  // A file that others made in a directory where the agent worked is not one that it deleted.
   checkout.Write("only/new", "of others\n");
   copy.Write("only/beside", "new\n");
   std::filesystem::remove_all(checkout.At("moved"));

@@ -329,7 +329,7 @@ class Walk {
       Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
     }
-    if (!touched) return Ok();  // It is as it was copied, whatever the checkout has now.
+    if (!touched) return Ok();  // The agent left it as it was copied.
     bool file = !whiteout && GitMode(st.st_mode) != 0;
     // A file over a file is one change; anything else takes away what was there.
     bool over_file = has_lower && GitMode(below.st_mode) != 0;

@@ -90,8 +90,8 @@ struct Start {
   Fd preparing;  // Its writer is the supervisor, which closes it before it writes to `ready`.
 };
 
-// Until `supervisor` has ended; passes on what asks this process to end, and ends it if its creator
-// goes away before it is ready.
+// Waits until `supervisor` has ended; passes SIGINT and SIGTERM on to it, and ends it if its
+// creator goes away before it is ready.
 int Await(pid_t supervisor, const Fd& signals, Start start) {
   Deadline kills = Deadline::Never();
   for (;;) {

@@ -47,7 +47,7 @@ constexpr char kShState[] =
     R"(\command printf 'umask '; \command umask; \command printf 'cd -- "$PWD"\n'; )"
     R"(\command set +o)";
 constexpr char kBashFunctions[] = R"(\builtin declare -F; \builtin echo; \builtin declare -f)";
-// What a function's text needs to be read, whatever has been set since it was defined.
+// The option that reading any function's text needs; it may have been unset since.
 constexpr char kBeforeFunctions[] = "shopt -s extglob\n";
 // Aliases are for people, and sessions are theirs.
 constexpr char kBashBeginning[] = "shopt -s expand_aliases";

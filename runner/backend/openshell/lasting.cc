@@ -33,7 +33,7 @@ Result<Fd> TakeTurn(const std::string& state, bool waits) {
   return lock;
 }
 
-// Keeps what asks this process to end waiting while it lives: a command would go on in its sandbox.
+// Holds back SIGINT and SIGTERM while it lives: without it, the command would go on in its sandbox.
 class HeldSignals {
  public:
   HeldSignals() { (void)::sigprocmask(SIG_BLOCK, nullptr, &before_); }

@@ -14,7 +14,7 @@ namespace change {
 // exponential time.
 struct AskedAttributes {
   std::string text;  // The lines that may set one of them; all others are left out.
-  // What matching one path against these lines may cost, in units of about a plain line.
+  // The cost of matching one path against these lines, in units of about one plain line.
   int64_t cost = 0;
   size_t costly_line = 0;  // The first that is too much alone, from 1 on in the whole; 0 if none.
 };

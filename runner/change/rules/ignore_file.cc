@@ -40,7 +40,7 @@ size_t ReadSet(std::string_view pattern, size_t at, unsigned char c, bool* match
   const bool negated = now == '!' || now == '^';
   if (negated) now = next();
   bool found = false;
-  int before = 0;  // What a range may begin with.
+  int before = 0;  // The character that a range may begin with.
   do {
     if (now == '-' && before != 0 && at + 1 < pattern.size() && pattern[at + 1] != ']') {
       if ((now = next()) == '\\') now = next();
@@ -121,7 +121,7 @@ bool MatchPath(const std::vector<std::string>& segments,
   size_t taken = 0;
   for (size_t s = 0, n = 0;;) {
     if (s < segments.size() && IsDeep(segments[s])) {
-      if (s + 1 == segments.size()) return n < names.size();  // What lies beneath.
+      if (s + 1 == segments.size()) return n < names.size();  // `**` at the end: all beneath.
       star = s++;
       taken = n;
       continue;
