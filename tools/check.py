@@ -218,7 +218,7 @@ def check_release(tally):
     for script in ('tests/release/release_test.py', 'tests/release/image_test.py'):
         start = time.monotonic()
         run = subprocess.run([ROOT / script, BUILD / 'actions/act'], stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace')
         name = script.rpartition('/')[2].removesuffix('_test.py')
         tally.take(Done(name, time.monotonic() - start, run.stdout, *count_cases(run.stdout, run.returncode == 0)[:2]))
 

@@ -113,7 +113,7 @@ def marked():
     found = []
     for entry in os.listdir('/proc'):
         try:
-            with open(f'/proc/{entry}/cmdline') as file:
+            with open(f'/proc/{entry}/cmdline', errors='replace') as file:
                 line = file.read()
             with open(f'/proc/{entry}/stat') as file:
                 state = file.read().rsplit(')', 1)[1].split()[0]

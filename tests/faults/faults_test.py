@@ -103,7 +103,7 @@ class Place:
             if not found or time.monotonic() > deadline:
                 break
             time.sleep(0.02)
-        with open('/proc/self/mountinfo') as file:
+        with open('/proc/self/mountinfo', errors='replace') as file:
             found += ['mount ' + line for line in file if self.dir in line]
         found += glob.glob(self.dir + '/outside') + glob.glob(f'/usr/x-{os.path.basename(self.dir)}')
         with open(self.checkout + '/README.md') as file:
@@ -115,9 +115,9 @@ def processes(directory, name):
     for entry in os.listdir('/proc'):
         if entry.isdigit():
             try:
-                with open(f'/proc/{entry}/cmdline') as file:
+                with open(f'/proc/{entry}/cmdline', errors='replace') as file:
                     line = file.read()
-                with open(f'/proc/{entry}/comm') as file:
+                with open(f'/proc/{entry}/comm', errors='replace') as file:
                     comm = file.read().strip()
             except OSError:
                 continue

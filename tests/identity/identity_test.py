@@ -345,7 +345,7 @@ class Ends(Case):
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                with open("/proc/%s/cmdline" % pid) as file:
+                with open("/proc/%s/cmdline" % pid, errors="replace") as file:
                     line = file.read()
             except OSError:
                 continue

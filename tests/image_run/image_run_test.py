@@ -32,7 +32,7 @@ CONFIG = '.agentic-ci/config.yml'
 
 
 def read(path):
-    with open(path) as file:
+    with open(path, errors='replace') as file:
         return file.read()
 
 
