@@ -2,15 +2,18 @@
 #include "base/sys.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <sstream>
 
@@ -170,10 +173,38 @@ std::optional<std::string> ReadLinkAt(int dir, const std::string& path) {
   return std::string(target, static_cast<size_t>(n));
 }
 
-timespec FileTime(const std::string& directory) {
+namespace {
+
+// Returns whether the times of files in `directory` are this machine's. False where that is not
+// known.
+bool KeepsOwnTime(const std::string& directory) {
+  constexpr auto kLocal = std::to_array<unsigned long>(
+      {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC,
+       RAMFS_MAGIC, OVERLAYFS_SUPER_MAGIC});
+  struct statfs system {};
+  return ::statfs(directory.c_str(), &system) == 0 &&
+         std::find(kLocal.begin(), kLocal.end(), static_cast<unsigned long>(system.f_type)) !=
+             kLocal.end();
+}
+
+// Returns the time of a new file in `directory`, which is gone again.
+Result<timespec> TimeOfNewFile(const std::string& directory) {
+  std::string path = directory + "/.agentic-ci-XXXXXX";
+  Fd file(::mkostemp(path.data(), O_CLOEXEC));
+  if (!file.valid()) return Errno("mkostemp");
+  if (::unlink(path.c_str()) != 0) return Errno("unlink");
   struct stat st {};
-  Result<Fd> file = Open(directory, O_TMPFILE | O_WRONLY, 0600);
-  if (file.ok() && ::fstat(file.value().get(), &st) == 0) return st.st_ctim;
+  if (::fstat(file.get(), &st) != 0) return Errno("fstat");
+  return st.st_ctim;
+}
+
+}  // namespace
+
+timespec FileTime(const std::string& directory) {
+  if (!KeepsOwnTime(directory)) {
+    Result<timespec> theirs = TimeOfNewFile(directory);
+    if (theirs.ok()) return theirs.value();
+  }
   timespec now{};
   (void)::clock_gettime(CLOCK_REALTIME, &now);
   return now;

@@ -63,9 +63,10 @@ Result<std::string> RealPath(const std::string& path);
 std::optional<std::string> ReadLink(const std::string& path);
 // `dir` may be AT_FDCWD.
 std::optional<std::string> ReadLinkAt(int dir, const std::string& path);
-// Returns the present time by which files in `directory` are changed (their ctime): that of a new
-// file without a name, so that it compares with theirs however coarse their times are. Where no
-// such file can be made, it is the clock's.
+// Returns the present time by which files in `directory` are changed (their ctime). On a disk of
+// this machine it is the clock's, up to a tick (10 ms) later than that of a file which is changed
+// now. Elsewhere, as on NFS, it is that of a new file, which is gone again; the clock's if none can
+// be made.
 timespec FileTime(const std::string& directory);
 // Returns whether it is there, be it a link that leads nowhere.
 bool Exists(const std::string& path);
