@@ -15,7 +15,7 @@ namespace {
 bool IsOfEvent(std::string_view name) {
   return forge::ShowsCi(name) || name == "INPUTS" || name == "PATH" ||
          name.starts_with("GITHUB_") || name.starts_with("GITLAB_") || name.starts_with("CI_") ||
-         name.starts_with("AGENTIC_CI_");
+         (name.starts_with("AGENTIC_CI_") && name != "AGENTIC_CI_PROXY_BY_NAME");
 }
 
 }  // namespace

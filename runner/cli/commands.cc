@@ -73,7 +73,7 @@ Command RunCommandSpec() {
                   .options = {},
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
-                                kNoProxyVariable, kColourVariable}};
+                                kNoProxyVariable, kProxyByNameVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",

@@ -38,7 +38,13 @@ inline constexpr VariableSpec kStoreVariable = {
 inline constexpr VariableSpec kProxyVariable = {
     "HTTPS_PROXY",
     "The proxy for agentic-ci's own requests, to the registry and the forge: "
-    "`http://[USER:PASSWORD@]HOST[:PORT]`. If not set, `https_proxy`."};
+    "`http://[USER:PASSWORD@]HOST[:PORT]`. If not set, `https_proxy`. In a run the agent's "
+    "connections leave through it, too; see docs/reference/isolation.md."};
+inline constexpr VariableSpec kProxyByNameVariable = {
+    "AGENTIC_CI_PROXY_BY_NAME",
+    "If `true`, that proxy is asked for the names that the agent connects to, and resolves them: "
+    "which addresses they lead to is then not checked. If not set, it is asked for the addresses "
+    "that were checked."};
 inline constexpr VariableSpec kNoProxyVariable = {
     "NO_PROXY",
     "The hosts that are asked without it, each with all names below it, and networks, separated by "

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/bound_secret.h"
+#include "gateway/egress_proxy.h"
 #include "gateway/http/authority.h"
 #include "gateway/limits.h"
 #include "policy/model/policy.h"
@@ -41,6 +43,7 @@ struct GatewayConfig {
   int64_t host_bytes_max = 0;   // The bytes to and from each host; 0 if not bounded.
   PriceList prices = {};        // In front of the built-in ones.
   std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.
+  std::optional<EgressProxy> proxy = {};
 };
 
 // News that the gateway process reports unasked while it serves.

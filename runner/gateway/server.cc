@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,7 @@ class Server {
       : loop_(std::move(loop)),
         authority_(std::move(authority)),
         trust_(std::move(trust)),
+        proxy_(std::move(config.proxy)),
         bounds_hosts_(config.host_bytes_max > 0),
         allowances_(config.host_bytes_max, [this](const Notice& notice) { Note(notice); }),
         pool_(loop_),
@@ -95,6 +97,7 @@ class Server {
   EventLoop loop_;
   CertificateAuthority authority_;
   UpstreamTrust trust_;
+  std::optional<EgressProxy> proxy_;
   bool bounds_hosts_;
   HostAllowances allowances_;  // The allowances of the streams in the pool.
   UpstreamPool pool_;
@@ -132,6 +135,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAu
   if (server->sent_.watches()) server->services_->sent = &server->sent_;
   if (server->bounds_hosts_) server->services_->allowances = &server->allowances_;
   server->services_->grants = &server->grants_;
+  if (server->proxy_) server->services_->proxy = &*server->proxy_;
   return server;
 }
 

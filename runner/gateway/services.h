@@ -7,6 +7,7 @@
 #include "gateway/budget/response_observer.h"
 #include "gateway/certificate_authority.h"
 #include "gateway/credential/credentials.h"
+#include "gateway/egress_proxy.h"
 #include "gateway/host_allowances.h"
 #include "gateway/http/upstream_pool.h"
 #include "gateway/identity_asker.h"
@@ -39,6 +40,7 @@ struct Services {
   SentWatch* sent = nullptr;      // Null if nothing is watched.
   TokenGrants* grants = nullptr;
   HostAllowances* allowances = nullptr;  // Null if no host has a bound.
+  const EgressProxy* proxy = nullptr;    // Null if all is dialled directly.
   LargeMessages large_messages = {};
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.

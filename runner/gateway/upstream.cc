@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/upstream.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include "gateway/async/limits.h"
+#include "gateway/dial.h"
 #include "gateway/http/http1_server.h"
-#include "gateway/names/limits.h"
 #include "gateway/names/socket_address.h"
 
 namespace gateway {
@@ -19,11 +15,20 @@ Task<DestinationVerdict> FindDestination(Services& services, Authority authority
   if (services.sent != nullptr) services.sent->LookAtName(authority.host);
   if (policy::IsHostAlias(authority.host)) {
     resolved = LoopbackAddresses();
+  } else if (services.proxy != nullptr && services.proxy->Resolves(authority)) {
+    policy::AddressVerdict judged = policy::DecideUnresolved(handling, authority.port);
+    verdict.allowed = judged.allowed;
+    verdict.label = std::move(judged.label);
+    verdict.destination = Destination{std::move(authority), {kResolvedByProxy}};
+    co_return verdict;
   } else {
     Result<std::vector<policy::Address>> answer =
         co_await services.resolver.Resolve(authority.host);
     if (!answer.ok()) {
       verdict.failure = answer.error().what;
+      if (services.proxy != nullptr && services.proxy->Takes(authority)) {
+        verdict.failure += " (the proxy resolves names only with AGENTIC_CI_PROXY_BY_NAME=true)";
+      }
       co_return verdict;
     }
     resolved = std::move(answer).value();
@@ -44,30 +49,21 @@ Upstream::Upstream(Services& services, Destination destination)
       shared_(services.loop) {}
 
 Task<Result<Upstream::Dialled>> Upstream::DialAddress(policy::Address address) {
-  SocketAddress peer = ToSocketAddress(address, destination_.authority.port);
-  Fd socket(::socket(peer.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket.valid()) co_return Errno("socket");
-  int on = 1;
-  ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  int raw = socket.get();
+  const Authority& to = destination_.authority;
+  const EgressProxy* proxy = services_.proxy;
+  Task<Result<std::unique_ptr<Stream>>> dialling =
+      proxy != nullptr && proxy->Takes(to)
+          ? proxy->Open(services_.loop, services_.resolver, to, address)
+          : gateway::Dial(services_.loop, address, to.port);
+  Result<std::unique_ptr<Stream>> stream = co_await dialling;
+  if (!stream.ok()) co_return std::move(stream).error();
   auto dialled = std::make_unique<UpstreamConnection>();
-  dialled->stream = std::make_unique<Stream>(services_.loop, std::move(socket));
+  dialled->stream = std::move(stream).value();
   if (services_.allowances != nullptr) {
-    dialled->stream->Bound(services_.allowances->Of(destination_.authority.host));
+    dialled->stream->Bound(services_.allowances->Of(to.host));
   }
   dialled->key = plain_key_;
   dialled->address = address;
-  int result = ::connect(raw, peer.get(), peer.size);
-  if (result != 0 && errno != EINPROGRESS) co_return Errno("connect");
-  if (result != 0) {
-    bool ready = co_await services_.loop.Writable(raw, Deadline::After(kConnectTimeout));
-    if (!ready) co_return Error{Code::kTemporary, "connect: timed out"};
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(raw, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) co_return Errno("connect", error);
-  }
   co_return dialled;
 }
 

@@ -22,7 +22,7 @@ namespace gateway {
 // dialled.
 struct Destination {
   Authority authority;
-  std::vector<policy::Address> addresses;  // At least one.
+  std::vector<policy::Address> addresses;  // At least one; or just kResolvedByProxy.
 };
 
 struct DestinationVerdict {
@@ -32,7 +32,8 @@ struct DestinationVerdict {
   Destination destination;
 };
 
-// Resolves the host (a host alias is this machine's loopback) and judges every address.
+// Resolves the host (a host alias is this machine's loopback) and judges every address. A host that
+// the egress proxy resolves has none to judge, and is refused where the policy lists addresses.
 Task<DestinationVerdict> FindDestination(Services& services, Authority authority,
                                          policy::Handling handling);
 

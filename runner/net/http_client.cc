@@ -303,7 +303,7 @@ Result<HttpResponse> HttpClient::Send(const HttpRequest& request, const BodySink
 Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodySink* sink,
                                          Deadline deadline) {
   state_->reached = false;
-  const bool takes_proxy = TakesProxy(state_->options.proxy, TRY(ParseUrl(request.url)));
+  const bool takes_proxy = TakesProxy(state_->options.proxy, TRY(ParseUrl(request.url)).host);
   std::string doing = request.method + " " + ShownUrl(request.url);
   HeaderList headers;
   TRY(AddHeaders(headers, request).Context(doing));

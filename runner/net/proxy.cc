@@ -11,8 +11,10 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/ascii.h"
+#include "net/url.h"
 
 namespace net {
 namespace {
@@ -62,39 +64,78 @@ bool Names(std::string_view entry, std::string_view host) {
   return host.size() == entry.size() || host[host.size() - entry.size() - 1] == '.';
 }
 
+// Returns what NO_PROXY lists, in lower case.
+std::vector<std::string> Entries(std::string_view except) {
+  std::vector<std::string> entries(1);
+  for (char c : except) {
+    if (c != ',' && c != ' ' && c != '\t') {
+      entries.back() += ascii::ToLower(c);
+    } else if (!entries.back().empty()) {
+      entries.emplace_back();
+    }
+  }
+  return entries;
+}
+
+// Returns a part of the address, decoded; empty if it has none.
+SecretString DecodedPart(CURLU* handle, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(handle, part, &text, CURLU_URLDECODE) != CURLUE_OK) return "";
+  SecretString copy(text);
+  ::explicit_bzero(text, ::strlen(text));
+  curl_free(text);
+  return copy;
+}
+
 }  // namespace
 
-Status CheckProxy(const Proxy& proxy) {
-  if (proxy.url.empty()) return Ok();
-  std::string url = proxy.url.find("://") == std::string::npos ? "http://" + proxy.url : proxy.url;
-  std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> handle(curl_url(), &curl_url_cleanup);
-  if ((url.starts_with("http://") || url.starts_with("https://")) && handle &&
-      std::none_of(url.begin(), url.end(),
-                   [](char c) { return ascii::IsControl(c) || c == ' '; }) &&
-      curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) == CURLUE_OK) {
-    return Ok();
-  }
-  return Error{
+Result<ProxyAddress> ParseProxy(const Proxy& proxy) {
+  const Error invalid{
       Code::kInvalid,
       "the proxy's address is not an http or https URL (it is not shown, since it may hold "
       "a password)",
       "HTTPS_PROXY=http://USER:PASSWORD@proxy.example.com:3128"};
+  std::string url = proxy.url.find("://") == std::string::npos ? "http://" + proxy.url : proxy.url;
+  ProxyAddress address;
+  address.tls = url.starts_with("https://");
+  std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> handle(curl_url(), &curl_url_cleanup);
+  if ((!address.tls && !url.starts_with("http://")) || !handle ||
+      std::any_of(url.begin(), url.end(), [](char c) { return ascii::IsControl(c) || c == ' '; }) ||
+      curl_url_set(handle.get(), CURLUPART_URL, url.c_str(), 0) != CURLUE_OK) {
+    return invalid;
+  }
+  address.host = DecodedPart(handle.get(), CURLUPART_HOST);
+  for (char& c : address.host) c = ascii::ToLower(c);
+  if (address.host.starts_with('[')) address.host = address.host.substr(1, address.host.size() - 2);
+  const std::string port = DecodedPart(handle.get(), CURLUPART_PORT);
+  address.port = address.tls ? 443 : 1080;
+  if (!port.empty()) std::from_chars(port.data(), port.data() + port.size(), address.port);
+  const SecretString user = DecodedPart(handle.get(), CURLUPART_USER);
+  const SecretString password = DecodedPart(handle.get(), CURLUPART_PASSWORD);
+  if (!user.empty() || !password.empty()) {
+    address.login.append(user).append(":").append(password);
+  }
+  return address;
 }
 
-bool TakesProxy(const Proxy& proxy, const Url& url) {
-  if (proxy.url.empty() || KindOf(url.host) == AddressKind::kLoopback) return false;
-  std::optional<Address> address = ParseAddress(url.host);
-  std::string except = proxy.except;
-  for (char& c : except) c = ascii::ToLower(c);
-  std::string_view rest = except;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find_first_of(", \t"), rest.size());
-    std::string_view entry = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (entry == "*") return false;
-    if (address ? Contains(entry, *address) : Names(entry, url.host)) return false;
-  }
-  return true;
+Status CheckProxy(const Proxy& proxy) {
+  if (!proxy.url.empty()) TRY(ParseProxy(proxy));
+  return Ok();
+}
+
+bool TakesNone(const Proxy& proxy) {
+  if (proxy.url.empty()) return true;
+  const std::vector<std::string> entries = Entries(proxy.except);
+  return std::find(entries.begin(), entries.end(), "*") != entries.end();
+}
+
+bool TakesProxy(const Proxy& proxy, const std::string& host) {
+  if (TakesNone(proxy) || KindOf(host) == AddressKind::kLoopback) return false;
+  std::optional<Address> address = ParseAddress(host);
+  const std::vector<std::string> entries = Entries(proxy.except);
+  return std::none_of(entries.begin(), entries.end(), [&](const std::string& entry) {
+    return address ? Contains(entry, *address) : Names(entry, host);
+  });
 }
 
 }  // namespace net

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "net/url.h"
+
 namespace net {
 namespace {
 
@@ -21,6 +23,33 @@ TEST_CASE("CheckProxy takes what machines have, and never shows what it refuses"
     CHECK(checked.error().code == Code::kInvalid);
     CHECK(checked.error().what.find("user") == std::string::npos);
   }
+}
+
+TEST_CASE("ParseProxy takes an address apart") {
+  struct Case {
+    const char* url;
+    bool tls;
+    const char* host;
+    int port;
+    const char* login;
+  };
+  const Case cases[] = {
+      {"http://Proxy.example:3128", false, "proxy.example", 3128, ""},
+      {"proxy", false, "proxy", 1080, ""},
+      {"https://proxy/", true, "proxy", 443, ""},
+      {"http://[2001:db8::1]:8080", false, "2001:db8::1", 8080, ""},
+      {"http://user:p%40ss%3a@10.0.0.1:3128", false, "10.0.0.1", 3128, "user:p@ss:"},
+      {"user@proxy:1", false, "proxy", 1, "user:"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.url);
+    ProxyAddress address = ParseProxy({one.url, ""}).value();
+    CHECK(address.tls == one.tls);
+    CHECK(address.host == one.host);
+    CHECK(address.port == one.port);
+    CHECK(address.login == one.login);
+  }
+  CHECK_FALSE(ParseProxy({"", ""}).ok());
 }
 
 TEST_CASE("TakesProxy leaves out this machine and what NO_PROXY names") {
@@ -60,8 +89,10 @@ TEST_CASE("TakesProxy leaves out this machine and what NO_PROXY names") {
   };
   for (const Case& one : cases) {
     CAPTURE(one.except, one.url);
-    CHECK(TakesProxy({"http://proxy:3128", one.except}, ParseUrl(one.url).value()) == one.takes);
-    CHECK_FALSE(TakesProxy({"", one.except}, ParseUrl(one.url).value()));
+    const std::string host = ParseUrl(one.url).value().host;
+    CHECK(TakesProxy({"http://proxy:3128", one.except}, host) == one.takes);
+    CHECK_FALSE(TakesProxy({"", one.except}, host));
+    CHECK(TakesNone({"http://proxy:3128", one.except}) == (one.except == std::string("*")));
   }
 }
 

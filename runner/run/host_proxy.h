@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The proxy of the machine, for the runner's own requests.
+// The proxy of the machine: for the runner's own requests, and for the agent's connections.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "base/sys.h"
+#include "gateway/egress_proxy.h"
 #include "net/proxy.h"
 
 namespace run {
@@ -15,6 +19,20 @@ inline net::Proxy HostProxy() {
     return value.empty() ? sys::Environment(lower_case_name).value_or("") : value;
   };
   return {first_set("HTTPS_PROXY", "https_proxy"), first_set("NO_PROXY", "no_proxy")};
+}
+
+// Returns the same proxy for the agent's connections; nullopt if there is none. Fails as
+// EgressProxy::Read does, and with kInvalid for an AGENTIC_CI_PROXY_BY_NAME other than true, false
+// and nothing: what is not understood must not let names pass unresolved.
+inline Result<std::optional<gateway::EgressProxy>> HostEgressProxy() {
+  const std::string by_name = sys::Environment("AGENTIC_CI_PROXY_BY_NAME").value_or("");
+  if (!by_name.empty() && by_name != "true" && by_name != "false") {
+    return Error{Code::kInvalid, "AGENTIC_CI_PROXY_BY_NAME is neither true nor false",
+                 "AGENTIC_CI_PROXY_BY_NAME=true"};
+  }
+  net::Proxy proxy = HostProxy();
+  if (proxy.url.empty() || net::TakesNone(proxy)) return std::optional<gateway::EgressProxy>();
+  return std::optional(TRY(gateway::EgressProxy::Read(std::move(proxy), by_name == "true")));
 }
 
 }  // namespace run

@@ -241,6 +241,16 @@ Status ReplaceInstructions(Plan* plan) {
   return Ok();
 }
 
+// Notes the proxy that the agent's connections leave through, if there is one.
+Status NoteEgressProxy(Plan* plan, Recorder& recorder) {
+  std::optional<gateway::EgressProxy> proxy = TRY(HostEgressProxy());
+  if (!proxy) return Ok();
+  plan->notes.push_back("connections leave through the proxy " + proxy->Shown() +
+                        (proxy->by_name() ? ", which resolves their names" : ""));
+  recorder.Note(*proxy);
+  return Ok();
+}
+
 report::Finding WithheldFinding(const std::string& path, const std::string& what) {
   report::Finding finding;
   finding.rule = "withheld-file";
@@ -388,6 +398,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   recorder.NoteVersion(LookAtVersion(plan));
   TRY(ReplaceInstructions(&plan));
   WithholdCredentials(request, &plan, recorder);
+  if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }

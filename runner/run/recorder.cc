@@ -127,6 +127,15 @@ void Recorder::Note(const std::vector<sandbox::Control>& controls) {
   }
 }
 
+void Recorder::Note(const gateway::EgressProxy& proxy) {
+  std::string note = proxy.Shown() + ", for connections to other ports than 80";
+  if (proxy.by_name()) note += "; it resolves names, and their addresses are not checked here";
+  input_.record.isolation.controls.push_back(
+      {"egress proxy",
+       proxy.by_name() ? report::ControlState::kEmulated : report::ControlState::kEnforced,
+       std::move(note)});
+}
+
 void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links) {
   std::string note = connects.descriptor() >= 0 ? "identified when it connects"
                                                 : "searched for among all processes of the sandbox";

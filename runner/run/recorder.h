@@ -10,6 +10,7 @@
 #include "codec/data/secret_mask.h"
 #include "forge/event.h"
 #include "gateway/budget/budget_limits.h"
+#include "gateway/egress_proxy.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/model_use.h"
@@ -42,6 +43,8 @@ class Recorder {
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
+  // Notes that what the agent connects to is reached through this proxy.
+  void Note(const gateway::EgressProxy& proxy);
   // Notes how connecting programs are identified, and which links of the policy could not be
   // followed.
   void Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links);

@@ -34,6 +34,7 @@
 #include "run/companion.h"
 #include "run/credentials.h"
 #include "run/environment.h"
+#include "run/host_proxy.h"
 #include "run/lost_refs.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
@@ -186,6 +187,7 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   }
   config.prices = plan.config.prices;
   config.groups = TRY(cgroup.OpenTasks({"memory", "cpu"}));
+  config.proxy = TRY(HostEgressProxy());
   return config;
 }
 
@@ -347,14 +349,12 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   gateway::Gateway gateway =
       TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway"));
   recorder.Phase("gateway");
-
   sandbox::Sandbox sandbox =
       TRY(StartSandbox(request, plan, directory, std::move(cgroup), gateway, companion));
   recorder.Note(sandbox.controls());
   TRY(CheckRequired(plan.config.require, sandbox.controls()));
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
-
   caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);

@@ -262,6 +262,14 @@ AddressVerdict DecideDestination(const Handling& handling, std::string_view host
   return verdict.allowed && unnamed_own ? Refused("this machine's own address") : verdict;
 }
 
+AddressVerdict DecideUnresolved(const Handling& handling, uint16_t port) {
+  if (!handling.allowed_ips.empty()) {
+    return Refused("allowed_ips cannot be checked: the proxy resolves names");
+  }
+  if (IsControlPlanePort(port)) return Refused("declared endpoint check failed");
+  return {true, "", {}};
+}
+
 bool ValidateAllowedIp(std::string_view cidr, std::string* why_not) {
   std::optional<Range> range = ParseRange(cidr);
   if (!range) {

@@ -66,6 +66,10 @@ AddressVerdict DecideDestination(const Handling& handling, std::string_view host
                                  const std::vector<Address>& resolved,
                                  OwnAddressTest is_own = nullptr);
 
+// Judges a host whose addresses are not known here, since a proxy resolves it: it is refused where
+// the policy lists addresses, and at the ports of control planes. The verdict has no addresses.
+AddressVerdict DecideUnresolved(const Handling& handling, uint16_t port);
+
 // True if `cidr` is well formed; `why_not` then stays untouched. Overlap with an always-blocked
 // range is an error (it fails at load and at connect).
 bool ValidateAllowedIp(std::string_view cidr, std::string* why_not);

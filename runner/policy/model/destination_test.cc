@@ -199,6 +199,14 @@ TEST_CASE("A name leads to an address of this machine only if the policy contain
   CHECK(DecideDestination(pattern, "a.example.com", 443, mixed).allowed);
 }
 
+TEST_CASE("A host without known addresses is refused where they would be checked") {
+  Handling listed;
+  listed.allowed_ips = {"10.0.0.0/8"};
+  CHECK(DecideUnresolved({}, 443).allowed);
+  CHECK_FALSE(DecideUnresolved({}, 6443).allowed);
+  CHECK_FALSE(DecideUnresolved(listed, 443).allowed);
+}
+
 TEST_CASE("A host alias leads to loopback only, and only when it is declared") {
   Handling declared;
   declared.declared_host = true;

@@ -40,8 +40,8 @@ std::vector<std::pair<std::string, std::string>> Environment() {
   std::vector<std::pair<std::string, std::string>> variables;
   for (const char* name :
        {"HOME", "TMPDIR", "LANG", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
-        "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE",
-        "NPM_CONFIG_REGISTRY", "npm_config_registry", "NPM_CONFIG_USERCONFIG"}) {
+        "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "AGENTIC_CI_PROXY_BY_NAME",
+        "SSL_CERT_FILE", "NPM_CONFIG_REGISTRY", "npm_config_registry", "NPM_CONFIG_USERCONFIG"}) {
     std::optional<std::string> value = sys::Environment(name);
     if (value) variables.emplace_back(name, std::move(*value));
   }
