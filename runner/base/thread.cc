@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <chrono>
 #include <string>
 #include <system_error>
@@ -22,10 +25,37 @@ Result<std::thread> StartThread(const std::function<void()>& body, Deadline dead
   }
 }
 
+namespace {
+
+// `set` sets the processors that may be used, which are `all`. Returns 0 if it succeeds.
+void AwayFromHere(const cpu_set_t& all, const std::function<int(const cpu_set_t&)>& set) {
+  cpu_set_t others = all;
+  const int here = ::sched_getcpu();
+  if (here < 0 || here >= CPU_SETSIZE) return;
+  CPU_CLR(static_cast<size_t>(here), &others);
+  if (CPU_COUNT(&others) > 0 && set(others) == 0) (void)set(all);
+}
+
+}  // namespace
+
+void MoveAside(pid_t started) {
+  cpu_set_t all;
+  if (::sched_getaffinity(started, sizeof all, &all) != 0) return;
+  AwayFromHere(all, [started](const cpu_set_t& set) {
+    return ::sched_setaffinity(started, sizeof set, &set);
+  });
+}
+
 Beside::Beside(const std::function<void()>& body) {
   Result<std::thread> thread = StartThread(body, Deadline::After({}));
   if (thread.ok()) {
     thread_ = std::move(thread).value();
+    const pthread_t started = thread_.native_handle();
+    cpu_set_t all;
+    if (::pthread_getaffinity_np(started, sizeof all, &all) != 0) return;
+    AwayFromHere(all, [started](const cpu_set_t& set) {
+      return ::pthread_setaffinity_np(started, sizeof set, &set);
+    });
   } else {
     body();
   }

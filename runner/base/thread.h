@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <thread>
 
@@ -14,8 +16,14 @@ namespace sys {
 // `deadline`.
 Result<std::thread> StartThread(const std::function<void()>& body, Deadline deadline);
 
-// Runs a function in a thread of its own, while the caller goes on. If no thread can be started,
-// the constructor runs the function itself.
+// Has a process that the caller has just started begin on another processor than the
+// caller's. Kernels often leave it behind its starter, although another is idle, and then what was
+// to go on beside waits until the caller does. It may run wherever it might before; the caller must
+// not have changed that.
+void MoveAside(pid_t started);
+
+// Runs a function in a thread of its own, on another processor, while the caller goes on. If no
+// thread can be started, the constructor runs the function itself.
 class Beside {
  public:
   Beside() = default;

@@ -15,6 +15,7 @@
 
 #include "base/process.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "base/wire.h"
 #include "gateway/limits.h"
 #include "gateway/policy_wire.h"
@@ -62,6 +63,7 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
     ours.Close();
     BecomeGateway(std::move(config), std::move(theirs), parent);
   }
+  sys::MoveAside(gateway.pid_);
   theirs.Close();
   gateway.control_ = std::move(ours);
   gateway.pidfd_ = TRY(sys::PidfdOpen(gateway.pid_));

@@ -103,6 +103,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
                      std::move(error_write), TRY(cgroup_.OpenTasks({"memory", "pids", "cpu"}))};
   pid_t pid = TRY(CloneInto(user_, network_));
   if (pid == 0) RunInit(*plan_, std::move(resources));
+  sys::MoveAside(pid);
   renewal.init_pid = pid;
   renewal.pidfd = TRY(sys::PidfdOpen(pid));
   renewal.control = std::move(ours);

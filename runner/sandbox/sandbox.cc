@@ -271,13 +271,13 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
 
   Child child = TRY(Clone(kNamespaces));
   if (child.pid == 0) RunInit(plan, std::move(resources));
+  sys::MoveAside(child.pid);
   sandbox.init_pid_ = child.pid;
   sandbox.pidfd_ = std::move(child.pidfd);
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
   sandbox.error_ = std::move(error_read);
   resources = InitResources{};  // Our copies: a pipe ends when the last writer is gone.
-
   TRY(MapIds(child.pid, {plan.inner_uid, plan.host_uid}, {plan.inner_gid, plan.host_gid},
              plan.as_root));
   if (pinned) PinProcessors(child.pid, plan.limits.cpus);
