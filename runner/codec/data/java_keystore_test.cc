@@ -22,6 +22,15 @@ TEST_CASE("A Java key store holds every certificate and nothing else") {
   CHECK(store.find("hello", first + 1) != std::string::npos);
   CHECK(store.substr(first - 4, 4) == std::string("\0\0\0\5", 4));
   CHECK(Stored("").size() == 12 + 20);
+  for (const char* text : {"aGVsbG8", "aGV=bG8=", "aGVsb===", "=", "", " \n"}) {
+    CAPTURE(text);
+    CHECK(Stored("-----BEGIN CERTIFICATE-----\n" + std::string(text) +
+                 "\n-----END CERTIFICATE-----\n") == Stored(""));
+  }
+  CHECK(
+      Stored(
+          "-----BEGIN CERTIFICATE-----\r\naGVs \r\n\tbG8=\r\n\r\n-----END CERTIFICATE-----\r\n") ==
+      Stored(one));
   JavaKeyStore pieces;
   pieces.Add("comment\n" + one);
   pieces.Add(broken);
