@@ -54,7 +54,7 @@ target_link_libraries(dep_git2 INTERFACE git2)
 if(AGENTIC_CI_STATIC)
   target_link_libraries(dep_git2 INTERFACE http_parser mbedcrypto z)
   add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
-    cmake/static/git2_plain_files.c cmake/static/git2_posix_regex.c)
+    cmake/static/git2_plain_files.c cmake/static/git2_posix_regex.c cmake/static/cgroup_memset.c)
   target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
 endif()
 
@@ -65,7 +65,11 @@ if(AGENTIC_CI_STATIC)
   foreach(name crypto ssl git2 http_parser mbedcrypto z zstd nghttp2 cares seccomp cgroup ncursesw tinfo)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} --sysroot=${CMAKE_SYSROOT} -print-file-name=lib${name}.a
       OUTPUT_VARIABLE archive OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-    execute_process(COMMAND ${CMAKE_OBJCOPY} -D --remove-section=.eh_frame --remove-section=.rela.eh_frame
+    set(renamed "")
+    if(name STREQUAL cgroup)
+      set(renamed --redefine-sym memset=cgroup_memset)  # cmake/static/cgroup_memset.c
+    endif()
+    execute_process(COMMAND ${CMAKE_OBJCOPY} -D --remove-section=.eh_frame --remove-section=.rela.eh_frame ${renamed}
       "${archive}" "${CMAKE_BINARY_DIR}/plain/lib${name}.a" COMMAND_ERROR_IS_FATAL ANY)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${archive}")
   endforeach()

@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstring>
-#include <string>
 
 namespace sys {
 namespace {
@@ -26,19 +24,6 @@ void ReleaseUnusedMemory() {
   uintptr_t end = (frame - kStackKept) & ~(page - 1);
   // ENOMEM: the stack is shorter; what there is of it is given back all the same.
   (void)::madvise(reinterpret_cast<void*>(end - kStackGiven), kStackGiven, MADV_DONTNEED);
-}
-
-void ReleaseZeros(std::span<char> memory) {
-  auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const std::string zeros(page, '\0');
-  auto first = (reinterpret_cast<uintptr_t>(memory.data()) + page - 1) & ~(page - 1);
-  uintptr_t end = reinterpret_cast<uintptr_t>(memory.data() + memory.size()) & ~(page - 1);
-  uintptr_t begin = end;
-  while (begin > first &&
-         std::memcmp(reinterpret_cast<char*>(begin - page), zeros.data(), page) == 0) {
-    begin -= page;
-  }
-  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace sys

@@ -16,14 +16,11 @@
 #include <sstream>
 #include <string_view>
 
-#include "base/memory.h"
 #include "base/sys.h"
 #include "sandbox/limit/limits.h"
 
 // Exported by libcgroup 2.0.2 and missing from its public headers.
 extern "C" {
-constexpr size_t kMountTableBytes = 100 * 8208;  // A hundred entries.
-extern char cg_mount_table[kMountTableBytes];
 enum cg_version_t { CGROUP_UNK = 0, CGROUP_V1, CGROUP_V2, CGROUP_DISK = 0xFF };
 int cgroup_get_controller_version(const char* controller, enum cg_version_t* version);
 }
@@ -207,9 +204,6 @@ Cgroup Cgroup::Create(const SandboxLimits& limits) {
   } else {
     cgroup.why_not_ = "no cgroup file system is mounted";
   }
-  // libcgroup clears its table of mounts, 0.8 MiB, and uses a dozen of a hundred entries. Without
-  // this, every process of a sandbox would keep the rest, and every fork would copy its page table.
-  sys::ReleaseZeros(cg_mount_table);
   if (cgroup.groups_.empty()) cgroup.CreateDelegated(limits);
   return cgroup;
 }
