@@ -6,15 +6,21 @@
 #include <string_view>
 #include <utility>
 
-// A text that never changes, and that all its copies share. For what is large and has many holders.
+// A text that all its copies share, and that does not change once it is there. For what is large
+// and has many holders.
 class SharedText {
  public:
   SharedText() = default;
+  // Returns one whose text is set later, once, for all its copies. Until then it is empty.
+  static SharedText Later() { return SharedText(std::string()); }
+  void Set(std::string text) { *text_ = std::move(text); }
   // NOLINTNEXTLINE(google-explicit-constructor): it stands wherever a string does.
-  SharedText(std::string text) : text_(std::make_shared<const std::string>(std::move(text))) {}
+  SharedText(std::string text) : text_(std::make_shared<std::string>(std::move(text))) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   SharedText(const char* text) : SharedText(std::string(text)) {}
 
+  // Returns whether there is a text, or will be: one that was never given is absent.
+  bool present() const { return text_ != nullptr; }
   const std::string& get() const {
     static const std::string empty;
     return text_ == nullptr ? empty : *text_;
@@ -26,5 +32,5 @@ class SharedText {
   }
 
  private:
-  std::shared_ptr<const std::string> text_;
+  std::shared_ptr<std::string> text_;
 };

@@ -150,16 +150,16 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   // The report by default lies in the checkout; what is written there is not for the agent.
   wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
+  wanted.ca_java = SharedText::Later();
+  sandbox::SandboxPlan layout = TRY(sandbox::PlanSandbox(wanted, host));
   codec::JavaKeyStore java;
   java.Add(plan.ca_bundle_pem.get());
-  wanted.ca_pem = TRY(authority());
-  java.Add(wanted.ca_pem);
-  wanted.ca_java = java.Render();
-  std::string bundle;
-  bundle.reserve(plan.ca_bundle_pem.get().size() + 1 + wanted.ca_pem.size());
-  bundle.append(plan.ca_bundle_pem.get()).append("\n").append(wanted.ca_pem);
-  wanted.ca_bundle = std::move(bundle);
-  return sandbox::PlanSandbox(wanted, host);
+  const std::string pem = TRY(authority());
+  java.Add(pem);
+  wanted.ca_pem.Set(pem);
+  wanted.ca_bundle.Set(plan.ca_bundle_pem.get() + "\n" + pem);
+  wanted.ca_java.Set(java.Render());
+  return layout;
 }
 
 // Takes the secrets and the record files.

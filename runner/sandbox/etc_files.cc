@@ -20,7 +20,7 @@ std::vector<std::pair<std::string, SharedText>> EtcFiles(const SandboxRequest& r
        std::string("options timeout:1 attempts:1\nnameserver ") + kProxyAddress + "\n"},
       {kCaFile, request.ca_pem},
       {kCaBundleFile, request.ca_bundle}};
-  if (!request.ca_java.get().empty()) files.emplace_back(kCaJavaFile, request.ca_java);
+  if (request.ca_java.present()) files.emplace_back(kCaJavaFile, request.ca_java);
   return files;
 }
 

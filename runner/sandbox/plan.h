@@ -150,10 +150,12 @@ struct SandboxRequest {
   std::vector<std::string> repository_directories;
   std::vector<WorkspaceFile> repository_files;
   std::vector<std::string>
-      shown_empty;       // Directories in the checkout that are not the agent's to see.
-  std::string ca_pem;    // The gateway's certificate authority, PEM.
-  SharedText ca_bundle;  // The host's trusted authorities and that one, PEM.
-  SharedText ca_java;    // The same as a Java key store; empty if none is shown.
+      shown_empty;  // Directories in the checkout that are not the agent's to see.
+  // The gateway's certificate authority, PEM; the host's trusted authorities and that one, PEM; the
+  // same as a Java key store, absent if none is shown. The texts may be set after the planning.
+  SharedText ca_pem = SharedText::Later();
+  SharedText ca_bundle = SharedText::Later();
+  SharedText ca_java;
   SandboxLimits limits;
 };
 

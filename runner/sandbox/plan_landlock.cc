@@ -159,7 +159,7 @@ void HostRules::PlanSystem() {
   };
   file(places_.ca_file, request_.ca_pem);
   file(places_.ca_bundle, request_.ca_bundle);
-  if (!request_.ca_java.get().empty()) file(places_.ca_java, request_.ca_java);
+  if (request_.ca_java.present()) file(places_.ca_java, request_.ca_java);
   plan_.home_files = request_.home_files;
 }
 
