@@ -54,7 +54,8 @@ target_link_libraries(dep_git2 INTERFACE git2)
 if(AGENTIC_CI_STATIC)
   target_link_libraries(dep_git2 INTERFACE http_parser mbedcrypto z)
   add_library(static_stubs OBJECT cmake/static/no_name_service.c cmake/static/git2_no_network.c
-    cmake/static/git2_plain_files.c cmake/static/git2_posix_regex.c cmake/static/cgroup_memset.c)
+    cmake/static/git2_plain_files.c cmake/static/git2_posix_regex.c cmake/static/cgroup_memset.c
+    cmake/static/terminate.cc)
   target_compile_options(static_stubs PRIVATE -Wno-unused-parameter -Wno-nonnull-compare)
 endif()
 
