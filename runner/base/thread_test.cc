@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/thread.h"
 
+#include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +83,42 @@ TEST_CASE("What is done beside has been done after Wait, and is done at once wit
     return done ? 0 : 5;
   });
   CHECK(status == 0);
+}
+
+cpu_set_t Processors(pid_t process) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CHECK(::sched_getaffinity(process, sizeof processors, &processors) == 0);
+  return processors;
+}
+
+TEST_CASE("a process that is moved aside may run where it might before") {
+  const cpu_set_t all = Processors(0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(::sched_getcpu()), &one);
+  for (const cpu_set_t& allowed : {all, one}) {
+    REQUIRE(::sched_setaffinity(0, sizeof allowed, &allowed) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    sys::MoveAside(child);
+    const cpu_set_t after = Processors(child);
+    CHECK(CPU_EQUAL(&after, &allowed));
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    std::atomic<int> processors = 0;
+    sys::Beside beside([&] {
+      const cpu_set_t own = Processors(0);
+      processors = CPU_COUNT(&own);
+    });
+    beside.Wait();
+    CHECK(processors > 0);
+  }
+  CHECK(::sched_setaffinity(0, sizeof all, &all) == 0);
+  sys::MoveAside(-1);  // A process that is gone.
 }
 
 }  // namespace
