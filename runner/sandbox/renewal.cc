@@ -64,22 +64,10 @@ Result<Fd> OpenNamespace(pid_t pid, const std::string& kind) {
   return sys::Open("/proc/" + std::to_string(pid) + "/ns/" + kind, O_RDONLY);
 }
 
-Renewal::Renewal(Renewal&& other) noexcept
-    : init_pid(std::exchange(other.init_pid, -1)),
-      pidfd(std::move(other.pidfd)),
-      control(std::move(other.control)),
-      output(std::move(other.output)),
-      error(std::move(other.error)),
-      upper(std::move(other.upper)),
-      layers(std::move(other.layers)),
-      processes(std::move(other.processes)),
-      segments(std::move(other.segments)),
-      mounts(std::move(other.mounts)) {}
-
-Renewal::~Renewal() {
-  if (init_pid < 0) return;
-  (void)::kill(init_pid, SIGKILL);  // This process's child: the number is not given out again.
-  while (::waitpid(init_pid, nullptr, 0) < 0 && errno == EINTR) {
+Renewal::Child::~Child() {
+  if (pid < 0) return;
+  (void)::kill(pid, SIGKILL);  // This process's child: the number is not given out again.
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
@@ -104,7 +92,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   pid_t pid = TRY(CloneInto(user_, network_));
   if (pid == 0) RunInit(*plan_, std::move(resources));
   sys::MoveAside(pid);
-  renewal.init_pid = pid;
+  renewal.init.pid = pid;
   renewal.pidfd = TRY(sys::PidfdOpen(pid));
   renewal.control = std::move(ours);
   renewal.output = std::move(output_read);
@@ -135,7 +123,7 @@ Status Sandbox::Replace(Renewal renewal) {
   (void)DiskPeakBytes();  // Measures what goes now.
   Kill();
   connects_ = ConnectWatch();
-  init_pid_ = std::exchange(renewal.init_pid, -1);
+  init_pid_ = std::exchange(renewal.init.pid, -1);
   std::swap(pidfd_, renewal.pidfd);
   std::swap(control_, renewal.control);
   std::swap(output_, renewal.output);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.h"
@@ -55,12 +56,15 @@ struct Surroundings {
 
 // The files and processes that are built to take the place of a sandbox's.
 struct Renewal {
-  Renewal() = default;
-  Renewal(Renewal&& other) noexcept;
-  Renewal& operator=(Renewal&&) = delete;
-  ~Renewal();  // Kills and reaps what was not put in place.
+  // A process of this one's, which is killed and reaped with it, but for what was put in place.
+  struct Child {
+    Child() = default;
+    Child(Child&& other) noexcept : pid(std::exchange(other.pid, -1)) {}
+    Child& operator=(Child&&) = delete;
+    ~Child();
+    pid_t pid = -1;
+  };
 
-  pid_t init_pid = -1;
   Fd pidfd;
   Fd control;
   Fd output;
@@ -71,6 +75,7 @@ struct Renewal {
   Fd segments;
   Fd mounts;
   timespec began{};
+  Child init;  // The last: it ends before what it has is closed.
 };
 
 // The place where a process of the supervisor's has to go to work with the agent's rights. Borrowed

@@ -459,6 +459,10 @@ class Snapshots(Case):
         self.script('rm -r nd')
         self.restore('ready')
         self.says('ls nd', 's\n')
+        self.script('echo more >>a.txt')
+        changed = self.call('sandbox', 'diff', 'one').stdout
+        self.assertIn(' alpha\n+more\n', changed)
+        self.assertIn('deleted file mode 100644', changed)  # nd/q, which was applied.
 
     def test_a_snapshot_holds_what_a_sandbox_wrote_and_its_shell(self):
         self.create()
@@ -682,6 +686,8 @@ class Snapshots(Case):
         for _ in range(5):
             self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
             self.says('cat a.txt; echo y >a.txt', 'alpha\n')
+            # What is changed afterwards is the agent's, in files that were there before, too.
+            self.assertIn('-alpha\n+y\n', self.call('sandbox', 'diff', 'one').stdout)
         done = self.script('python3 -c "import urllib.request as r; r.urlopen(\'http://example.com/\', timeout=120)"')
         self.assertIn('403', done['stderr'])
         self.call('sandbox', 'delete', 'one')
