@@ -233,9 +233,23 @@ std::set<std::string> AddedIn(const ChangedTree& tree, const Repository* reposit
 
 }  // namespace
 
+void Meanwhile::Add(const Meanwhile& other) {
+  written.insert(other.written.begin(), other.written.end());
+  found.insert(other.found.begin(), other.found.end());
+}
+
+const timespec& Meanwhile::FoundUntil(const std::string& path) const {
+  for (size_t end = path.size(); !found.empty() && end != std::string::npos && end > 0;) {
+    auto at = found.find(path.substr(0, end));
+    if (at != found.end()) return at->second;
+    end = path.rfind('/', end - 1);
+  }
+  return *since;
+}
+
 bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
   auto time = [](const timespec& of) { return std::pair(of.tv_sec, of.tv_nsec); };
-  if (!since || time(now.st_ctim) <= time(*since)) return false;
+  if (!since || time(now.st_ctim) <= time(FoundUntil(path))) return false;
   auto own = written.find(path);
   return own == written.end() || time(own->second.checkout) != time(now.st_ctim);
 }
@@ -247,7 +261,7 @@ bool Meanwhile::Made(const std::string& path, int fd) const {
     return false;
   }
   auto own = written.find(path);
-  const timespec& from = own == written.end() ? *since : own->second.checkout;
+  const timespec& from = own == written.end() ? FoundUntil(path) : own->second.checkout;
   return std::pair<int64_t, int64_t>(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) >
          std::pair<int64_t, int64_t>(from.tv_sec, from.tv_nsec);
 }

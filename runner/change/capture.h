@@ -83,7 +83,12 @@ struct Meanwhile {
   };
   // The paths that the runner itself wrote into the checkout later.
   std::map<std::string, Written> written = {};
+  // Of paths that others had changed before the agent first touched them: until when the checkout
+  // was what the agent found there. It holds for what lies below, too.
+  std::map<std::string, timespec> found = {};
 
+  // Takes over what `other`, of the same checkout, has of these paths.
+  void Add(const Meanwhile& other);
   // Returns whether `path`, of which `now` says what the checkout has there, was changed.
   bool Changed(const std::string& path, const struct stat& now) const;
   // Returns whether `path`, open as `fd`, was made there since, so that the agent never had it.
@@ -91,6 +96,9 @@ struct Meanwhile {
   bool Made(const std::string& path, int fd) const;
   // Returns whether the agent's tree (a directory) has at `path` what was written from there.
   bool SameSinceWritten(int tree, const std::string& path) const;
+
+ private:
+  const timespec& FoundUntil(const std::string& path) const;
 };
 
 // The tree that the agent worked on, and left.

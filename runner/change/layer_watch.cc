@@ -113,6 +113,13 @@ bool LayerWatch::Shines(const Entries& entries, const std::string& path) const {
   return true;
 }
 
+// A directory of both layers shows what is in the lower one.
+bool LayerWatch::FoundLower(const std::string& path) const {
+  auto known = before_.find(path);
+  bool merged = known != before_.end() && S_ISDIR(known->second.mode) && !known->second.opaque;
+  return (known == before_.end() || merged) && Shines(before_, path);
+}
+
 bool LayerWatch::Exists(const Entries& entries, const std::string& path, mode_t* mode) const {
   auto found = entries.find(path);
   if (found != entries.end()) {
@@ -186,6 +193,7 @@ void LayerWatch::PairRenames(const Entries& after, std::vector<TouchedFile>* fil
     if (paired[to]) return false;
     (*files)[to].kind = ChangeKind::kRenamed;
     (*files)[to].old_path = gone.path;
+    (*files)[to].found_lower = gone.found_lower;
     paired[to] = true;
     gone.path.clear();
     return true;
@@ -237,7 +245,8 @@ TouchedFiles LayerWatch::Look() {
     bool was = Exists(before_, path, &old_mode);
     bool is = Exists(after, path, &new_mode);
     if (!was && !is) continue;
-    TouchedFile file{ChangeKind::kModified, path, "", S_ISDIR(is ? new_mode : old_mode)};
+    TouchedFile file{ChangeKind::kModified, path, "", S_ISDIR(is ? new_mode : old_mode),
+                     FoundLower(path)};
     if (!was || !is) {
       file.kind = was ? ChangeKind::kDeleted : ChangeKind::kCreated;
       touched.files.push_back(std::move(file));

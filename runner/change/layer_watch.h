@@ -23,6 +23,9 @@ struct TouchedFile {
   std::string path;      // Bytes, relative to the checkout.
   std::string old_path;  // Only for kRenamed.
   bool directory = false;
+  // True if the lower layer's was seen at the path that it had before: what was changed there until
+  // then was found.
+  bool found_lower = false;
 };
 
 struct TouchedFiles {
@@ -79,6 +82,7 @@ class LayerWatch {
 
   Entries Scan(bool* complete);
   bool Shines(const Entries& entries, const std::string& path) const;
+  bool FoundLower(const std::string& path) const;
   bool Exists(const Entries& entries, const std::string& path, mode_t* mode) const;
   void AddHidden(const std::string& path, const Entries& after, bool* complete,
                  Candidates* candidates) const;

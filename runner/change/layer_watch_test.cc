@@ -65,6 +65,37 @@ struct Layers {
   Fd upper;
 };
 
+TEST_CASE("the lower layer's was found where the upper one had nothing of its own") {
+  Layers layers;
+  LayerWatch watch = layers.Watch();
+  Next(watch);
+  auto found = [&](const std::string& path) {
+    bool lower = false;
+    for (const TouchedFile& file : watch.Look().files)
+      lower = file.path == path && file.found_lower;
+    watch.Settle();
+    return lower;
+  };
+  layers.Write("upper/a", "one");
+  CHECK(found("a"));
+  layers.Write("upper/a", "two");
+  CHECK_FALSE(found("a"));
+  fs::remove(layers.path + "/upper/a");
+  layers.Write("upper/a", "three");
+  CHECK_FALSE(found("a"));
+  // Not in a directory that hides the lower one.
+  fs::create_directory(layers.path + "/upper/d");
+  layers.Write("upper/d/b", "one");
+  CHECK(found("d/b"));
+  fs::remove_all(layers.path + "/upper/d");
+  layers.Write("upper/d", "a file");
+  Next(watch);
+  fs::remove(layers.path + "/upper/d");
+  fs::create_directory(layers.path + "/upper/d");
+  layers.Write("upper/d/b", "two");
+  CHECK_FALSE(found("d/b"));
+}
+
 TEST_CASE("a layer's files are compared with what was seen before") {
   Layers layers;
   LayerWatch watch = layers.Watch();

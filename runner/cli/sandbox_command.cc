@@ -410,6 +410,10 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
     session::CommandOutput shown(STDOUT_FILENO, run::ShownAt(STDOUT_FILENO));
     TRY(shown.Take(diff.patch));
     TRY(shown.Finish());
+    if (!diff.complete) {
+      logging::Warn("not all changes are in this patch: the report says what is left out, and why",
+                    {{"sandbox", name}});
+    }
     return 0;
   }
   codec::Json json;

@@ -419,7 +419,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
-  if (companion != nullptr) tree.meanwhile.written = companion->meanwhile().written;
+  if (companion != nullptr) tree.meanwhile.Add(companion->meanwhile());
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
   NoteLostRefs(sandbox, plan, recorder);

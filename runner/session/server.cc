@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -336,6 +337,11 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
   // This is not done after the command before, because its client waited.
   files_->Settle();
+  if (!stage_->sandbox.copied()) {
+    timespec layer{};
+    (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // As files in memory get their times.
+    command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
+  }
   to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.
   phase_ = Phase::kRunning;
   ++commands_;
@@ -425,6 +431,10 @@ CommandResult Server::ResultOf(const Command& command) {
   result.truncated_stdout = command.truncated_output;
   result.truncated_stderr = command.truncated_error;
   change::TouchedFiles touched = files_->Look();
+  if (command.beginning) {
+    change::NoteFound(stage_->checkout.path, stage_->sandbox.upper(), touched.files,
+                      stage_->sandbox.began(), *command.beginning, &meanwhile_);
+  }
   result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
   return result;
 }

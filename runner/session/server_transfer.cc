@@ -97,7 +97,7 @@ bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
 
 Result<change::ChangeSet> Server::Capture() const {
   change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->replaced);
-  tree.meanwhile.written = meanwhile_.written;
+  tree.meanwhile.Add(meanwhile_);
   return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
 }
 
@@ -263,6 +263,7 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   to_shell_.clear();
   shell_ = std::move(shell);
   was_ready_ = false;
+  meanwhile_.found.clear();
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
   return LookAtSandbox();  // No command made the restored changes.
 }

@@ -61,6 +61,16 @@ class Pools(Case):
         except BlockingIOError:
             return False
 
+    def test_what_was_changed_before_it_was_taken_is_what_its_agent_found(self):
+        self.pool(1)
+        pathlib.Path(self.work, 'a.txt').write_text('edited\n')
+        name = self.take()
+        self.script('echo mine >>a.txt', name=name)
+        diff = self.call('sandbox', 'diff', name)
+        if self.TIER == 'namespaces':
+            self.assertIn(' edited\n+mine\n', diff.stdout)
+        self.assertEqual('not all changes' in diff.stderr, self.TIER == 'landlock', diff.stderr)
+
     def test_each_is_given_once_and_another_takes_its_place(self):
         self.assertEqual(self.pool(2).stdout, 'warm\n')
         self.assertEqual(self.waiting(), ['warm-1', 'warm-2'])

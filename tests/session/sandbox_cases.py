@@ -147,6 +147,27 @@ class Life(Case):
         disk = [(one['name'], one['limit']) for one in record['limits'] if one['fired']]
         self.assertEqual((record['outcome']['kind'], disk), ('success', [('disk', 48 << 20)]))
 
+    def test_what_others_changed_before_a_command_is_what_it_found(self):
+        self.create()
+        given, gone = pathlib.Path(self.work, 'a.txt'), pathlib.Path(self.work, 'b.txt')
+        given.write_text('edited\n')
+        gone.write_text('edited, too\n')
+        self.script('echo mine >>a.txt; rm b.txt')
+        diff = self.call('sandbox', 'diff', 'one')
+        if self.TIER == 'namespaces':
+            self.assertIn(' edited\n+mine\n', diff.stdout)
+            self.assertIn('-edited, too\n', diff.stdout)
+            self.assertEqual(diff.stderr, '')
+        else:  # A copy, in which they are not seen.
+            self.assertNotIn('edited', diff.stdout)
+            self.assertIn('not all changes are in this patch', diff.stderr)
+        given.write_text('edited again\n')
+        for script in ('echo more >>a.txt', 'sed -i s/mine/ours/ a.txt', 'rm a.txt; echo anew >a.txt', 'rm a.txt'):
+            self.script(script)  # It does not see that edit: the file is the sandbox's own by now.
+            diff = self.call('sandbox', 'diff', 'one')
+            self.assertNotIn('a.txt', diff.stdout)
+            self.assertIn('not all changes are in this patch', diff.stderr)
+
     def test_clients_are_told_why_the_sandbox_ended(self):
         self.create('--pids', '40')
         done = self.call('sandbox', 'exec', 'one', '--', 'sh', '-c', '(while :; do sleep 1011 & done); exec sleep 1011')
