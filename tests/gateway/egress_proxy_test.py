@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -167,9 +168,10 @@ class EgressProxy(unittest.TestCase):
     def get(self, url, **more):
         """Has the agent ask for it: the status and the body that it got."""
         self.run_agent([stage.CURL, '-sS', '-m', '600', '-w', r'\n%{http_code} %{http_connect}\n', url], **more)
-        lines = (self.report / 'agent.log').read_text().splitlines()
-        status = [line for line in lines if line[:3].isdigit() and len(line) == 7][0].split()
-        return [int(number) for number in status if number != '000'][0], '\n'.join(lines)
+        text = (self.report / 'agent.log').read_text()
+        status = re.search(r'^([0-9]{3}) ([0-9]{3})$', text, re.MULTILINE)
+        self.assertTrue(status, text + self.said)
+        return max(int(number) for number in status.groups()), text
 
     def events(self):
         return (self.report / 'events.ocsf.jsonl').read_text()

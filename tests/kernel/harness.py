@@ -165,7 +165,7 @@ class Case(unittest.TestCase):
         if not ROOT:
             return []
         return [path for pid in self.supervisors
-                for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-{pid}', recursive=True)]
+                for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{pid}', recursive=True)]
 
     def feature(self, name, present, reason):
         """Skips the case where this machine lacks `name`."""

@@ -113,25 +113,34 @@ bool CreateGroup(const std::string& name, const std::string& controller,
   return false;
 }
 
-// Removes the groups of runs whose supervisor was killed and could not. A group that
-// still holds processes is refused by the kernel.
+// Returns what the names of this PID namespace's groups begin with: containers may share a cgroup,
+// and each counts its processes from 1.
+std::string OwnPrefix() {
+  struct stat st {};
+  (void)::stat("/proc/self/ns/pid", &st);
+  return std::string(kPrefix) + std::to_string(st.st_ino) + "-";
+}
+
+std::string OwnName() { return OwnPrefix() + std::to_string(::getpid()); }
+
+// Removes the groups of this namespace's runs whose supervisor was killed and could not. A group
+// that still holds processes is refused by the kernel.
 void SweepGroups(const std::string& parent) {
   DIR* entries = ::opendir(parent.c_str());
   if (entries == nullptr) return;
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(entries)) names.emplace_back(entry->d_name);
   ::closedir(entries);
+  const std::string prefix = OwnPrefix();
   for (const std::string& name : names) {
-    if (!name.starts_with(kPrefix)) continue;
+    if (!name.starts_with(prefix)) continue;
     pid_t supervisor = 0;
-    (void)std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), supervisor);
+    (void)std::from_chars(name.data() + prefix.size(), name.data() + name.size(), supervisor);
     if (supervisor > 0 && ::kill(supervisor, 0) != 0 && errno == ESRCH) {
       (void)::rmdir((parent + "/" + name).c_str());
     }
   }
 }
-
-std::string OwnName() { return std::string(kPrefix) + std::to_string(::getpid()); }
 
 std::optional<int64_t> ReadCounter(const std::string& file, const std::string& key) {
   Result<std::string> text = sys::ReadFile(file, kCounterBytesMax);
