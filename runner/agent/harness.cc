@@ -8,9 +8,10 @@
 namespace agent {
 namespace {
 
+constexpr size_t kArgumentBytesMax = 131071;  // Linux's MAX_ARG_STRLEN, without the NUL.
+
 // Tells an agent that is asked to find something where and how to report:
 // docs/reference/schemas/findings.schema.json.
-constexpr size_t kArgumentBytesMax = 131071;  // Linux's MAX_ARG_STRLEN, without the NUL.
 constexpr std::string_view kFindingsInstruction =
     "When you are asked to review, or find a problem you do not fix, report it in the file named "
     "by the environment variable AGENTIC_CI_FINDINGS, as JSON: {\"findings\": [{\"path\": "

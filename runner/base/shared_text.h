@@ -13,6 +13,7 @@ class SharedText {
   SharedText() = default;
   // Returns one whose text is set later, once, for all its copies. Until then it is empty.
   static SharedText Later() { return SharedText(std::string()); }
+  // Sets the text of one that Later() made.
   void Set(std::string text) { *text_ = std::move(text); }
   // NOLINTNEXTLINE(google-explicit-constructor): it stands wherever a string does.
   SharedText(std::string text) : text_(std::make_shared<std::string>(std::move(text))) {}

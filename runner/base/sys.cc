@@ -175,8 +175,7 @@ std::optional<std::string> ReadLinkAt(int dir, const std::string& path) {
 
 namespace {
 
-// Returns whether the times of files in `directory` are this machine's. False where that is not
-// known.
+// Returns whether the file system of `directory` is known to stamp files by this machine's clock.
 bool KeepsOwnTime(const std::string& directory) {
   constexpr auto kLocal = std::to_array<unsigned long>(
       {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC,

@@ -27,7 +27,8 @@ Result<std::thread> StartThread(const std::function<void()>& body, Deadline dead
 
 namespace {
 
-// `set` sets the processors that may be used, which are `all`. Returns 0 if it succeeds.
+// Restricts a process or thread to the processors other than the current one, then allows it `all`
+// of them again. `set` sets its affinity and returns 0 on success.
 void AwayFromHere(const cpu_set_t& all, const std::function<int(const cpu_set_t&)>& set) {
   cpu_set_t others = all;
   const int here = ::sched_getcpu();

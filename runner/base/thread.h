@@ -16,10 +16,10 @@ namespace sys {
 // `deadline`.
 Result<std::thread> StartThread(const std::function<void()>& body, Deadline deadline);
 
-// Has a process that the caller has just started begin on another processor than the
-// caller's. Kernels often leave it behind its starter, although another is idle, and then what was
-// to go on beside waits until the caller does. It may run wherever it might before; the caller must
-// not have changed that.
+// Moves a process that the caller has just forked to another processor than the caller's. Linux
+// often leaves a child on its parent's processor although another is idle, so that it runs only
+// once the parent waits. The child's affinity is the same afterwards; nothing else may set it
+// meanwhile.
 void MoveAside(pid_t started);
 
 // Runs a function in a thread of its own, on another processor, while the caller goes on. If no

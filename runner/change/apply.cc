@@ -27,24 +27,6 @@ Result<OldFile> ReadOldFile(int root, const std::string& path) {
   return OldFile{file.mode(), TRY(file.Read(kFileBytesMax))};
 }
 
-// Returns the time as something that has an order.
-std::pair<time_t, int64_t> Ordered(const timespec& time) { return {time.tv_sec, time.tv_nsec}; }
-
-// Returns whether the layer got what it has at `path` since `time`. A whiteout may share its inode
-// with older ones, so it is not asked.
-bool IsMadeSince(int layer, const std::string& path, const timespec& time) {
-  Result<Fd> place = sys::OpenBeneath(layer, path, O_PATH | O_NOFOLLOW);
-  struct statx facts {};
-  if (!place.ok()) return sys::IsAbsent(place.error());
-  if (::statx(place.value().get(), "", AT_EMPTY_PATH, STATX_BTIME | STATX_TYPE, &facts) != 0) {
-    return false;
-  }
-  if (S_ISCHR(facts.stx_mode)) return true;
-  return (facts.stx_mask & STATX_BTIME) != 0 &&
-         std::pair<time_t, int64_t>(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) >=
-             Ordered(time);
-}
-
 }  // namespace
 
 Status ApplyPatch(const std::string& checkout, const Repository* repository,
@@ -91,20 +73,6 @@ void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes
   for (const std::string& path : paths) {
     meanwhile->written[path] = {TimeBeneath(root.value().get(), path).value_or(timespec{}),
                                 TimeBeneath(tree, path)};
-  }
-}
-
-void NoteFound(const std::string& checkout, int layer, const std::vector<TouchedFile>& touched,
-               const timespec& since, const Beginning& beginning, Meanwhile* meanwhile) {
-  Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
-  if (!root.ok()) return;
-  for (const TouchedFile& file : touched) {
-    const std::string& path = file.old_path.empty() ? file.path : file.old_path;
-    const std::optional<timespec> changed = TimeBeneath(root.value().get(), path);
-    if (!file.found_lower || !changed || Ordered(*changed) <= Ordered(since)) continue;
-    if (Ordered(*changed) > Ordered(beginning.checkout)) continue;
-    if (!IsMadeSince(layer, path, beginning.layer)) continue;
-    meanwhile->found.try_emplace(path, beginning.checkout);
   }
 }
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <time.h>
-
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "change/capture.h"
-#include "change/layer_watch.h"
 #include "change/repository.h"
 
 namespace change {
@@ -32,18 +28,5 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
 // directories above them.
 void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes,
                  Meanwhile* meanwhile);
-
-// The moment at which a command began to work on a layer over a checkout: by the clock that gives
-// the layer's files their times, and by that of the checkout's (sys::FileTime).
-struct Beginning {
-  timespec layer{};
-  timespec checkout{};
-};
-
-// Adds to `meanwhile` what a command was the first to touch, of what others had changed in the
-// checkout since `since` and before the command began: it found their version. `layer` is the open
-// upper layer, and `touched` what changed in it since the command before.
-void NoteFound(const std::string& checkout, int layer, const std::vector<TouchedFile>& touched,
-               const timespec& since, const Beginning& beginning, Meanwhile* meanwhile);
 
 }  // namespace change

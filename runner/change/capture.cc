@@ -248,22 +248,16 @@ const timespec& Meanwhile::FoundUntil(const std::string& path) const {
 }
 
 bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
-  auto time = [](const timespec& of) { return std::pair(of.tv_sec, of.tv_nsec); };
-  if (!since || time(now.st_ctim) <= time(FoundUntil(path))) return false;
+  if (!since || !IsLater(now.st_ctim, FoundUntil(path))) return false;
   auto own = written.find(path);
-  return own == written.end() || time(own->second.checkout) != time(now.st_ctim);
+  return own == written.end() || !IsSame(own->second.checkout, now.st_ctim);
 }
 
 bool Meanwhile::Made(const std::string& path, int fd) const {
-  struct statx facts {};
-  if (!since || ::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &facts) != 0 ||
-      (facts.stx_mask & STATX_BTIME) == 0) {
-    return false;
-  }
+  const std::optional<timespec> made = BirthTime(fd);
+  if (!since || !made) return false;
   auto own = written.find(path);
-  const timespec& from = own == written.end() ? FoundUntil(path) : own->second.checkout;
-  return std::pair<int64_t, int64_t>(facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec) >
-         std::pair<int64_t, int64_t>(from.tv_sec, from.tv_nsec);
+  return IsLater(*made, own == written.end() ? FoundUntil(path) : own->second.checkout);
 }
 
 bool Meanwhile::SameSinceWritten(int tree, const std::string& path) const {
@@ -272,7 +266,24 @@ bool Meanwhile::SameSinceWritten(int tree, const std::string& path) const {
   const std::optional<timespec> now = TimeBeneath(tree, path);
   const std::optional<timespec>& then = own->second.tree;
   if (!now || !then) return !now && !then;
-  return now->tv_sec == then->tv_sec && now->tv_nsec == then->tv_nsec;
+  return IsSame(*now, *then);
+}
+
+bool IsLater(const timespec& one, const timespec& other) {
+  return one.tv_sec != other.tv_sec ? one.tv_sec > other.tv_sec : one.tv_nsec > other.tv_nsec;
+}
+
+bool IsSame(const timespec& one, const timespec& other) {
+  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+}
+
+std::optional<timespec> BirthTime(int fd) {
+  struct statx facts {};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &facts) != 0 ||
+      (facts.stx_mask & STATX_BTIME) == 0) {
+    return std::nullopt;
+  }
+  return timespec{facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec};
 }
 
 std::optional<timespec> TimeBeneath(int directory, const std::string& path) {

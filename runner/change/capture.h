@@ -69,8 +69,13 @@ struct ChangeSet {
   bool complete = true;
 };
 
+// Times of files.
+bool IsLater(const timespec& one, const timespec& other);
+bool IsSame(const timespec& one, const timespec& other);
 // Returns the time (ctime) of `path`, no link in it followed; nullopt if it is not there.
 std::optional<timespec> TimeBeneath(int directory, const std::string& path);
+// Returns when the open file was made; nullopt where its file system does not say.
+std::optional<timespec> BirthTime(int fd);
 
 // The facts that tell changes made to a checkout by other programs, while an agent worked on a
 // tree made from it, from the agent's own.
@@ -83,11 +88,12 @@ struct Meanwhile {
   };
   // The paths that the runner itself wrote into the checkout later.
   std::map<std::string, Written> written = {};
-  // Of paths that others had changed before the agent first touched them: until when the checkout
-  // was what the agent found there. It holds for what lies below, too.
+  // The paths that others changed before a command first touched them, and the time at which that
+  // command began: changes up to then are part of what it was given. An entry also applies to the
+  // paths below it.
   std::map<std::string, timespec> found = {};
 
-  // Takes over what `other`, of the same checkout, has of these paths.
+  // Adds the paths of `other`, which is about the same checkout.
   void Add(const Meanwhile& other);
   // Returns whether `path`, of which `now` says what the checkout has there, was changed.
   bool Changed(const std::string& path, const struct stat& now) const;
@@ -98,6 +104,8 @@ struct Meanwhile {
   bool SameSinceWritten(int tree, const std::string& path) const;
 
  private:
+  // Returns the time up to which changes of `path` are part of what the agent was given. Only where
+  // `since` is set.
   const timespec& FoundUntil(const std::string& path) const;
 };
 

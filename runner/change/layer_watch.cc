@@ -25,12 +25,16 @@ constexpr int64_t kComparedBytesMax = 16 << 20;
 // Created files that a deleted one of the lower layer is compared with, to find where it went.
 constexpr size_t kRenamesComparedMax = 64;
 
-bool Same(const timespec& a, const timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-bool IsLater(const timespec& a, const timespec& b) {
-  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+// Returns whether the layer got its version of `path` at `time` or later. For a whiteout the answer
+// is yes, since its inode may be shared with older ones.
+bool IsMadeSince(int layer, const std::string& path, const timespec& time) {
+  Result<Fd> place = sys::OpenBeneath(layer, path, O_PATH | O_NOFOLLOW);
+  if (!place.ok()) return sys::IsAbsent(place.error());
+  struct stat st {};
+  if (::fstat(place.value().get(), &st) != 0) return false;
+  if (S_ISCHR(st.st_mode)) return true;
+  const std::optional<timespec> made = BirthTime(place.value().get());
+  return made && !IsLater(time, *made);
 }
 
 Status MakeOpaque(int directory) {
@@ -233,7 +237,7 @@ TouchedFiles LayerWatch::Look() {
   for (const auto& [path, entry] : after) {
     auto known = before_.find(path);
     bool same = known != before_.end() && known->second.inode == entry.inode &&
-                Same(known->second.changed, entry.changed) && known->second.mode == entry.mode &&
+                IsSame(known->second.changed, entry.changed) && known->second.mode == entry.mode &&
                 known->second.opaque == entry.opaque;
     if (!same) candidates.paths.insert(path);
     bool hides = entry.whiteout || entry.opaque || !S_ISDIR(entry.mode);
@@ -260,7 +264,7 @@ TouchedFiles LayerWatch::Look() {
       // A change of the mode changes the time of change too.
       same_content = old->second.inode == now->second.inode && old_mode != new_mode &&
                      old->second.bytes == now->second.bytes &&
-                     Same(old->second.modified, now->second.modified);
+                     IsSame(old->second.modified, now->second.modified);
     } else if (same_type && !S_ISDIR(new_mode)) {
       same_content = CopiedUp(path);
     }
@@ -296,6 +300,20 @@ Status HideFutureLower(int upper, int lower) {
     }
   }
   return Ok();
+}
+
+void NoteFound(const std::string& checkout, int layer, const std::vector<TouchedFile>& touched,
+               const timespec& since, const Beginning& beginning, Meanwhile* meanwhile) {
+  Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
+  if (!root.ok()) return;
+  for (const TouchedFile& file : touched) {
+    const std::string& path = file.old_path.empty() ? file.path : file.old_path;
+    const std::optional<timespec> changed = TimeBeneath(root.value().get(), path);
+    if (!file.found_lower || !changed || !IsLater(*changed, since)) continue;
+    if (IsLater(*changed, beginning.checkout)) continue;
+    if (!IsMadeSince(layer, path, beginning.layer)) continue;
+    meanwhile->found.try_emplace(path, beginning.checkout);
+  }
 }
 
 }  // namespace change

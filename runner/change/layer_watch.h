@@ -23,8 +23,8 @@ struct TouchedFile {
   std::string path;      // Bytes, relative to the checkout.
   std::string old_path;  // Only for kRenamed.
   bool directory = false;
-  // True if the lower layer's was seen at the path that it had before: what was changed there until
-  // then was found.
+  // True if, at the previous look, the lower layer's version was visible at this path (for
+  // kRenamed, at `old_path`).
   bool found_lower = false;
 };
 
@@ -102,5 +102,18 @@ class LayerWatch {
 // deleted there later. Such a directory hides the lower one then, as one made anew does. `upper` is
 // a layer, not a copy. Fails with kIo if one cannot be marked.
 Status HideFutureLower(int upper, int lower);
+
+// The moment at which a command began to work on a layer over a checkout, by the clock that stamps
+// files of the layer and by that of the checkout (sys::FileTime).
+struct Beginning {
+  timespec layer{};
+  timespec checkout{};
+};
+
+// Adds to `meanwhile` the paths that a command was the first to touch, and that others had changed
+// in the checkout after `since` and before the command began: the command was given their version.
+// `layer` is the open upper layer; `touched` is what changed in it since the previous command.
+void NoteFound(const std::string& checkout, int layer, const std::vector<TouchedFile>& touched,
+               const timespec& since, const Beginning& beginning, Meanwhile* meanwhile);
 
 }  // namespace change

@@ -65,7 +65,7 @@ struct Layers {
   Fd upper;
 };
 
-TEST_CASE("the lower layer's was found where the upper one had nothing of its own") {
+TEST_CASE("a touched file tells whether the lower layer was visible there before") {
   Layers layers;
   LayerWatch watch = layers.Watch();
   Next(watch);

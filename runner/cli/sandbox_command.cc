@@ -411,8 +411,11 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
     TRY(shown.Take(diff.patch));
     TRY(shown.Finish());
     if (!diff.complete) {
-      logging::Warn("not all changes are in this patch: the report says what is left out, and why",
-                    {{"sandbox", name}});
+      logging::Warn(
+          "not all changes are in this patch: the report, written when the sandbox ends, names "
+          "what "
+          "is left out",
+          {{"sandbox", name}});
     }
     return 0;
   }

@@ -24,10 +24,10 @@ class EgressProxy {
   // and with kUnsupported for a proxy that is itself reached inside TLS.
   static Result<EgressProxy> Read(net::Proxy proxy, bool by_name);
 
-  // Returns whether connections to there go through it: not those to this machine, to a host that
-  // is excepted, or to port 80, for which clients have another setting and proxies seldom tunnel.
+  // Returns whether connections to `authority` go through the proxy. Connections to this machine,
+  // to hosts in NO_PROXY and to port 80 do not: HTTPS_PROXY is not about plain HTTP.
   bool Takes(const Authority& authority) const;
-  // Returns whether the proxy is who resolves that host, so that no address of it is known here.
+  // Returns whether the proxy resolves that host; its addresses are then not known here.
   bool Resolves(const Authority& authority) const;
   bool by_name() const { return by_name_; }
   // Returns "HOST:PORT": for people, without the user.

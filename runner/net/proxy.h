@@ -33,7 +33,7 @@ Result<ProxyAddress> ParseProxy(const Proxy& proxy);
 // Does the same for a proxy that need not be set, and drops the address.
 Status CheckProxy(const Proxy& proxy);
 
-// Returns whether no host at all goes through the proxy: there is none, or NO_PROXY has "*".
+// Returns true if every host is reached directly: no proxy is set, or NO_PROXY contains "*".
 bool TakesNone(const Proxy& proxy);
 
 // Returns whether a connection to `host`, a name or an address as in Url, goes through the proxy.

@@ -21,9 +21,9 @@ inline net::Proxy HostProxy() {
   return {first_set("HTTPS_PROXY", "https_proxy"), first_set("NO_PROXY", "no_proxy")};
 }
 
-// Returns the same proxy for the agent's connections; nullopt if there is none. Fails as
-// EgressProxy::Read does, and with kInvalid for an AGENTIC_CI_PROXY_BY_NAME other than true, false
-// and nothing: what is not understood must not let names pass unresolved.
+// Returns the proxy for the agent's connections, read from the same variables; nullopt if every
+// host is reached directly. Fails as EgressProxy::Read does, and with kInvalid if
+// AGENTIC_CI_PROXY_BY_NAME is set to anything but `true` and `false`.
 inline Result<std::optional<gateway::EgressProxy>> HostEgressProxy() {
   const std::string by_name = sys::Environment("AGENTIC_CI_PROXY_BY_NAME").value_or("");
   if (!by_name.empty() && by_name != "true" && by_name != "false") {
@@ -31,7 +31,7 @@ inline Result<std::optional<gateway::EgressProxy>> HostEgressProxy() {
                  "AGENTIC_CI_PROXY_BY_NAME=true"};
   }
   net::Proxy proxy = HostProxy();
-  if (proxy.url.empty() || net::TakesNone(proxy)) return std::optional<gateway::EgressProxy>();
+  if (net::TakesNone(proxy)) return std::optional<gateway::EgressProxy>();
   return std::optional(TRY(gateway::EgressProxy::Read(std::move(proxy), by_name == "true")));
 }
 

@@ -43,7 +43,7 @@ class Recorder {
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
-  // Notes that what the agent connects to is reached through this proxy.
+  // Notes the proxy that the agent's connections go through.
   void Note(const gateway::EgressProxy& proxy);
   // Notes how connecting programs are identified, and which links of the policy could not be
   // followed.

@@ -339,7 +339,7 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   files_->Settle();
   if (!stage_->sandbox.copied()) {
     timespec layer{};
-    (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // As files in memory get their times.
+    (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // The clock that stamps files.
     command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
   }
   to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "change/apply.h"
 #include "change/layer_watch.h"
 #include "codec/data/secret_mask.h"
 #include "run/companion.h"
@@ -112,7 +111,7 @@ class Server final : public run::Companion {
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.
     Deadline lost = Deadline::Never();
-    std::optional<change::Beginning> beginning;  // Of what works on a layer.
+    std::optional<change::Beginning> beginning;  // Set where the tree is a layer, not a copy.
     std::set<pid_t> before;
     std::optional<std::chrono::nanoseconds> cpu_before;
     int64_t kills_before = 0;  // By the kernel, for want of memory.
@@ -192,7 +191,8 @@ class Server final : public run::Companion {
     bool killed = false;
   };
   std::optional<ShellDue> shell_due_;
-  change::Meanwhile meanwhile_;  // What was applied, and found changed.
+  change::Meanwhile
+      meanwhile_;  // Changes of the checkout that are not conflicts: `written`, `found`.
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;

@@ -12,6 +12,7 @@
 
 #include "base/free_with.h"
 #include "base/result.h"
+#include "codec/text/base64.h"
 
 namespace codec {
 namespace {
@@ -39,8 +40,7 @@ void AppendText(std::string_view text, std::string* out) {
   out->append(text);
 }
 
-// Base64 in lines; blanks around them do not count. They are joined first, since OpenSSL's decoder
-// of lines takes four times as long as its other one, and each run decodes a hundred certificates.
+// Decodes Base64 in lines; blanks around them do not count.
 std::optional<std::string> DecodeLines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
@@ -50,17 +50,7 @@ std::optional<std::string> DecodeLines(std::string_view text) {
     end = std::min(text.find_first_of(kBlanks, begin), text.size());
     joined.append(text, begin, end - begin);
   }
-  const size_t letters = joined.find_last_not_of('=') + 1;
-  const size_t padding = joined.size() - letters;
-  std::string bytes(joined.size() / 4 * 3, '\0');
-  const int size = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                     reinterpret_cast<const unsigned char*>(joined.data()),
-                                     static_cast<int>(joined.size()));
-  // The library takes "=" for a letter that stands for nothing.
-  const bool whole = joined.size() % 4 == 0 && joined.find('=') >= letters && padding <= 2;
-  if (size <= 0 || !whole) return std::nullopt;
-  bytes.resize(static_cast<size_t>(size) - padding);
-  return bytes;
+  return joined.empty() ? std::nullopt : DecodeBase64(joined);
 }
 
 }  // namespace

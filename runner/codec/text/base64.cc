@@ -20,12 +20,13 @@ std::string EncodeBase64(std::string_view bytes) {
 
 std::optional<std::string> DecodeBase64(std::string_view text) {
   if (text.empty()) return std::string();
-  size_t letters = text.find_last_not_of('=') + 1;
+  const size_t letters = text.find_last_not_of('=') + 1;
   auto fits = [](char c) { return ascii::IsAlphanumeric(c) || c == '+' || c == '/'; };
-  // The library skips blanks around the text, and takes padding anywhere.
-  bool strict =
-      text.size() % 4 == 0 && text.size() - letters <= 2 && text.size() <= (1u << 30) &&
-      std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(letters), fits);
+  // The library refuses any other character between two letters, skips blanks and "-" around the
+  // text, and takes padding anywhere.
+  const bool strict = text.size() % 4 == 0 && text.size() <= (1u << 30) && letters > 0 &&
+                      text.size() - letters <= 2 && text.find('=') >= letters &&
+                      fits(text.front()) && fits(text[letters - 1]);
   if (!strict) return std::nullopt;
   std::string out(text.size() / 4 * 3, '\0');
   int size = ::EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),

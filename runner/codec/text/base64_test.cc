@@ -21,8 +21,10 @@ TEST_CASE("Base64 has RFC 4648's test vectors, both ways") {
 }
 
 TEST_CASE("What is not Base64 is not decoded") {
-  for (const char* text :
-       {"Zg", "Zg=", "Z===", "====", "Zm9v ", " Zm9", "Zm 9", "Zg==Zg==", "Z-9v"}) {
+  for (const char* text : {"Zg", "Zg=", "Z===", "====", "Zm9v ", " Zm9", "Zm 9", "Zg==Zg==", "Z-9v",
+                           "-Zm9", "Zm9-", "Zg==\n   ", "\nZg=", "Zm\nv", "=m9v",
+                           "Z\xe9"
+                           "9v"}) {
     INFO(text);
     CHECK_FALSE(DecodeBase64(text).has_value());
   }
