@@ -36,6 +36,7 @@ network_policies:
       - { host: listed.example.test, port: 443, protocol: rest, access: read-only, allowed_ips: [93.184.216.0/24] }
       - { host: near.example.test, port: 443, protocol: rest, access: read-only }
       - { host: greeting.example.test, port: 22, protocol: tcp }
+      - { host: "*.wild.example.test", port: 443, protocol: rest, access: read-only }
     binaries: [{ path: "/**" }]
 '''
 PROXY_SETTINGS = '''
@@ -102,7 +103,7 @@ class EgressProxy(unittest.TestCase):
                       'address add %s/32 dev lo' % SERVER):
             stage.run(*enter, 'ip', *words.split())
         stage.make_certificates(str(cls.folder))
-        near = '10.77.0.2 proxy.example.test near.example.test\n'
+        near = '10.77.0.2 proxy.example.test near.example.test inside.wild.example.test\n'
         known = '%s api.example.test listed.example.test greeting.example.test\n' % SERVER
         cls.cover('/etc/hosts', '127.0.0.1 localhost\n' + near + known)
         cls.cover('/etc/resolv.conf', 'nameserver 10.77.0.2\n')
@@ -146,9 +147,7 @@ class EgressProxy(unittest.TestCase):
 
     def asked(self):
         """What the proxy was asked for in this test."""
-        lines = self.proxy_log()[self.logged:].splitlines()
-        return [line.split('Request (file descriptor', 1)[1].split(': ', 1)[1].split(' HTTP/')[0]
-                for line in lines if 'Request (file descriptor' in line]
+        return re.findall(r'Request \(file descriptor \d+\): (.*) HTTP/', self.proxy_log()[self.logged:])
 
     def run_agent(self, command, proxy=PROXY, options=(), **variables):
         """Runs the command in a sandbox: its exit status. Nothing that is written tells of the password."""
@@ -223,6 +222,24 @@ class EgressProxy(unittest.TestCase):
         self.assertEqual(self.get('https://listed.example.test/', AGENTIC_CI_PROXY_BY_NAME='true')[0], 403)
         self.assertIn('allowed_ips cannot be checked', self.events())
         self.assertEqual(len(self.asked()), 1)
+
+    def test_a_name_that_leads_inside_is_refused_unless_it_is_left_to_the_proxy(self):
+        self.assertEqual(self.get('https://inside.wild.example.test/')[0], 403)
+        self.assertIn('internal address', self.events())
+        self.assertEqual(self.asked(), [])
+        self.assertEqual(self.get('https://inside.wild.example.test/', AGENTIC_CI_PROXY_BY_NAME='true')[0], 200)
+
+    def test_the_agent_has_neither_the_proxy_nor_its_password(self):
+        look = ['sh', '-c', 'env; cat /proc/[0-9]*/environ | tr "\\0" "\\n"; echo looked']
+        reach = [stage.PYTHON, '-c', 'import socket; socket.create_connection(("10.77.0.2", 3128), 600); print("reached")']
+        outside = dict(os.environ, HTTPS_PROXY=PROXY)
+        for command, wanted in ((look, PASSWORD), (reach, 'reached')):  # The control.
+            self.assertIn(wanted, subprocess.run(command, env=outside, capture_output=True).stdout.decode(errors='replace'))
+        self.run_agent(look)  # Which sees that nothing has the password.
+        self.assertIn('looked', (self.report / 'agent.log').read_text())
+        self.assertNotIn('proxy.example.test', (self.report / 'agent.log').read_text())
+        self.run_agent(reach)
+        self.assertNotIn('reached', (self.report / 'agent.log').read_text())
 
     def test_what_is_excepted_and_port_80_are_reached_directly(self):
         status, text = self.get('https://near.example.test/', NO_PROXY='near.example.test')

@@ -83,6 +83,27 @@ class Kills(Case):
         self.assertTrue(wait_until(lambda: not processes(self.marker), GONE_SECONDS), processes(self.marker))
         self.run_agent('true')  # Its cgroups were in use until then.
 
+    @only_as('root')
+    def test_groups_of_runs_in_other_pid_namespaces_are_not_removed(self):
+        process = self.started_agent('sleep 300; : "$0"')
+        groups = self.cgroups()
+        process.kill()
+        process.communicate()
+        self.feature('cgroup', groups, 'no controller takes groups here')
+        ended = subprocess.Popen(['true'])
+        ended.wait()
+        parent, name = os.path.split(groups[0])
+        own, other = [f'{parent}/agentic-ci-{namespace}-{ended.pid}' for namespace in (name.split('-')[-2], 1)]
+        for group in (own, other):
+            os.mkdir(group)
+        try:
+            self.run_agent('true')
+            self.assertEqual((os.path.exists(own), os.path.exists(other)), (False, True))
+        finally:
+            for group in (own, other):
+                if os.path.exists(group):
+                    os.rmdir(group)
+
     def test_supervisor(self):
         self.matrix('supervisor', SUPERVISOR)
 
