@@ -44,11 +44,12 @@ class Gives(Case):
         found['denials'] = [(d['host'], d['binary'].rsplit('/', 1)[-1]) for d in record['denials']] == [('denied.invalid', 'curl')]
         found['patch'] = '+new' in read(self.base + '/r/changes.patch')
         found['credential'] = self.server.seen == [('/t', SECRET)] and SECRET not in output
-        states = {one['name']: one['state'] for one in record['isolation']['controls']}
+        controls = record['isolation']['controls']
+        states = {one['name']: one['state'] for one in controls}
         for name, state in CONTROLS[self.COLUMN].items():
             self.assertIn(name, states)
             if self.NAME == 'openshell' or state != 'enforced':
-                self.assertEqual((name, states[name]), (name, state))
+                self.assertEqual((name, states[name]), (name, state), controls)
         if self.NAME == 'openshell':
             self.assertEqual(set(states), set(CONTROLS[self.COLUMN]))
 

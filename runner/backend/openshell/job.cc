@@ -33,7 +33,7 @@ namespace {
 
 using run::EndKind;
 
-constexpr std::chrono::seconds kEventsTime{15};
+constexpr std::chrono::seconds kEventsTime{60};
 // Fetching the changes may take as long as the agent might have.
 constexpr std::chrono::seconds kFetchTimeMin{60};
 constexpr std::chrono::seconds kFetchTimeMax{600};
@@ -257,12 +257,20 @@ bool Job::IsReachable(run::AgentEnd* end) {
 // Turns OpenShell's lines into the report's records. The path of a program may hold line ends, and
 // lines that read like OpenShell's own: what is not one of them, or is out of order, says so.
 Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
-  bool complete = reachable && ended && sandbox_->AwaitEvents(Deadline::After(kEventsTime));
+  std::string doubt = !reachable ? "the sandbox cannot be asked"
+                      : !ended   ? "the agent's processes may still run"
+                                 : "";
+  if (doubt.empty() && !sandbox_->AwaitEvents(Deadline::After(kEventsTime))) {
+    doubt = "the last one did not come";
+  }
   Status written = Ok();
   int64_t last_ms = 0;
   auto take = [&](std::string_view line, bool whole) {
     std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
-    if (!parsed || parsed->unread || parsed->time_ms < last_ms - kDisorderMs) complete = false;
+    const bool read = parsed && !parsed->unread;
+    if (!read || parsed->time_ms < last_ms - kDisorderMs) {
+      doubt = read ? "a line is out of order" : "a line is not one of OpenShell's";
+    }
     if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
@@ -278,8 +286,8 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
   TRY(std::move(written));
   const std::string said = recorder_.secrets().Mask(sandbox_->SaidOfRecords());
   recorder_.Note(std::vector<sandbox::Control>{
-      {"records", complete && said.empty() ? "enforced" : "emulated",
-       !complete       ? "records may be missing or forged, or could not be read"
+      {"records", doubt.empty() && said.empty() ? "enforced" : "emulated",
+       !doubt.empty()  ? "records may be missing or forged: " + doubt
        : !said.empty() ? "all came, but records may be missing: openshell logs said: " + said
                        : "all of the sandbox's records came"}});
   report::DenialList denials = TRY(report::ReadDenials(directory_.path));
