@@ -47,6 +47,12 @@ class Judge {
     }
   }
 
+  void JudgeLinks() {
+    if (limits_.links_unknown.empty()) return;
+    Add(kPaths, Severity::kError, "", 0,
+        "what the checkout's symbolic links protect is not known: " + limits_.links_unknown);
+  }
+
   void JudgeFile(const FileChange& file) {
     JudgeName(file.path);
     if (!file.old_path.empty() && file.old_path != file.path) JudgeName(file.old_path);
@@ -237,6 +243,7 @@ Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known) {
   Judge judge(limits, known);
   judge.JudgeSize(changes);
+  judge.JudgeLinks();
   for (const FileChange& file : changes.files) judge.JudgeFile(file);
   judge.JudgeRepositories(changes.files);
   judge.JudgeSections(changes);
@@ -248,6 +255,7 @@ Verdict JudgeLines(const std::string& path, std::string_view lines, const GateLi
   file.path = path;
   file.kind = ChangeKind::kModified;
   Judge judge(limits, nullptr);
+  judge.JudgeLinks();
   judge.JudgeFile(file);
   judge.JudgeRepositories({file});
   judge.JudgeLines(path, lines);

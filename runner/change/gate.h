@@ -38,6 +38,7 @@ struct GateLimits {
   // protected there.
   std::string prefix;
   std::vector<ProtectedLink> links;  // The links of the tree before the agent changed it.
+  std::string links_unknown;         // Why `links` may lack some, which refuses any change, or "".
   // The rules of the repository's configuration, from the trusted commit.
   std::vector<PathRule> paths;
   // The names in RepositoryCandidates(WrittenPaths()) before the agent changed the tree.

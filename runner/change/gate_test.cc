@@ -87,6 +87,15 @@ TEST_CASE("What a link at a protected path leads to is protected like the path")
   CHECK(JudgeChanges(Created("tools/hooks/pre-commit", {"x"}), limits).accepted);
 }
 
+TEST_CASE("Where links are not known, any change is refused") {
+  GateLimits limits;
+  limits.links_unknown = "too many symbolic links";
+  Verdict verdict = JudgeChanges(Created("docs/guide.md", {"x"}), limits);
+  CHECK_FALSE(verdict.accepted);
+  CHECK(Finds(verdict, "protected-paths", "too many symbolic links"));
+  CHECK_FALSE(JudgeLines("docs/guide.md", "x\n", limits).accepted);
+}
+
 TEST_CASE("A secret in an added line is refused at its line, and not repeated") {
   Verdict verdict = JudgeChanges(Created("a.env", {"x=1", "", "GH=" + kToken}), {});
   CHECK_FALSE(verdict.accepted);

@@ -20,7 +20,7 @@ namespace {
 constexpr int kOrdinaryDepth = 2;  // The top and the directories there.
 constexpr int kProtectedDepth = 8;
 constexpr int kEntriesMax = 20'000;
-constexpr int kStepsMax = 1'000'000;
+constexpr int kStepsMax = 100'000;
 constexpr int kHopsMax = 40;  // The kernel follows as many.
 
 // Puts the components of a path before those in `ahead`, of which the next one is last.
@@ -123,8 +123,8 @@ bool StandsForProtected(const std::string& path) {
   return FindProtectedPath(path, {}) || FindProtectedPath(path + "/x", {});
 }
 
-std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
-                                              const std::vector<std::string>& tracked) {
+Result<std::vector<ProtectedLink>> FindProtectedLinks(const std::string& top,
+                                                      const std::vector<std::string>& tracked) {
   const std::string inside = top + "/";
   LinkWalk walk(
       [&](const std::string& path) -> Result<std::string> {
@@ -137,14 +137,11 @@ std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
       });
   std::vector<std::string> sorted = tracked;
   std::sort(sorted.begin(), sorted.end());
-  auto find = [&]() -> Status {
-    for (const std::string& path : sorted) {
-      if (StandsForProtected(path)) TRY(walk.Follow(path, path));
-    }
-    TRY(Search(top, &walk).List("", 1));
-    return walk.FollowDirectories(sorted);
-  };
-  (void)find();  // If it fails, the links that were found before are protected.
+  for (const std::string& path : sorted) {
+    if (StandsForProtected(path)) TRY(walk.Follow(path, path));
+  }
+  TRY(Search(top, &walk).List("", 1));
+  TRY(walk.FollowDirectories(sorted));
   std::vector<ProtectedLink> links = walk.links();
   std::sort(links.begin(), links.end(), [](const auto& a, const auto& b) {
     return std::tie(a.path, a.target) < std::tie(b.path, b.target);

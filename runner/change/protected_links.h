@@ -38,7 +38,7 @@ class LinkWalk {
   // is, another one. What leads outside of the tree is left out. Fails as `read_text` fails.
   Status Follow(const std::string& name, const std::string& place);
   // Follows each of `paths` (of links, sorted) that lies in a directory which a link found so far
-  // leads to, and is protected by the name that it has there. Fails with kInvalid beyond a million
+  // leads to, and is protected by the name that it has there. Fails with kInvalid beyond 100 000
   // of them.
   Status FollowDirectories(const std::vector<std::string>& paths);
 
@@ -62,8 +62,8 @@ bool StandsForProtected(const std::string& path);
 // links; and untracked ones at its top, in the directories there, and in protected directories up
 // to eight levels deep, where at most 20 000 entries are looked at. A tracked link in a directory
 // that another one leads to has the name that is read. What leads outside the tree is left out.
-// Nothing else may change the tree.
-std::vector<ProtectedLink> FindProtectedLinks(const std::string& top,
-                                              const std::vector<std::string>& tracked);
+// Fails with kInvalid where LinkWalk::FollowDirectories does. Nothing else may change the tree.
+Result<std::vector<ProtectedLink>> FindProtectedLinks(const std::string& top,
+                                                      const std::vector<std::string>& tracked);
 
 }  // namespace change

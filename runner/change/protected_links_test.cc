@@ -12,7 +12,9 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 Pairs LinksOf(const std::string& top, const std::vector<std::string>& tracked = {}) {
   Pairs pairs;
-  for (const ProtectedLink& link : FindProtectedLinks(top, tracked)) {
+  Result<std::vector<ProtectedLink>> links = FindProtectedLinks(top, tracked);
+  REQUIRE(links.ok());
+  for (const ProtectedLink& link : links.value()) {
     pairs.emplace_back(link.path, link.target);
   }
   return pairs;
@@ -74,6 +76,22 @@ TEST_CASE("Tracked links are found at any depth, and beside any number of files"
   CHECK(LinksOf(tree.root()).empty());
   CHECK(LinksOf(tree.root(), {"a/b/c/d/CLAUDE.md", "a/b/other.md", "gone/CLAUDE.md"}) ==
         Pairs{{"a/b/c/d/CLAUDE.md", "docs/guide.md"}});
+}
+
+TEST_CASE("Links that are too many to follow fail, rather than protect a part") {
+  TestTree tree;
+  tree.Directory("shared");
+  std::vector<std::string> tracked;
+  for (int i = 0; i < 401; ++i) {
+    tracked.push_back(".claude/" + std::to_string(i));
+    tree.Link(tracked.back(), "../shared");
+  }
+  for (int i = 0; i < 249; ++i) tracked.push_back("shared/" + std::to_string(i));
+  CHECK(FindProtectedLinks(tree.root(), tracked).ok());
+  tracked.emplace_back("shared/one more");
+  Result<std::vector<ProtectedLink>> links = FindProtectedLinks(tree.root(), tracked);
+  REQUIRE_FALSE(links.ok());
+  CHECK(links.error().code == Code::kInvalid);
 }
 
 }  // namespace

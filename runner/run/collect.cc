@@ -61,6 +61,14 @@ void NoteLines(const change::Repository& git, const std::string& head_sha,
   }
 }
 
+// Returns the links of the checkout, which the agent's changes are not in.
+Result<std::vector<change::ProtectedLink>> LinksOf(const Plan& plan) {
+  const change::Repository* git = plan.checkout.git();
+  std::vector<std::string> tracked;
+  if (git != nullptr) tracked = TRY(git->TrackedLinks());
+  return change::FindProtectedLinks(plan.checkout.top(), tracked);
+}
+
 }  // namespace
 
 Status CheckRequired(const std::vector<std::string>& names,
@@ -122,12 +130,12 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   const change::Repository* git = plan.checkout.git();
   if (git != nullptr) gates.prefix = git->prefix();
   if (!changes.files.empty()) {
-    std::vector<std::string> tracked;
-    if (git != nullptr) {
-      Result<std::vector<std::string>> links = git->TrackedLinks();
-      if (links.ok()) tracked = std::move(links).value();
+    Result<std::vector<change::ProtectedLink>> links = LinksOf(plan);
+    if (links.ok()) {
+      gates.links = std::move(links).value();
+    } else {
+      gates.links_unknown = links.error().what;
     }
-    gates.links = change::FindProtectedLinks(plan.checkout.top(), tracked);
   }
   gates.before = change::ListDirectories(
       plan.checkout.top(),
