@@ -133,7 +133,7 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
                         const std::string& target) {
   Facts facts = TRY(place.Find(name));
   HostPath from = TRY(Locate(source, facts.workdir));
-  Fd opened = TRY(OpenSource(from.root.get(), from.path));
+  Fd opened = TRY(OpenSource(from.root.get(), from.path, source));
   std::string real = TRY(sys::RealPath(source));
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
@@ -152,7 +152,7 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
                         const std::string& target, const ReceiveLimits& limits) {
   Facts facts = TRY(place.Find(name));
   HostPath to = TRY(Locate(target, facts.workdir));
-  Landing landing = TRY(FindLanding(to.root.get(), to.path, NameOf(source)));
+  Landing landing = TRY(FindLanding(to.root.get(), to.path, NameOf(source), target));
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{source, {}};

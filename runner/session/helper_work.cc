@@ -103,7 +103,7 @@ class InflatedInput {
 Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request) {
   return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
-    Landing landing = TRY(FindLanding(root.get(), request.path, request.name));
+    Landing landing = TRY(FindLanding(root.get(), request.path, request.name, request.path));
     TRY(ReceiveTransferred(given[0].get(), landing, LimitsOf(plan.limits.disk_bytes)));
     return std::string();
   };
@@ -112,7 +112,7 @@ Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request
 Helper::Work SendFiles(TransferRequest request) {
   return [request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
-    Fd source = TRY(OpenSource(root.get(), request.path));
+    Fd source = TRY(OpenSource(root.get(), request.path, request.path));
     Sent sent = TRY(SendTransferred(source, given[0].get()));
     return LeftOutText(sent);
   };

@@ -23,7 +23,8 @@ Result<Fd> MakeDirectories(int root, const std::string& path) {
 
 }  // namespace
 
-Result<Landing> FindLanding(int root, const std::string& path, const std::string& name) {
+Result<Landing> FindLanding(int root, const std::string& path, const std::string& name,
+                            const std::string& shown) {
   std::string clean = path;
   while (clean.ends_with('/')) clean.pop_back();
   bool directory = clean.size() < path.size();
@@ -33,28 +34,33 @@ Result<Landing> FindLanding(int root, const std::string& path, const std::string
   }
   Landing landing;
   if (directory) {
-    landing.parent = TRY(MakeDirectories(root, clean).Context(path));
+    landing.parent = TRY(MakeDirectories(root, clean).Context(shown));
     landing.leaf = name;
   } else {
     size_t slash = clean.rfind('/');
-    landing.parent = TRY(MakeDirectories(root, clean.substr(0, slash)).Context(path));
+    landing.parent = TRY(MakeDirectories(root, clean.substr(0, slash)).Context(shown));
     landing.leaf = clean.substr(slash + 1);
   }
   if (landing.leaf.empty() || landing.leaf == "." || landing.leaf == "..") {
-    return Error{Code::kUsage, path + ": the copy has no name there"};
+    return Error{Code::kUsage, shown + ": the copy has no name there"};
   }
   return landing;
 }
 
-Result<Fd> OpenSource(int root, const std::string& path) {
-  Fd looked = TRY(sys::OpenInRoot(root, path, O_PATH).Context(path));
+Result<Fd> OpenSource(int root, const std::string& path, const std::string& shown) {
+  auto opened_with = [&](int flags) -> Result<Fd> {
+    Result<Fd> opened = sys::OpenInRoot(root, path, flags);
+    if (!opened.ok()) return Errno(shown, opened.error().os_error);
+    return opened;
+  };
+  Fd looked = TRY(opened_with(O_PATH));
   struct stat st {};
-  if (::fstat(looked.get(), &st) != 0) return Errno("fstat " + path);
-  int flags = S_ISDIR(st.st_mode) ? O_RDONLY | O_DIRECTORY : O_RDONLY | O_NONBLOCK | O_NOCTTY;
-  if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) {
-    return Error{Code::kInvalid, path + " is neither a file nor a directory"};
+  if (::fstat(looked.get(), &st) != 0) return Errno("fstat " + shown);
+  if (S_ISDIR(st.st_mode)) return opened_with(O_RDONLY | O_DIRECTORY);
+  if (!S_ISREG(st.st_mode)) {
+    return Error{Code::kInvalid, shown + " is neither a file nor a directory"};
   }
-  return sys::OpenInRoot(root, path, flags).Context(path);
+  return opened_with(O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 }  // namespace session
