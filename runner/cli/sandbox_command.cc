@@ -22,6 +22,8 @@
 #include "cli/sandbox_files_command.h"
 #include "codec/data/json.h"
 #include "codec/text/quantity.h"
+#include "report/read.h"
+#include "report/terminal/end_log.h"
 #include "run/agent_output.h"
 #include "session/client.h"
 #include "session/command_output.h"
@@ -458,12 +460,19 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
   std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts, std::move(place)));
   session::DeleteRequest request{arguments.Has("apply")};
   session::EndReport report = TRY(backend->Delete(name, request));
-  if (arguments.Has("json")) {
-    constexpr size_t kRunJsonBytesMax = 16 << 20;
-    std::string json = TRY(sys::ReadFile(report.report_dir + "/run.json", kRunJsonBytesMax));
-    TRY(Print(json));
+  const bool json = arguments.Has("json");
+  Result<report::PostedReport> written = report::ReadReport(report.report_dir);
+  if (written.ok()) {
+    report::LogEnd(written.value().record, report.report_dir,
+                   json ? report::TerminalStyle{} : report::FindTerminalStyle());
   } else {
-    logging::Info("sandbox deleted", {{"sandbox", name}, {"report", report.report_dir}});
+    logging::Warn("the report cannot be shown", {{"why", written.error().what}});
+  }
+  logging::Info("sandbox deleted", {{"sandbox", name}, {"report", report.report_dir}});
+  if (json) {
+    constexpr size_t kRunJsonBytesMax = 16 << 20;
+    const std::string text = TRY(sys::ReadFile(report.report_dir + "/run.json", kRunJsonBytesMax));
+    TRY(Print(text));
   }
   return report.exit_code;
 }

@@ -83,7 +83,7 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
 }
 
 Status WriteReport(const std::string& directory, const ReportInput& input) {
-  const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the report"));
+  const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
   return WriteFiles(into.get(), {{"changes.patch", input.patch},
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
                                  {"findings.sarif", RenderSarif(input.record)},

@@ -74,13 +74,14 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
                                      request.report_dir + "/run.json"});
   }
   if (server.reset()) {
-    server.Conclude({0, request.report_dir}, "the sandbox was reset");
+    server.Conclude(EndReport{0, request.report_dir}, "the sandbox was reset");
     return ended.ok() ? kFollowed : static_cast<int>(ExitCodeOf(ended.error().code));
   }
-  int status = ended.ok() ? ended.value() : static_cast<int>(ExitCodeOf(ended.error().code));
-  server.Conclude({status, request.report_dir}, ended.ok()
-                                                    ? WordsOfEnd(request.report_dir)
-                                                    : "the sandbox ended: " + ended.error().what);
+  if (ended.ok()) {
+    server.Conclude(EndReport{ended.value(), request.report_dir}, WordsOfEnd(request.report_dir));
+  } else {
+    server.Conclude(ended.error(), "the sandbox ended: " + ended.error().what);
+  }
   return 0;
 }
 

@@ -449,7 +449,7 @@ bool Server::Absorb(sandbox::Limit limit) {
   return true;
 }
 
-void Server::Conclude(const EndReport& report, const std::string& why) {
+void Server::Conclude(const Result<EndReport>& end, const std::string& why) {
   Deadline deadline = Deadline::After(kFarewell);
   // After a reset, those that wait to be accepted are the next instance's.
   while (!reset_ && clients_.size() < kClientsMax && Accept()) {
@@ -458,13 +458,14 @@ void Server::Conclude(const EndReport& report, const std::string& why) {
     std::string message;
     Fd fd;
     MessageKind kind{};
-    DeleteRequest end;
+    DeleteRequest request;
     while (!reset_ && client->channel.Receive(&message, &fd)) {
-      bool deletes = wire::Read(message, kind, end) && kind == MessageKind::kDelete;
+      bool deletes = wire::Read(message, kind, request) && kind == MessageKind::kDelete;
       client->awaits_end = client->awaits_end || deletes;
     }
     if (client->awaits_end) {
-      client->channel.Send(wire::Write(MessageKind::kEnded, report));
+      client->channel.Send(end.ok() ? wire::Write(MessageKind::kEnded, end.value())
+                                    : wire::Write(MessageKind::kFault, end.error()));
     } else {
       client->channel.Send(wire::Write(MessageKind::kFault, Error{Code::kIo, why}));
     }

@@ -57,8 +57,9 @@ class Server final : public run::Companion {
   bool reset() const { return reset_; }
   // Returns the descriptor, not valid once a command could be run.
   Fd TakeReady() { return std::move(config_.ready); }
-  // Tells every client that is left how it ended, those too that connected meanwhile.
-  void Conclude(const EndReport& report, const std::string& why);
+  // Tells every client that is left how it ended, those too that connected meanwhile: those that
+  // asked for the end are given `end`, and the others an error that says `why`.
+  void Conclude(const Result<EndReport>& end, const std::string& why);
 
  private:
   enum class Phase {

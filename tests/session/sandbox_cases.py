@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -193,6 +194,25 @@ class Life(Case):
         self.script('mkdir -p .github/workflows; echo "on: push" >.github/workflows/x.yml')
         self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 77)
         self.assertFalse(os.path.exists(self.work + '/.github'))
+
+    def test_who_ends_it_reads_what_was_refused(self):
+        self.create()
+        self.script('curl -s -m 20 http://refused.invalid/; mkdir .github; echo x >.github/x')
+        done = self.call('sandbox', 'delete', 'one')
+        self.assertEqual(done.returncode, 77, done.stderr)
+        for text in ('host=refused.invalid', 'allow=refused.invalid:80:read-only', 'a gate refused where=.github/x',
+                     'run did not succeed why=a gate refused the changes', 'sandbox deleted'):
+            self.assertIn(text, done.stderr)
+        self.create()
+        self.script('echo x >x.txt')
+        done = self.call('sandbox', 'delete', 'one')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn('warn', done.stderr)
+        self.create()
+        shutil.rmtree(self.report)
+        done = self.call('sandbox', 'delete', 'one')
+        self.assertEqual(done.returncode, 66, done.stderr)
+        self.assertIn(f'error: writing the report: openat {self.report}: No such file', done.stderr)
 
     def test_steps_of_a_job_share_one_sandbox(self):
         setup = self.call('setup', '--workdir', self.work, '--report-dir', self.report, '--isolation', self.TIER)

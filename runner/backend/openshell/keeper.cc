@@ -77,10 +77,10 @@ class Keeper {
       return;
     }
     if (!client_.valid()) return;
-    const int status =
-        ended.ok() ? ended.value() : static_cast<int>(ExitCodeOf(ended.error().code));
-    (void)sys::SendMessage(client_.get(),
-                           wire::Write(MessageKind::kEnded, EndReport{status, request.report_dir}));
+    (void)sys::SendMessage(
+        client_.get(),
+        ended.ok() ? wire::Write(MessageKind::kEnded, EndReport{ended.value(), request.report_dir})
+                   : wire::Write(MessageKind::kFault, ended.error()));
   }
 
  private:
