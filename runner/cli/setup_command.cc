@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "agent/description.h"
 #include "base/sys.h"
 #include "cli/sandbox_command.h"
 #include "codec/data/digest.h"
 #include "forge/event.h"
+#include "report/denials.h"
+#include "report/terminal/end_log.h"
 #include "run/prepare.h"
 #include "run/trusted/prompt_file.h"
 #include "run/trusted/trust.h"
@@ -72,6 +75,19 @@ Result<std::string> ReadPromptIn(const std::string& sandbox, const std::string& 
   return run::ReadPromptFile(file, checkout.git(), ref).Context("reading the prompt");
 }
 
+// Takes a step in a sandbox, and then tells the requests that were refused meanwhile.
+Result<int> TellRefusals(const std::string& sandbox, const std::function<Result<int>()>& step) {
+  session::Place place = TRY(session::Place::Open());
+  const session::Facts facts = TRY(place.Find(sandbox));
+  const int64_t from = report::EventBytes(facts.report_dir);
+  Result<int> ended = step();
+  Result<report::DenialList> refused = report::ReadDenials(facts.report_dir, from);
+  if (refused.ok()) {
+    report::LogRefusals(refused.value().denials, refused.value().dropped, facts.report_dir);
+  }
+  return ended;
+}
+
 }  // namespace
 
 std::vector<Command> SetupCommands() {
@@ -107,7 +123,9 @@ Result<int> SetupCommand(const Arguments& arguments) {
 
 Result<int> ExecCommand(const Arguments& arguments) {
   TRY(RefuseOperands(arguments, "exec"));
-  return ExecInSandbox(arguments, TRY(NameOf(arguments)));
+  const std::string name = TRY(NameOf(arguments));
+  if (arguments.Has("json")) return ExecInSandbox(arguments, name);
+  return TellRefusals(name, [&] { return ExecInSandbox(arguments, name); });
 }
 
 Result<int> StopCommand(const Arguments& arguments) {
@@ -138,7 +156,8 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
   }
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
                  const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
-  return session::RunAgent(run, described ? &*described : nullptr, wanted);
+  return TellRefusals(
+      name, [&] { return session::RunAgent(run, described ? &*described : nullptr, wanted); });
 }
 
 }  // namespace cli

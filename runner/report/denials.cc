@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/denials.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -17,6 +19,7 @@ namespace {
 
 using codec::Json;
 
+constexpr char kEvents[] = "/events.ocsf.jsonl";  // In a report's directory.
 constexpr size_t kDenialsMax = 1000;
 constexpr size_t kAllowedMax = 1000;
 constexpr size_t kFailuresMax = 200;
@@ -262,11 +265,11 @@ class Collector {
 
 }  // namespace
 
-Result<DenialList> ReadDenials(const std::string& directory) {
-  return ReadDenialsIn(directory + "/events.ocsf.jsonl");
+Result<DenialList> ReadDenials(const std::string& directory, int64_t from) {
+  return ReadDenialsIn(directory + kEvents, from);
 }
 
-Result<DenialList> ReadDenialsIn(const std::string& file) {
+Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from) {
   Collector collector;
   const auto take = [&](std::string_view line, bool whole) {
     if (whole) {
@@ -275,9 +278,14 @@ Result<DenialList> ReadDenialsIn(const std::string& file) {
       collector.Drop();
     }
   };
-  TRY(ForEachLine(file, kEventLineBytesMax, kEventFileBytesMax, take)
+  TRY(ForEachLine(file, kEventLineBytesMax, kEventFileBytesMax, take, from)
           .Context("reading the events"));
   return collector.Take();
+}
+
+int64_t EventBytes(const std::string& directory) {
+  struct stat facts = {};
+  return ::lstat((directory + kEvents).c_str(), &facts) == 0 ? facts.st_size : 0;
 }
 
 }  // namespace report

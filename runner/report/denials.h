@@ -22,9 +22,12 @@ struct DenialList {
 // Collects the requests, denied and allowed, and the connections that failed from
 // `directory`/events.ocsf.jsonl. At most 1000 different ones of each. A request's path was the
 // agent's choice, so every field is taken as hostile and bounded. No such file is an empty list; at
-// most 64 MiB are read.
-Result<DenialList> ReadDenials(const std::string& directory);
+// most kEventFileBytesMax are read, from the byte `from` on, which begins a line.
+Result<DenialList> ReadDenials(const std::string& directory, int64_t from = 0);
 // Does the same for a file of such lines.
-Result<DenialList> ReadDenialsIn(const std::string& file);
+Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from = 0);
+
+// Returns the length of that file, where what is recorded next will begin; 0 if there is none.
+int64_t EventBytes(const std::string& directory);
 
 }  // namespace report

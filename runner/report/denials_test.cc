@@ -9,7 +9,9 @@
 namespace report {
 namespace {
 
-DenialList DenialsOf(std::string_view jsonl) { return FromEvents(ReadDenials, jsonl); }
+DenialList DenialsOf(std::string_view jsonl) {
+  return FromEvents([](const std::string& directory) { return ReadDenials(directory); }, jsonl);
+}
 
 std::string Line(const std::string& host, const std::string& members = "",
                  const std::string& action = "2", const std::string& kind = "4002") {
@@ -239,6 +241,19 @@ TEST_CASE("A host in which the gateway masked a secret is a denied request that 
   CHECK(DenialsOf(Line("[x].example.com")).denials.empty());
 }
 
+TEST_CASE("What was recorded before a byte is not read") {
+  const std::string before = Line("a.example");
+  const DenialList list = FromEvents(
+      [&](const std::string& directory) {
+        CHECK(EventBytes(directory) == static_cast<int64_t>(before.size() * 2));
+        return ReadDenials(directory, static_cast<int64_t>(before.size()));
+      },
+      before + Line("b.example"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].denial.host == "b.example");
+  CHECK(EventBytes("/nonexistent") == 0);
+}
+
 TEST_CASE("A directory without events has no denied requests") {
   CHECK(ReadDenials("/nonexistent").value().denials.empty());
 }
@@ -252,7 +267,7 @@ TEST_CASE("Allowed requests are counted, equal ones together") {
   };
   std::string events = allowed("/x", 7) + allowed("/x", 8) + allowed("/y", 7) +
                        allowed(R"(/\",\"pid\":1,\"x\":\")", 7) + allowed(R"(/\u001b[2J)", 7);
-  DenialList list = FromEvents(ReadDenials, events);
+  DenialList list = DenialsOf(events);
   REQUIRE(list.allowed.size() == 4);
   CHECK(list.allowed[0].path == "/x");
   CHECK(list.allowed[0].count == 2);
@@ -260,7 +275,7 @@ TEST_CASE("Allowed requests are counted, equal ones together") {
   CHECK(list.allowed[3].path == "/");
   CHECK(list.denials.empty());
   for (int i = 0; i < 1500; ++i) events += allowed("/" + std::to_string(i), 7);
-  list = FromEvents(ReadDenials, events);
+  list = DenialsOf(events);
   CHECK(list.allowed.size() == 1000);
   CHECK(list.allowed_dropped == 504);
 }

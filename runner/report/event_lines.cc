@@ -63,13 +63,15 @@ Status ForEachEventLine(const std::string& directory,
 }
 
 Status ForEachLine(const std::string& path, size_t line_bytes_max, size_t file_bytes_max,
-                   const std::function<void(std::string_view line, bool whole)>& take) {
+                   const std::function<void(std::string_view line, bool whole)>& take,
+                   int64_t from) {
   Result<Fd> opened = sys::Open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (!opened.ok() && opened.error().code == Code::kNotFound) return Ok();
   const Fd file = TRY(std::move(opened));
   struct stat facts = {};
   if (::fstat(file.get(), &facts) != 0) return Errno("fstat");
   if (!S_ISREG(facts.st_mode)) return Error{Code::kInvalid, path + ": not a regular file"};
+  if (from > 0 && ::lseek(file.get(), from, SEEK_SET) < 0) return Errno("lseek");
   std::string pending;
   bool whole = true;
   std::string chunk(size_t{64} << 10, '\0');

@@ -23,9 +23,11 @@ constexpr size_t kEventFileBytesMax = size_t{512} << 20;
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take);
 
-// Does the same for any file of the report, with a bound of its own for a line and for the file.
+// Does the same for any file of the report, from that byte on, with a bound of its own for a line
+// and for all that is read.
 Status ForEachLine(const std::string& file, size_t line_bytes_max, size_t file_bytes_max,
-                   const std::function<void(std::string_view line, bool whole)>& take);
+                   const std::function<void(std::string_view line, bool whole)>& take,
+                   int64_t from = 0);
 
 inline constexpr char kProgramsFile[] = "programs.jsonl";
 

@@ -138,7 +138,7 @@ ReportInput Full() {
   input.agent_text = kAgentText;
   const std::string curl = "/usr/bin/curl";
   report::DenialList denied = report::FromEvents(
-      report::ReadDenials,
+      [](const std::string& directory) { return report::ReadDenials(directory); },
       Event("corpus.example.org", 443, "", "", "/usr/bin/curl", "no policy allows this host") +
           Event("corpus.example.org", 443, "", "", "/usr/bin/curl", "no policy allows this host") +
           Event("api.github.com", 443, "POST", "/repos/octo-org/parser/issues", "/usr/bin/curl",

@@ -232,10 +232,16 @@ class Life(Case):
                 self.assertEqual(run.returncode, status, run.stderr)
                 if status != 124:  # There the shell has a word to say.
                     self.assertEqual(run.stdout, output)
+        allowed = 'allow=refused.invalid:80:read-only'
+        for step in (['exec', '--workdir', self.work], ['run', '--sandbox', name]):
+            with self.subTest(step):
+                self.assertIn(allowed, self.call(*step, '--', 'curl', '-s', '-m', '20', 'http://refused.invalid/').stderr)
+                self.assertNotIn('refused', self.call(*step, '--', 'true').stderr)
         for option in ('--memory=1GiB', '--apply', '--workdir=.', '--json'):
             self.assertEqual(self.call('run', '--sandbox', name, option, '--', 'true').returncode, 64)
         stop = self.call('stop', '--workdir', self.work, '--apply')
         self.assertEqual(stop.returncode, 0, stop.stderr)
+        self.assertIn(allowed, stop.stderr)
         self.assertEqual(read(self.work + '/made.txt'), 'made\n')
         self.assertEqual(self.call('stop', '--workdir', self.work).returncode, 66)
 

@@ -71,27 +71,8 @@ void LogFailures(const RunRecord& record, const std::string& directory) {
 }
 
 // Returns how many there were: the list is bounded.
-size_t CountRefused(const RunRecord& record) {
-  return record.denials.size() + static_cast<size_t>(std::max<int64_t>(record.denials_dropped, 0));
-}
-
-void LogRefusals(const RunRecord& record, const std::string& directory) {
-  for (size_t i = 0; i < std::min(record.denials.size(), kLinesMax); ++i) {
-    const DeniedRequest& denied = record.denials[i];
-    logging::Warn("refused", {{"host", Shown(policy::BracketedHost(denied.denial.host))},
-                              {"port", std::to_string(denied.denial.port)},
-                              {"method", Attempt(denied.denial)},
-                              {"times", std::to_string(denied.count)},
-                              {"reason", Shown(DescribeRefusal(denied))},
-                              {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
-  }
-  bool advised = std::any_of(record.denials.begin(), record.denials.end(),
-                             [](const auto& denied) { return !denied.allow_line.empty(); });
-  if (advised)
-    logging::Info("the allow lines are suggestions only",
-                  {{"warning", advise::kSuggestionWarning}});
-  const size_t hidden = CountRefused(record) - std::min(record.denials.size(), kLinesMax);
-  LogMore("more requests refused", kLinesMax + hidden, directory + "/events.log");
+size_t CountOf(const std::vector<DeniedRequest>& denials, int64_t dropped) {
+  return denials.size() + static_cast<size_t>(std::max<int64_t>(dropped, 0));
 }
 
 }  // namespace
@@ -101,7 +82,7 @@ void LogEnd(const RunRecord& record, const std::string& directory, const Termina
     (void)sys::WriteAll(STDERR_FILENO, RenderEnd(record, directory, style));
     return;
   }
-  LogRefusals(record, directory);
+  LogRefusals(record.denials, record.denials_dropped, directory);
   LogFailures(record, directory);
   LogLimits(record);
   LogFindings(record, directory);
@@ -109,11 +90,32 @@ void LogEnd(const RunRecord& record, const std::string& directory, const Termina
   if (!outcome.reason.empty()) {
     logging::Warn("run did not succeed", {{"why", Shown(outcome.reason)}});
   }
-  logging::Info("run ended", {{"outcome", Render(outcome.kind)},
-                              {"exit", std::to_string(outcome.exit_code)},
-                              {"changed", std::to_string(record.changes.files)},
-                              {"refused", std::to_string(CountRefused(record))},
-                              {"report", directory + "/report.html"}});
+  logging::Info("run ended",
+                {{"outcome", Render(outcome.kind)},
+                 {"exit", std::to_string(outcome.exit_code)},
+                 {"changed", std::to_string(record.changes.files)},
+                 {"refused", std::to_string(CountOf(record.denials, record.denials_dropped))},
+                 {"report", directory + "/report.html"}});
+}
+
+void LogRefusals(const std::vector<DeniedRequest>& denials, int64_t dropped,
+                 const std::string& directory) {
+  for (size_t i = 0; i < std::min(denials.size(), kLinesMax); ++i) {
+    const DeniedRequest& denied = denials[i];
+    logging::Warn("refused", {{"host", Shown(policy::BracketedHost(denied.denial.host))},
+                              {"port", std::to_string(denied.denial.port)},
+                              {"method", Attempt(denied.denial)},
+                              {"times", std::to_string(denied.count)},
+                              {"reason", Shown(DescribeRefusal(denied))},
+                              {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
+  }
+  bool advised = std::any_of(denials.begin(), denials.end(),
+                             [](const auto& denied) { return !denied.allow_line.empty(); });
+  if (advised)
+    logging::Info("the allow lines are suggestions only",
+                  {{"warning", advise::kSuggestionWarning}});
+  const size_t hidden = CountOf(denials, dropped) - std::min(denials.size(), kLinesMax);
+  LogMore("more requests refused", kLinesMax + hidden, directory + "/events.log");
 }
 
 }  // namespace report
