@@ -447,9 +447,11 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
     if (command.name == one || command.name == two) return command;
     begins_one = begins_one || command.name.starts_with(one + " ");
     names.push_back(command.name);
+    names.push_back(command.name.substr(0, command.name.find(' ')));
   }
   const std::string& meant = begins_one ? two : one;
   std::string nearest(codec::NearestName(meant, names));
+  if (begins_one && (nearest.empty() || nearest == one)) nearest = one + " --help";
   return Error{Code::kUsage, "unknown command '" + meant + "'",
                nearest.empty() ? "agentic-ci --help" : "agentic-ci " + nearest};
 }

@@ -33,6 +33,8 @@ TEST_CASE("SelectCommand names the nearest command for an unknown one") {
   CHECK(error.hint == "agentic-ci policy check");
   CHECK(SelectCommand(Commands(), {"rnu", "x"}).error().hint == "agentic-ci run");
   CHECK(SelectCommand(Commands(), {"policy"}).error().what == "unknown command 'policy'");
+  CHECK(SelectCommand(Commands(), {"policy"}).error().hint == "agentic-ci policy --help");
+  CHECK(SelectCommand(Commands(), {"polcy", "check"}).error().hint == "agentic-ci policy");
   CHECK(SelectCommand(Commands(), {}).error().what == "a command is missing");
 }
 
