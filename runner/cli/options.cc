@@ -46,7 +46,10 @@ Status Set(const Size& field, std::string_view text, run::Request* request) {
     request->*field.member = 0;
     return Ok();
   }
-  return Store(codec::ParseSize(text), field.member, request);
+  const int64_t bytes = TRY(codec::ParseSize(text));
+  if (bytes < field.least) return Usage("the minimum is " + codec::RenderSize(field.least));
+  request->*field.member = bytes;
+  return Ok();
 }
 
 Status Set(const Count& field, std::string_view text, run::Request* request) {

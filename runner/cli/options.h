@@ -29,6 +29,9 @@ struct OptionSpec {
   bool repeatable = false;  // In the action, one value per line.
 };
 
+// The gateway and the sandbox's own processes do not start in much less.
+inline constexpr int64_t kMemoryBytesMin = int64_t{16} << 20;
+
 // The ways in which the text of an option becomes a member of run::Request.
 struct Text {
   std::string run::Request::*member;
@@ -40,6 +43,7 @@ struct Duration {
 struct Size {
   int64_t run::Request::*member;  // Bytes.
   bool may_be_off = false;
+  int64_t least = 1;
 };
 struct Count {
   int64_t run::Request::*member;
@@ -185,7 +189,7 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"idle-timeout", "DURATION", "off", "How long the agent may go without printing anything."},
      Duration{&run::Request::idle_timeout_s, true}},
     {{"memory", "SIZE", "4GiB", "How much memory the sandbox may use."},
-     Size{&run::Request::memory_bytes}},
+     Size{&run::Request::memory_bytes, false, kMemoryBytesMin}},
     {{"cpus", "NUMBER", "all", "How many CPUs the sandbox may use, such as `1.5`."},
      Cpus{&run::Request::cpus}},
     {{"pids", "NUMBER", "1024", "How many processes and threads the sandbox may contain."},

@@ -78,6 +78,12 @@ TEST_CASE("SetOption refuses a run without a time limit") {
   CHECK(Refused("timeout", "off").what == "--timeout: the minimum is 1s");
 }
 
+TEST_CASE("SetOption refuses a memory in which nothing starts") {
+  CHECK(Refused("memory", "4").what == "--memory: the minimum is 16MiB");
+  CHECK(Refused("memory", "16777215").what == "--memory: the minimum is 16MiB");
+  CHECK(With("memory", "16MiB").memory_bytes == int64_t{16} << 20);
+}
+
 TEST_CASE("SetOption refuses an empty value") {
   CHECK(Refused("policy", "").what == "--policy: the value is empty");
 }

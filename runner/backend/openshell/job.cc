@@ -95,10 +95,6 @@ Status CheckOptions(const run::Request& request) {
     return Error{Code::kUnsupported, "--" + std::string(name) + " cannot be enforced by OpenShell",
                  "agentic-ci run --backend native --" + std::string(name) + " ..."};
   }
-  if (request.memory_bytes > 0 && request.memory_bytes < kMebibyte) {
-    return Error{Code::kUnsupported,
-                 "OpenShell counts memory in MiB, and --memory is less than one", "--memory 64MiB"};
-  }
   if (request.plan_only) {
     return Error{Code::kUnsupported, "--plan-only shows agentic-ci's own sandbox",
                  "agentic-ci run --backend native --plan-only"};
