@@ -134,14 +134,17 @@ std::string Shell::Printf() const {
   return kind_ == "bash" ? "\\builtin printf" : "\\command printf";
 }
 
-// The status first, while `$?` still has it. Nothing of this is traced by `set -x`.
+// The status first, while `$?` still has it, and in a line of its own, since shells read what they
+// are sent byte by byte: who waits for the end need not wait for the state. Nothing of this is
+// traced by `set -x`.
 std::string Shell::Epilogue() const {
   const bool bash = kind_ == "bash";
   auto frame = [&](const char* word, const char* commands) {
     return Printf() + " '\\000" + nonce_ + " " + word + " '; " + commands + "; " + Printf() +
            " '\\000'; ";
   };
-  return "{ " + Printf() + " '\\000" + nonce_ + " end %s %s\\000' \"$?\" \"$PWD\"; " +
+  return "{ " + Printf() + " '\\000" + nonce_ +
+         " end %s %s\\000' \"$?\" \"$PWD\"; } >&9 2>/dev/null\n{ " +
          (bash ? frame("functions", kBashFunctions) : "") +
          frame("aliases", bash ? "\\builtin alias -p" : "\\command alias") +
          frame("state", bash ? kBashState : kShState) + "} >&9 2>/dev/null\n";
@@ -156,6 +159,7 @@ std::string Shell::Begin(std::string_view script) {
   aliases_.clear();
   script_ = script;
   begun_ = false;
+  ended_ = false;
   return TextOf(script_);
 }
 
@@ -223,7 +227,7 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     ++generation_;
     last_status_ = 0;
     if (!nonce_.empty()) *to_shell += TextOf(script_);  // Its shell had ended before.
-    return std::exchange(ended_, std::nullopt);
+    return std::exchange(lost_end_, std::nullopt);
   }
   if (after(key_ + " exit ")) {
     int status = 0;
@@ -234,8 +238,12 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     if (!starting_.empty() && ++failed_starts_ >= kFailedStartsMax) state_.clear();
     starting_.clear();
     if (nonce_.empty() || !begun_) return std::nullopt;
-    ended_ = ScriptEnd{status & 255, true};
     nonce_.clear();
+    if (std::exchange(ended_, false)) {
+      lost_ = true;
+    } else {
+      lost_end_ = ScriptEnd{status & 255, true};
+    }
     return std::nullopt;
   }
   return nonce_.empty() || !after(nonce_ + " ") ? std::nullopt : TakeFrameOfScript(frame);
@@ -250,14 +258,15 @@ std::optional<ScriptEnd> Shell::TakeFrameOfScript(std::string_view frame) {
   if (after("begin")) {
     begun_ = true;
     script_.clear();
-  } else if (after("end ")) {
+  } else if (!ended_ && after("end ")) {
     int status = 0;
     auto [rest, error] = std::from_chars(frame.data(), frame.data() + frame.size(), status);
     if (error != std::errc()) return std::nullopt;
     frame.remove_prefix(static_cast<size_t>(rest - frame.data()));
     last_status_ = status & 255;
     TakeCwd(frame.substr(frame.empty() ? 0 : 1));
-    ended_ = ScriptEnd{last_status_, false};
+    ended_ = true;
+    return ScriptEnd{last_status_, std::exchange(lost_, false)};
   } else if (ended_ && after("functions ")) {
     functions_ = FunctionCommands(frame);
   } else if (ended_ && after("aliases ")) {
@@ -268,7 +277,7 @@ std::optional<ScriptEnd> Shell::TakeFrameOfScript(std::string_view frame) {
       state_ = std::exchange(functions_, {}) + std::string(frame) + std::exchange(aliases_, {});
     }
     nonce_.clear();
-    return std::exchange(ended_, std::nullopt);
+    ended_ = false;
   }
   return std::nullopt;
 }

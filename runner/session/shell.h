@@ -23,8 +23,9 @@ std::vector<std::string> KeeperArguments(const std::string& key);
 
 // The end of one script, as its shell reports it.
 struct ScriptEnd {
-  int status = 0;     // The status as in `$?`: 128 + N after signal N.
-  bool lost = false;  // True if the shell ended with it; a new one has the state from before.
+  int status = 0;  // The status as in `$?`: 128 + N after signal N.
+  // True if the shell ended with it, or just before it; a new one has the state from before.
+  bool lost = false;
 };
 
 class Shell {
@@ -34,7 +35,8 @@ class Shell {
   Shell(std::string key, std::string kind, std::string state)
       : key_(std::move(key)), state_(std::move(state)), restored_kind_(std::move(kind)) {}
 
-  // Returns the bytes that run `script`; call Take() until it has ended. Only while idle().
+  // Returns the bytes that run `script`; call Take() until it has ended. Only while idle(), which
+  // follows its end once the shell has told its state.
   std::string Begin(std::string_view script);
   // Takes what the stream said. `to_shell` is what waits to be written there: appends to it, or
   // where a shell begins, replaces it by what that shell is to read. A script's end comes once.
@@ -81,7 +83,9 @@ class Shell {
   bool ready_ = false;
   int generation_ = 0;
   int last_status_ = 0;
-  std::optional<ScriptEnd> ended_;  // Its shell ended: told when the next one is ready.
+  bool ended_ = false;  // Its end was told, and its state is still to come.
+  bool lost_ = false;   // Its shell ended meanwhile: told with the next script's end.
+  std::optional<ScriptEnd> lost_end_;  // Its shell ended with it: told when the next one is ready.
   std::string pending_;
 };
 

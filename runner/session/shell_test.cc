@@ -38,27 +38,54 @@ TEST_CASE("words are quoted for any shell") {
   CHECK(QuoteWords({"echo", "a'b", ""}) == "'echo' 'a'\\''b' ''");
 }
 
-TEST_CASE("a script's end comes with its state, in pieces of any size") {
+TEST_CASE("a script's end comes before its state, in pieces of any size") {
   Shell shell = Ready();
   std::string sent = shell.Begin("echo 'x'");
   CHECK(sent.find("\\eval 'echo '\\''x'\\''\n'\n") != std::string::npos);
   CHECK_FALSE(shell.idle());
   std::string nonce = NonceBefore(sent, " end ");
-  std::string told = Frame(nonce + " end 3 /a dir") + Frame(nonce + " state x=1\n");
   std::string reply;
-  for (size_t i = 0; i + 1 < told.size(); ++i) {
-    CHECK_FALSE(shell.Take(told.substr(i, 1), &reply));
-  }
-  std::optional<ScriptEnd> end = shell.Take(told.substr(told.size() - 1), &reply);
+  auto take_bytes = [&](const std::string& told) {
+    std::optional<ScriptEnd> end;
+    for (size_t i = 0; i < told.size(); ++i) {
+      CHECK_FALSE(end);
+      end = shell.Take(told.substr(i, 1), &reply);
+    }
+    return end;
+  };
+  std::optional<ScriptEnd> end = take_bytes(Frame(nonce + " end 3 /a dir"));
   REQUIRE(end);
   CHECK(end->status == 3);
   CHECK_FALSE(end->lost);
   CHECK(shell.cwd() == "/a dir");
+  CHECK_FALSE(shell.idle());
+  CHECK_FALSE(shell.Take(Frame(nonce + " end 4 /"), &reply));
+  CHECK_FALSE(take_bytes(Frame(nonce + " state x=1\n")));
   CHECK(shell.state() == "x=1\n");
+  CHECK(shell.cwd() == "/a dir");
   CHECK(shell.idle());
   CHECK(reply.empty());
   // `$?` of the next one; where errors end the shell it is left out.
   CHECK(shell.Begin("true").find("\n(exit 3)\n") != std::string::npos);
+}
+
+TEST_CASE("a shell that ends before it has told its state is told as lost with the next script") {
+  Shell shell = Ready();
+  std::string reply;
+  std::string nonce = NonceBefore(shell.Begin("x"), " end ");
+  REQUIRE(shell.Take(Frame(nonce + " begin") + Frame(nonce + " end 0 /"), &reply));
+  CHECK_FALSE(shell.Take(
+      Frame(std::string(kKey) + " exit 137") + Frame(std::string(kKey) + " shell bash"), &reply));
+  CHECK_FALSE(shell.idle());
+  CHECK_FALSE(shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply));
+  REQUIRE(shell.idle());
+  for (bool lost : {true, false}) {
+    nonce = NonceBefore(shell.Begin("y"), " end ");
+    std::optional<ScriptEnd> end =
+        shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state x=1\n"), &reply);
+    REQUIRE(end);
+    CHECK(end->lost == lost);
+  }
 }
 
 TEST_CASE("a script that ends in a line continuation does not reach what follows it") {
@@ -221,10 +248,12 @@ TEST_CASE("a state that is too long is not kept, and noise without end is droppe
                      &reply));
   CHECK(shell.state().empty());
   nonce = NonceBefore(shell.Begin("x"), " end ");
-  CHECK_FALSE(shell.Take(Frame(nonce + " end 0 /") + std::string(1, '\0'), &reply));
+  CHECK(shell.Take(Frame(nonce + " end 0 /") + std::string(1, '\0'), &reply));
   CHECK_FALSE(shell.Take(nonce + " state ", &reply));
   for (int i = 0; i < 9; ++i) CHECK_FALSE(shell.Take(std::string(size_t{1} << 20, 'z'), &reply));
-  CHECK(shell.Take(std::string(1, '\0'), &reply));
+  CHECK_FALSE(shell.idle());
+  CHECK_FALSE(shell.Take(std::string(1, '\0'), &reply));
+  CHECK(shell.idle());
   CHECK(shell.state().empty());
   nonce = NonceBefore(shell.Begin("y"), " end ");
   CHECK_FALSE(shell.Take(std::string(1, '\0') + std::string(size_t{9} << 20, 'z'), &reply));
