@@ -280,8 +280,9 @@ void Server::ResetInPlace(Client& client) {
     return PutInPlace(std::move(next), Shell(key_), "the sandbox was reset");
   };
   Status done = reset();
-  client.awaits_state = done.ok();
-  if (!done.ok()) client.channel.Send(wire::Write(MessageKind::kFault, done.error()));
+  // The next command waits for the shell, which begins meanwhile.
+  client.channel.Send(done.ok() ? wire::Write(MessageKind::kState, State())
+                                : wire::Write(MessageKind::kFault, done.error()));
 }
 
 void Server::Commit(Client& client) {
