@@ -64,7 +64,8 @@ class Ignores(unittest.TestCase):
             if rand.random() < 0.15:
                 return rand.choice(LINES)
             parts = [''.join(rand.choice(PIECES) for _ in range(rand.randint(1, 3))) for _ in range(rand.randint(1, 3))]
-            return rand.choice(['', '', '', '!', '/', '**/']) + '/'.join(parts) + rand.choice(['', '', '', '/', '/**', ' '])
+            whole = rand.choice(['/', '/', '/', '\\/']).join(parts)
+            return rand.choice(['', '', '', '!', '/', '**/']) + whole + rand.choice(['', '', '', '/', '/**', ' '])
 
         for number in range(ROUNDS):
             paths = {'/'.join(rand.choice(NAMES) for _ in range(rand.randint(1, 5))) for _ in range(150)}
@@ -80,6 +81,12 @@ class Ignores(unittest.TestCase):
             self.clear()
         self.assertGreater(ignored, asked // 20)
         self.assertLess(ignored, asked * 19 // 20)
+
+    def test_a_slash_is_one_with_a_backslash_before_it(self):
+        for rule in ('[\\a-c]\\/#a', 'a\\/b', '\\/a', 'a\\/**', '**\\/b', 'a/**\\/b', 'a\\/', 'a\\\\/b', 'a\\//b', 'x\\', '[a\\/]/b'):
+            with self.subTest(rule):
+                self.compare({'.gitignore': rule + '\n'}, ['a/', 'a/b/', 'a/b/c', 'a/x/b', 'b/', 'b/#a', 'a\\/b', 'x', 'x\\'])
+                self.clear()
 
     def test_rules_with_many_stars_are_asked_in_no_time(self):
         # Not beside git, which takes exponential time for them.

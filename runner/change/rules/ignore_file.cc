@@ -138,16 +138,20 @@ bool MatchPath(const std::vector<std::string>& segments,
   }
 }
 
-// Splits a pattern at its slashes, but for those in a set. Returns none if it matches nothing.
+// Splits a pattern at its slashes, but for those in a set. Returns none if it matches nothing. A
+// backslash before a slash makes one difference to git: `**\/` stands for one directory at least.
 std::vector<std::string> Split(std::string_view pattern) {
   std::vector<std::string> segments(1);
   for (size_t at = 0; at < pattern.size();) {
+    const bool escaped = pattern.substr(at).starts_with("\\/");
+    if (escaped) ++at;
     size_t end = at + 1;
     bool matches = false;
     if (pattern[at] == '[') end = ReadSet(pattern, at, 0, &matches);
     if (pattern[at] == '\\') end = at + 2;
     if (end == kNone || end > pattern.size()) return {};
     if (pattern[at] == '/') {
+      if (escaped && IsDeep(segments.back())) segments.emplace_back("*");
       segments.emplace_back();
     } else {
       segments.back() += pattern.substr(at, end - at);
