@@ -7,6 +7,7 @@ usage: agents_test.py BINARY PROGRAMS_DIRECTORY AGENT [TEST...]
 
 With AGENTIC_CI_AGENTS=all, how each of them fails, too: some try again for minutes.
 """
+import fcntl
 import json
 import os
 import pathlib
@@ -89,6 +90,18 @@ class Runs(unittest.TestCase):
         while not condition():
             self.assertLess(time.monotonic(), end, 'it did not come')
             time.sleep(0.05)
+
+    @staticmethod
+    def is_free(report):
+        """Whether no run has the lock of that directory. A killed one leaves it for a moment to a process that it was starting."""
+        directory = os.open(report, os.O_RDONLY)
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(directory)
+        return True
 
     def run_agent(self, scenario, *options, agent=AGENT, provider=PROVIDERS[0], timeout='2m', model_key=KEY, meanwhile=None, programs=PROGRAMS,
                   host=None):
@@ -283,6 +296,7 @@ class Task(Runs):
         run.kill()
         run.wait(600)
         self.assertEqual(listed(), left)  # The control: a killed run cannot end it, but the next one does.
+        self.eventually(lambda: self.is_free(self.directory / 'report'))
         run = started()
         self.eventually(lambda: listed() not in ([], left))
         self.assertNotIn(left[0], listed())
