@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "agent/description.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "cli/sandbox_command.h"
 #include "codec/data/digest.h"
@@ -75,8 +76,8 @@ Result<std::string> ReadPromptIn(const std::string& sandbox, const std::string& 
   return run::ReadPromptFile(file, checkout.git(), ref).Context("reading the prompt");
 }
 
-// Takes a step in a sandbox, and then tells the requests that were refused meanwhile.
-Result<int> TellRefusals(const std::string& sandbox, const std::function<Result<int>()>& step) {
+// Takes a step in a sandbox, and then logs the requests that were refused meanwhile.
+Result<int> TakeStep(const std::string& sandbox, const std::function<Result<int>()>& step) {
   session::Place place = TRY(session::Place::Open());
   const session::Facts facts = TRY(place.Find(sandbox));
   const int64_t from = report::EventBytes(facts.report_dir);
@@ -84,6 +85,8 @@ Result<int> TellRefusals(const std::string& sandbox, const std::function<Result<
   Result<report::DenialList> refused = report::ReadDenials(facts.report_dir, from);
   if (refused.ok()) {
     report::LogRefusals(refused.value().denials, refused.value().dropped, facts.report_dir);
+  } else {
+    logging::Warn("what was refused cannot be shown", {{"why", refused.error().what}});
   }
   return ended;
 }
@@ -125,7 +128,7 @@ Result<int> ExecCommand(const Arguments& arguments) {
   TRY(RefuseOperands(arguments, "exec"));
   const std::string name = TRY(NameOf(arguments));
   if (arguments.Has("json")) return ExecInSandbox(arguments, name);
-  return TellRefusals(name, [&] { return ExecInSandbox(arguments, name); });
+  return TakeStep(name, [&] { return ExecInSandbox(arguments, name); });
 }
 
 Result<int> StopCommand(const Arguments& arguments) {
@@ -156,7 +159,7 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
   }
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
                  const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
-  return TellRefusals(
+  return TakeStep(
       name, [&] { return session::RunAgent(run, described ? &*described : nullptr, wanted); });
 }
 

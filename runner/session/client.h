@@ -62,7 +62,7 @@ Result<SandboxState> AskState(const Place& place, const std::string& name, Deadl
 // Ends all that runs in it and discards what was written; the sandbox is as it was created.
 Result<SandboxState> Reset(const Place& place, const std::string& name);
 // Ends the sandbox. When this returns, its report is written and nothing else is left. Fails as the
-// sandbox's end did, where its report could not be written, say.
+// sandbox's end did, for instance where its report could not be written.
 Result<EndReport> Delete(const Place& place, const std::string& name, const DeleteRequest& request);
 
 }  // namespace session

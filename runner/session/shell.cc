@@ -134,9 +134,8 @@ std::string Shell::Printf() const {
   return kind_ == "bash" ? "\\builtin printf" : "\\command printf";
 }
 
-// The status first, while `$?` still has it, and in a line of its own, since shells read what they
-// are sent byte by byte: who waits for the end need not wait for the state. Nothing of this is
-// traced by `set -x`.
+// The status first, while `$?` still has it. It is a line of its own, so that the end is told
+// before the shell reads, byte by byte, how to tell its state. `set -x` traces nothing of this.
 std::string Shell::Epilogue() const {
   const bool bash = kind_ == "bash";
   auto frame = [&](const char* word, const char* commands) {

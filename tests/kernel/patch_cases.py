@@ -26,6 +26,22 @@ class Patches(Case):
                 denied = self.shell('cat README.md || true', options=options)
                 self.assertNotIn('hello', denied.out)
 
+    def test_links_that_are_too_many_to_follow_refuse_any_change(self):
+        os.makedirs(self.checkout + '/.claude')
+        os.makedirs(self.checkout + '/shared')
+        for number in range(401):
+            os.symlink('../shared', f'{self.checkout}/.claude/{number}')
+        for number in range(250):
+            os.symlink('nowhere', f'{self.checkout}/shared/{number}')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'links')
+        run = self.shell('echo new >new.txt', code=77)
+        self.assertIn('symbolic links protect is not known: too many symbolic links', run.err)
+        self.run_agent('true')
+        os.remove(self.checkout + '/shared/249')  # The control: 401 times 249 can be followed.
+        git(self.checkout, 'commit', '-qam', 'one less')
+        self.shell('echo new >new.txt')
+
     def test_sha256_repository_is_refused_by_name(self):
         other = self.dir + '/sha256'
         os.mkdir(other)

@@ -257,14 +257,15 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
                       : !ended   ? "the agent's processes may still run"
                                  : "";
   if (doubt.empty() && !sandbox_->AwaitEvents(Deadline::After(kEventsTime))) {
-    doubt = "the last one did not come";
+    doubt = "the last one did not come in time";
   }
   Status written = Ok();
   int64_t last_ms = 0;
   auto take = [&](std::string_view line, bool whole) {
     std::optional<LogLine> parsed = whole ? ParseLogLine(line) : std::nullopt;
     const bool read = parsed && !parsed->unread;
-    if (!read || parsed->time_ms < last_ms - kDisorderMs) {
+    const bool in_order = read && parsed->time_ms >= last_ms - kDisorderMs;
+    if (doubt.empty() && !in_order) {
       doubt = read ? "a line is out of order" : "a line is not one of OpenShell's";
     }
     if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
