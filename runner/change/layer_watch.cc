@@ -73,6 +73,8 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) {
     }
     int fd = directory.value().get();
     if (!copied_ && !path.empty()) entries[path].opaque = OverlayMark(fd, "opaque") == 'y';
+    // Names are sorted, so all of the directory's go right before this one.
+    const auto behind = entries.upper_bound(path.empty() ? path : path + "/");
     for (const std::string& name : names.value()) {
       struct stat st {};
       if (NamesGitDirectory(name)) continue;
@@ -87,10 +89,33 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) {
       entry.whiteout = S_ISCHR(st.st_mode) && st.st_rdev == makedev(0, 0);
       if (S_ISDIR(st.st_mode)) pending.push_back(child);
       if (IsLater(entry.changed, newest_)) newest_ = entry.changed;
-      entries.emplace(std::move(child), entry);
+      entries.emplace_hint(behind, std::move(child), entry);
     }
   }
   return entries;
+}
+
+// Returns the entries of `after` that `before_` has not, or has otherwise; those that only
+// `before_` has become candidates.
+std::vector<LayerWatch::Entries::const_iterator> LayerWatch::Compare(const Entries& after,
+                                                                     Candidates* candidates) const {
+  std::vector<Entries::const_iterator> changed;
+  auto known = before_.begin();
+  for (auto now = after.begin(); now != after.end(); ++now) {
+    for (; known != before_.end() && known->first < now->first; ++known) {
+      candidates->paths.insert(known->first);
+    }
+    const bool there = known != before_.end() && known->first == now->first;
+    if (!there || !IsSameEntry(known->second, now->second)) changed.push_back(now);
+    if (there) ++known;
+  }
+  for (; known != before_.end(); ++known) candidates->paths.insert(known->first);
+  return changed;
+}
+
+bool LayerWatch::IsSameEntry(const Entry& one, const Entry& other) {
+  return one.inode == other.inode && IsSame(one.changed, other.changed) && one.mode == other.mode &&
+         one.opaque == other.opaque;
 }
 
 // The clock of the times of change ticks every few milliseconds: what changes within the tick of
@@ -231,17 +256,11 @@ TouchedFiles LayerWatch::Look() {
   TouchedFiles touched;
   Entries after = Scan(&touched.complete);
   Candidates candidates;
-  for (const auto& [path, entry] : before_) {
-    if (!after.contains(path)) candidates.paths.insert(path);
-  }
-  for (const auto& [path, entry] : after) {
-    auto known = before_.find(path);
-    bool same = known != before_.end() && known->second.inode == entry.inode &&
-                IsSame(known->second.changed, entry.changed) && known->second.mode == entry.mode &&
-                known->second.opaque == entry.opaque;
-    if (!same) candidates.paths.insert(path);
+  for (const auto& changed : Compare(after, &candidates)) {
+    const auto& [path, entry] = *changed;
+    candidates.paths.insert(path);
     bool hides = entry.whiteout || entry.opaque || !S_ISDIR(entry.mode);
-    if (!same && hides && !copied_) AddHidden(path, after, &touched.complete, &candidates);
+    if (hides && !copied_) AddHidden(path, after, &touched.complete, &candidates);
   }
   for (const std::string& path : candidates.paths) {
     mode_t old_mode = 0;

@@ -290,6 +290,7 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
   std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
   std::string script = TRY(ReadScript(arguments));
   bool json = arguments.Has("json");
+  request.lists_changes = json;
   std::string output;
   std::string error;
   session::CommandOutput shown_output(STDOUT_FILENO, run::ShownAt(STDOUT_FILENO));

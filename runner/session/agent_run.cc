@@ -77,6 +77,7 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   ExecRequest exec;
   exec.timeout_ms = request.timeout_s * kThousand;
   exec.stream = plan.stream;
+  exec.lists_changes = false;
   CommandResult result = TRY(run(AgentScript(plan), exec, sink));
   run::AgentEnd end;
   end.kind = KindOf(result);

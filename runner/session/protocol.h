@@ -57,6 +57,9 @@ struct ExecRequest {
   int64_t timeout_ms = 0;  // 0 for the sandbox's own.
   bool waits = true;       // Behind other clients' commands; otherwise it is told "busy".
   std::string stream;      // The form of its output (agent::RepeatFilter).
+  // True if the result lists what changed: it waits then until all that the layer has was looked
+  // at, milliseconds of some thousand files.
+  bool lists_changes = true;
 };
 
 struct FileChange {
@@ -78,7 +81,7 @@ struct CommandResult {
   int64_t truncated_stderr = 0;
   std::string cwd;
   std::vector<FileChange> changes;
-  bool changes_complete = true;
+  bool changes_complete = true;  // False too if no list was asked for.
 };
 
 // The use of one limit.
@@ -139,7 +142,7 @@ struct EndReport {
 
 template <typename Archive>
 void Visit(Archive& archive, ExecRequest& value) {
-  archive(value.timeout_ms, value.waits, value.stream);
+  archive(value.timeout_ms, value.waits, value.stream, value.lists_changes);
 }
 template <typename Archive>
 void Visit(Archive& archive, FileChange& value) {

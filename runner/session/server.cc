@@ -319,6 +319,7 @@ void Server::StartNext() {
       if (job->exec.timeout_ms > 0) limit = job->exec.timeout_ms;
       BeginCommand(&client, job->script, Deadline::After(milliseconds(limit)));
       command_->repeats = agent::RepeatFilter(job->exec.stream);
+      command_->lists_changes = job->exec.lists_changes;
     } else {
       Status started = StartHelp(std::move(*job));
       if (started.ok()) return;
@@ -400,10 +401,18 @@ void Server::Drained() {
   SendPieces(MessageKind::kOutput, command_->output.Finish());
   SendPieces(MessageKind::kError, command_->error.Finish());
   CommandResult result = ResultOf(*command_);
-  Client* client = command_->client;
+  auto tell = [&] {
+    if (command_->client == nullptr) return;
+    command_->client->channel.Send(wire::Write(MessageKind::kResult, result));
+  };
+  if (!command_->lists_changes) tell();
+  const change::TouchedFiles touched = LookAfter(*command_);
+  if (command_->lists_changes) {
+    result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
+    tell();
+  }
   command_.reset();
   phase_ = Phase::kIdle;
-  if (client != nullptr) client->channel.Send(wire::Write(MessageKind::kResult, result));
   StartNext();
   TellShell();
 }
@@ -430,13 +439,18 @@ CommandResult Server::ResultOf(const Command& command) {
   result.memory_peak_bytes = stage_->sandbox.cgroup().MemoryPeakBytes().value_or(-1);
   result.truncated_stdout = command.truncated_output;
   result.truncated_stderr = command.truncated_error;
+  result.changes_complete = false;
+  return result;
+}
+
+// Looks at what the command changed, before the next one does.
+change::TouchedFiles Server::LookAfter(const Command& command) {
   change::TouchedFiles touched = files_->Look();
   if (command.beginning) {
     change::NoteFound(stage_->checkout.path, stage_->sandbox.upper(), touched.files,
                       stage_->sandbox.began(), *command.beginning, &meanwhile_);
   }
-  result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
-  return result;
+  return touched;
 }
 
 bool Server::Absorb(sandbox::Limit limit) {

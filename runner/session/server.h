@@ -107,7 +107,8 @@ class Server final : public run::Companion {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     Client* client = nullptr;
     bool terminal = false;  // A person's shell; what works with files meanwhile need not wait.
-    std::string reason;     // Why it is being ended; empty if it is not.
+    bool lists_changes = true;
+    std::string reason;  // Why it is being ended; empty if it is not.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.
@@ -168,6 +169,7 @@ class Server final : public run::Companion {
   // Returns whether the kernel killed a process for want of memory since it began.
   bool KilledForMemory(const Command& command) const;
   CommandResult ResultOf(const Command& command);
+  change::TouchedFiles LookAfter(const Command& command);
 
   ServerConfig config_;
   std::optional<Stage> stage_;

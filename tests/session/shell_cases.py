@@ -146,6 +146,14 @@ class Shells(Case):
             self.assertIn(line, diff.stdout)
         self.assertEqual(read(self.work + '/a.txt'), 'alpha\n')  # The checkout itself has not changed.
 
+    def test_what_a_command_changed_that_lists_nothing_is_not_in_the_next_list(self):
+        self.create()
+        done = self.call('sandbox', 'exec', 'one', '--', 'sh', '-c', 'echo new >first; rm a.txt')
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, '', ''))
+        result = self.script('echo new >second')
+        self.assertTrue(result['changes_complete'])
+        self.assertEqual([(c['kind'], c['path']) for c in result['changes']], [('created', 'second')])
+
     def test_output_of_any_size_and_kind_comes_whole(self):
         self.create()
         done = self.call('sandbox', 'exec', 'one', '--', 'sh', '-c', 'seq 300000; echo end >&2')
