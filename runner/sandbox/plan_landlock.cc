@@ -6,6 +6,7 @@
 
 #include "policy/model/own_places.h"
 #include "sandbox/mask.h"
+#include "sandbox/scratch_directory.h"
 #include "sandbox/workdir.h"
 
 namespace sandbox {
@@ -29,6 +30,7 @@ class HostRules {
   void PlanSystem();
   Status PlanWorkspace();
   void Read(const std::string& path);
+  bool IsOfRuns(const std::string& real) const;
   std::string InCopy(const std::string& path) const;
   void Allow(std::string path, bool writable) {
     plan_.landlock.push_back({std::move(path), writable});
@@ -40,6 +42,7 @@ class HostRules {
   std::string copy_;
   SandboxPlan plan_;
   std::vector<std::string> hidden_;
+  std::string scratches_;  // The directory that the scratch is in, and those of other runs.
 };
 
 void HostRules::PlanIds() {
@@ -67,16 +70,23 @@ void HostRules::PlanSecrets() {
   for (const WorkspaceFile& file : request_.repository_files) also.push_back(file.path);
   hidden_ = SecretPaths({"/"}, host_, also);
   hidden_.push_back(request_.checkout);
-  // Other runs' are in there, too.
-  hidden_.push_back(request_.scratch.substr(0, request_.scratch.rfind('/')));
+  scratches_ = request_.scratch.substr(0, request_.scratch.rfind('/'));
+}
+
+// Returns whether `real` is the directory that runs make their scratch in, or beneath the scratch
+// of one. What else is in there can be shown by its own path.
+bool HostRules::IsOfRuns(const std::string& real) const {
+  return real == scratches_ || (Beneath(real, scratches_) &&
+                                real.substr(scratches_.size() + 1).starts_with(kScratchPrefix));
 }
 
 // Landlock can only allow: where something below `path` is hidden, all that is beside it is
 // allowed.
 void HostRules::Read(const std::string& path) {
   std::string real = host_.real(path);
-  if (real.empty() || IsBeneathAny(real, hidden_)) return;
-  bool holds = std::any_of(hidden_.begin(), hidden_.end(),
+  if (real.empty() || IsBeneathAny(real, hidden_) || IsOfRuns(real)) return;
+  bool holds = Beneath(scratches_, real) ||
+               std::any_of(hidden_.begin(), hidden_.end(),
                            [&](const std::string& secret) { return Beneath(secret, real); });
   if (!holds) return Allow(real, false);
   plan_.landlock.push_back({.path = real, .listed = true});

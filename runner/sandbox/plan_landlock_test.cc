@@ -112,6 +112,27 @@ TEST_CASE("Only the run's own directory is written, and the checkout is a copy i
   CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "r");
 }
 
+TEST_CASE("Beside the scratch of runs, what the policy names is shown") {
+  Host host;
+  for (const char* path :
+       {"/var", "/var/log", "/var/tmp", "/var/tmp/data", "/var/tmp/agentic-ci-scratch.other"}) {
+    host.paths[path] = PathKind::kDirectory;
+  }
+  SandboxRequest request = Request();
+  request.policy.filesystem.read_only = {"/var/tmp/data", "/var/tmp/agentic-ci-scratch.other"};
+  SandboxPlan plan = Plan(request, host.View());
+  CHECK(RuleFor(plan, "/var/tmp/data") == "r");
+  CHECK(RuleFor(plan, "/var/tmp/agentic-ci-scratch.other") == "");
+  for (const char* above : {"/var/tmp", "/var"}) {
+    request.policy.filesystem.read_only = {above};
+    plan = Plan(request, host.View());
+    CHECK(RuleFor(plan, "/var/tmp") == "");
+    CHECK(RuleFor(plan, "/var/tmp/data") == "");
+  }
+  CHECK(RuleFor(plan, "/var") == "l");
+  CHECK(RuleFor(plan, "/var/log") == "r");
+}
+
 TEST_CASE("A policy path that the agent does not get is noted") {
   Host host;
   SandboxRequest request = Request();

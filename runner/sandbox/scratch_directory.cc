@@ -22,7 +22,6 @@
 namespace sandbox {
 namespace {
 
-constexpr char kScratchPrefix[] = "agentic-ci-scratch.";
 constexpr char kScratchTemplate[] = "agentic-ci-scratch.XXXXXX";
 // Another run's sweep meets a directory between two calls of its maker: seldom once.
 constexpr int kTriesMax = 100;

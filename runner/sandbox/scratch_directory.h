@@ -11,6 +11,9 @@
 
 namespace sandbox {
 
+// The beginning of the name of each scratch directory.
+inline constexpr char kScratchPrefix[] = "agentic-ci-scratch.";
+
 // A directory on a disk of the host, one run's own: for the writable layers where memory file
 // systems have no user attributes (Linux before 6.6), and for a copy of a checkout that cannot be a
 // layer itself. Only its owner can enter it. Destroying it removes it.
