@@ -73,7 +73,7 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) {
     }
     int fd = directory.value().get();
     if (!copied_ && !path.empty()) entries[path].opaque = OverlayMark(fd, "opaque") == 'y';
-    // Names are sorted, so all of the directory's go right before this one.
+    // The names are sorted: each entry of this directory is inserted right before this position.
     const auto behind = entries.upper_bound(path.empty() ? path : path + "/");
     for (const std::string& name : names.value()) {
       struct stat st {};
@@ -95,8 +95,8 @@ LayerWatch::Entries LayerWatch::Scan(bool* complete) {
   return entries;
 }
 
-// Returns the entries of `after` that `before_` has not, or has otherwise; those that only
-// `before_` has become candidates.
+// Returns the entries of `after` that are not in `before_`, or are different there. Adds the paths
+// that are only in `before_` to the candidates.
 std::vector<LayerWatch::Entries::const_iterator> LayerWatch::Compare(const Entries& after,
                                                                      Candidates* candidates) const {
   std::vector<Entries::const_iterator> changed;

@@ -27,7 +27,8 @@ Result<DenialList> ReadDenials(const std::string& directory, int64_t from = 0);
 // Does the same for a file of such lines.
 Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from = 0);
 
-// Returns the length of that file, where what is recorded next will begin; 0 if there is none.
+// Returns the present size of that file in bytes, to pass to ReadDenials() as `from` later; 0 if it
+// does not exist.
 int64_t EventBytes(const std::string& directory);
 
 }  // namespace report

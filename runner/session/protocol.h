@@ -57,8 +57,8 @@ struct ExecRequest {
   int64_t timeout_ms = 0;  // 0 for the sandbox's own.
   bool waits = true;       // Behind other clients' commands; otherwise it is told "busy".
   std::string stream;      // The form of its output (agent::RepeatFilter).
-  // True if the result lists what changed: it waits then until all that the layer has was looked
-  // at, milliseconds of some thousand files.
+  // True if the result lists the files that changed. It then waits for a look at all files of the
+  // layer, which takes about 3 ms for each thousand.
   bool lists_changes = true;
 };
 

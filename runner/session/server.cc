@@ -443,7 +443,7 @@ CommandResult Server::ResultOf(const Command& command) {
   return result;
 }
 
-// Looks at what the command changed, before the next one does.
+// Finds what the command changed. To be called before the next command begins.
 change::TouchedFiles Server::LookAfter(const Command& command) {
   change::TouchedFiles touched = files_->Look();
   if (command.beginning) {

@@ -106,9 +106,9 @@ class Server final : public run::Companion {
   struct Command {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     Client* client = nullptr;
-    bool terminal = false;  // A person's shell; what works with files meanwhile need not wait.
-    bool lists_changes = true;
-    std::string reason;  // Why it is being ended; empty if it is not.
+    bool terminal = false;      // A person's shell; what works with files meanwhile need not wait.
+    bool lists_changes = true;  // As in ExecRequest.
+    std::string reason;         // Why it is being ended; empty if it is not.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.
