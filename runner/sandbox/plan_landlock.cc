@@ -107,6 +107,9 @@ void HostRules::NoteAbsence(const std::string& path) {
     if (!fault.empty()) plan_.notes.push_back(path + ": not exposed: " + fault);
   } else if (!Beneath(path, request_.checkout) && host_.kind(path) == PathKind::kMissing) {
     plan_.notes.push_back(path + ": not on this host");
+  } else if (IsOfRuns(host_.real(path))) {
+    plan_.notes.push_back(path + ": not exposed: runs make their scratch in it; " +
+                          "what else is in it can be named");
   }
 }
 
@@ -131,7 +134,7 @@ Status HostRules::PlanPaths() {
     NoteAbsence(clean);
     if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
     read_only.insert(clean);
-    if (host_.kind(clean) == PathKind::kMissing) continue;
+    if (host_.kind(clean) == PathKind::kMissing || IsOfRuns(host_.real(clean))) continue;
     plan_.notes.push_back(clean + ": read-only, since tier landlock writes nothing of the host's");
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.
