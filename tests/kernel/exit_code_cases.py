@@ -118,9 +118,10 @@ class ExitCodes(Case):
         self.assertEqual(seen, {'whole', 'less', 'none'})
 
     def test_two_runs_do_not_write_to_one_report_directory(self):
-        process = self.started_agent('sleep 2; echo end; : "$0"')
+        process = self.waiting_agent()
         run = self.run_agent('true', report=process.report, code=77)
         self.assertIn('another run is writing its report there', run.err)
+        self.release()
         first = self.finish(process)
         self.assertEqual((first.code, first.out, first.outcome['kind']), (0, 'end\n', 'success'))
         self.run_agent('true', report=process.report)  # The control.
@@ -395,7 +396,7 @@ class ExitCodes(Case):
         self.shell(script)  # The control.
 
     def test_fork_bomb_ends_the_run(self):
-        bomb = 'bomb() { bomb | bomb & }; bomb; while :; do :; done'
+        bomb = 'bomb() { bomb | bomb & }; bomb; exec sleep 100'
         run = self.finish(self.start(['sh', '-c', bomb], options=['--pids', '64', '--timeout', '20s']))
         if run.code != 124:  # Where nothing counts refused forks, it may be over before it is seen; its first shell goes on.
             self.limited(run, 'pids')

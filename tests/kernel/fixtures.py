@@ -22,14 +22,30 @@ def tmpfs(path, options='mode=755'):
     subprocess.run(['mount', '-t', 'tmpfs', '-o', options, 'tmpfs', path], check=True)
 
 
-def make_private(base):
-    """Directories of everybody's that this suite has for itself: what appears there is left by its runs. `base` stays."""
+def keeps_attributes(path):
+    """Whether files there can have attributes of a user's, which those in memory cannot before Linux 6.6."""
+    try:
+        os.setxattr(path, 'user.test', b'x')
+    except OSError:
+        return False
+    os.removexattr(path, 'user.test')
+    return True
+
+
+def make_private(base, in_memory):
+    """Directories of everybody's that this suite has for itself: what appears there is left by its runs. `base` stays
+    what it is, or is copied to a file system in memory."""
     held = os.open(base, os.O_PATH | os.O_DIRECTORY)
     for place in PRIVATE:
         tmpfs(place, 'mode=1777')
     os.makedirs(base, exist_ok=True)
+    inside = f'/proc/self/fd/{held}'
+    if in_memory:
+        tmpfs(base)
+        in_memory = keeps_attributes(base)
+        subprocess.run(['cp', '-a', inside + '/.', base] if in_memory else ['umount', base], pass_fds=[held], check=True)
     if not os.listdir(base):  # It was in one of them.
-        subprocess.run(['mount', '--no-canonicalize', '--bind', f'/proc/self/fd/{held}', base], pass_fds=[held], check=True)
+        subprocess.run(['mount', '--no-canonicalize', '--bind', inside, base], pass_fds=[held], check=True)
     os.close(held)
 
 
@@ -94,8 +110,8 @@ def make_mixed(path, owner):
         os.chown(f'{path}/{name}', whose, whose)
 
 
-def make(base, user):
-    make_private(base)
+def make(base, user, in_memory):
+    make_private(base, in_memory)
     os.mkdir(base + '/home')
     os.chown(base + '/home', user, user)
     make_full_disk(base, user)

@@ -81,7 +81,7 @@ class Floods(Case):
         self.assertEqual(self.flood(20, 2, limit, 0).values()['held'], '20')
 
     def test_gateway_keeps_to_the_processors_of_the_run(self):
-        process = self.started_agent('sleep 3; : "$0"', options=['--cpus', '1'])
+        process = self.waiting_agent(options=['--cpus', '1'])
         supervisor = self.supervisors[-1]
         with open(f'/proc/{supervisor}/task/{supervisor}/children') as file:
             children = file.read().split()
@@ -92,6 +92,7 @@ class Floods(Case):
             with open(f'/proc/{pid}/cgroup') as file:
                 own = 'agentic-ci-' in file.read()
             self.assertEqual(own, ROOT)
+        self.release()
         self.finish(process)
         if not ROOT and os.cpu_count() > 1:
             self.assertEqual(len(set(allowed)), 1)

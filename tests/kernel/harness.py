@@ -237,6 +237,16 @@ class Case(unittest.TestCase):
             self.fail('the agent did not start: ' + process.communicate()[1].decode())
         return process
 
+    def waiting_agent(self, **more):
+        """A run whose agent goes on until it is released, and then prints `end`."""
+        process = self.started_agent('trap "echo end; exit 0" USR1; echo ready; while :; do sleep 0.1; done; : "$0"', **more)
+        self.assertEqual(process.stdout.readline(), b'ready\n')
+        return process
+
+    def release(self):
+        for pid in self.agents():
+            os.kill(pid, signal.SIGUSR1)
+
     def agents(self):
         """Pids on the host of processes in the sandbox that carry the marker."""
         found = []

@@ -76,10 +76,10 @@ def run_cases(names):
     return 1 if failed else 0
 
 
-def make_fixtures(base, user):
+def make_fixtures(base, user, in_memory):
     """In a mount namespace of our own: places that hold secrets, a full disk, a checkout elsewhere."""
     import fixtures
-    fixtures.make(base, user)
+    fixtures.make(base, user, in_memory)
 
 
 def run_all(identity, names):
@@ -90,7 +90,8 @@ def run_all(identity, names):
     if os.geteuid() == 0:
         sys.path.insert(0, HERE)
         from harness import USER
-        make_fixtures(base, USER)
+        # Of each user's cases, and of each tier's, one half has its files in memory, the other on a disk.
+        make_fixtures(base, USER, (identity == 'root') == (os.environ['KERNEL_TEST_TIER'] == 'namespaces'))
         env['KERNEL_TEST_FIXTURES'] = '1'
         owner = 0 if identity == 'root' else USER
         for path in (base, base + '/scratch', base + '/probe', base + '/probe/probe'):

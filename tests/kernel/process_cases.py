@@ -119,10 +119,11 @@ class Processes(Case):
 
     @only_in('namespaces')
     def test_first_process_takes_no_signal_that_the_kernel_may_keep(self):
-        process = self.started_agent('sleep 1; echo end; : "$0"')
+        process = self.waiting_agent()
         _, _, init = self.runners()
         for number in (signal.SIGABRT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             os.kill(init, number)
+        self.release()
         run = self.finish(process)
         self.assertEqual((run.code, run.out), (0, 'end\n'))
 

@@ -12,7 +12,6 @@ import threading
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CANARY = 'canary-' + os.urandom(8).hex()  # Of this process alone, and on no command line.
-KEY = 0x41434900  # Of System V objects; the process id is added.
 VICTIM = f'''
 import ctypes, signal
 ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1))  # Where Yama asks: anybody may trace it.
@@ -41,7 +40,7 @@ class Outside:
             self.make_files(place)
         self.make_checkout()
         for name, directory in (('shm', '/dev/shm'), ('tmp', '/tmp')):
-            path = f'{directory}/of-the-host-{os.getpid()}'
+            path = f'{directory}/of-the-host-{self.mark}'
             self.write(path)
             self.stack.callback(os.remove, path)
             self.facts[name] = path
@@ -138,14 +137,14 @@ class Outside:
 
     def share(self):
         """System V objects and a message queue."""
-        key = KEY + os.getpid() % 256
+        key = int(self.mark, 16) >> 1 | 1  # Positive, and not 0, which means a private one.
         create = 0o1666  # IPC_CREAT
         for get, remove, arguments in (('shmget', 'shmctl', (key, 4096, create)), ('semget', 'semctl', (key, 1, create)),
                                        ('msgget', 'msgctl', (key, create))):
             found = getattr(LIBC, get)(*arguments)
             assert found >= 0, get
             self.stack.callback(getattr(LIBC, remove), found, *([0] if get == 'semget' else []), 0, None)
-        name = f'/of-the-host-{os.getpid()}'.encode()
+        name = f'/of-the-host-{self.mark}'.encode()
         queue = LIBC.mq_open(name, os.O_CREAT | os.O_RDWR, 0o666, None)
         if queue >= 0:
             self.stack.callback(LIBC.mq_unlink, name)
