@@ -22,6 +22,10 @@ if(AGENTIC_CI_SANITIZE)
   add_compile_options(-O0 -g1 -fsanitize=address,undefined -fno-sanitize=null,alignment
     -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  find_program(GOLD ld.gold)
+  if(GOLD)
+    add_link_options(-fuse-ld=gold)  # Half of the time of the other, for sixty programs.
+  endif()
 endif()
 
 find_program(CCACHE ccache)

@@ -150,7 +150,7 @@ void EachLine(std::string_view text, Visit visit) {
 }
 
 void AppendEntity(char c, std::string* out) {
-  *out += "&#" + std::to_string(static_cast<unsigned char>(c)) + ";";
+  out->append("&#").append(std::to_string(static_cast<unsigned char>(c))).append(";");
 }
 
 // GitHub and GitLab look for references in the rendered text, so that escaping does not stop them:
