@@ -12,6 +12,7 @@ import signal
 import stat
 import subprocess
 import tarfile
+import time
 
 from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root_in_namespaces, processes, read, wait_until
 
@@ -242,11 +243,14 @@ class Files(Case):
         self.create()
         file = self.base + '/large'
         pathlib.Path(file).write_bytes(os.urandom(1 << 20))
-        slow = self.start('sleep 1; ls put 2>/dev/null')
-        self.assertTrue(wait_until(lambda: self.facts().get('busy')))
-        self.ok('sandbox', 'put', 'one', file, 'put')
+        slow, release = self.start_waiting('ls put 2>/dev/null')
+        put = subprocess.Popen([BIN, 'sandbox', 'put', 'one', file, 'put'], cwd=self.base, env=self.env)
+        time.sleep(0.5)  # It had time to overtake.
+        self.assertIsNone(put.poll())
+        release()
         out, _ = slow.communicate()
         self.assertEqual(out, '')
+        self.assertEqual(put.wait(), 0)
         self.says('stat -c %s put', '1048576\n')
         # A client that goes away in the middle.
         done = subprocess.Popen([BIN, 'sandbox', 'put', 'one', self.many(), 'never'], cwd=self.base,

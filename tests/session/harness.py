@@ -120,6 +120,17 @@ class Case(unittest.TestCase):
         process.stdin = None
         return process
 
+    def start_waiting(self, script):
+        """A command that runs `script` once it is released, which the function returned beside it does."""
+        seconds = int.from_bytes(os.urandom(3), 'big') + 1000
+        process = self.start(f'sleep {seconds}; {script}')
+
+        def release():
+            for pid in processes(f'sleep\x00{seconds}'):
+                os.kill(pid, signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: processes(f'sleep\x00{seconds}')))
+        return process, release
+
     def script(self, text, *options, name='one'):
         """The result of a script, as --json has it."""
         done = self.call('sandbox', 'exec', name, '--json', *options, stdin=text)

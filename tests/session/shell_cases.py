@@ -217,12 +217,12 @@ class Limits(Case):
 
     def test_clients_queue_or_are_told_busy(self):
         self.create()
-        first = self.start('sleep 1; echo 1 >>/tmp/order')
-        self.wait_busy()
+        first, release = self.start_waiting('echo 1 >>/tmp/order')
         busy = self.call('sandbox', 'exec', 'one', '--no-wait', '--', 'true')
         self.assertEqual(busy.returncode, 75, busy.stderr)
         self.assertIn('busy', busy.stderr)
         others = [self.start(f'echo {n} >>/tmp/order') for n in range(2, 6)]
+        release()
         for process in (first, *others):
             self.assertEqual(process.wait(60), 0)
             process.communicate()
