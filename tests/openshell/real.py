@@ -224,11 +224,13 @@ def main(arguments, more=None):
     Case.BIN, testbed, cache = (os.path.abspath(path) for path in arguments[1:4])
     os.environ['PATH'] += ':/usr/sbin:/sbin'
     why = needs(testbed)
+    loader = unittest.TestLoader()
+    loader.loadTestsFromNames([name for name in arguments[4:] if not name.startswith('-')], sys.modules['__main__'])
     base = tempfile.mkdtemp(prefix='backend-openshell-')
     try:
         if why:
             print(f'# SKIP testbed: the real OpenShell: {why}')
-        else:
+        elif not loader.errors:  # Which it tells at once then.
             Case.INSTALLED = Installed(testbed, cache, base, more)
         unittest.main(argv=[arguments[0], *arguments[4:]], verbosity=2)
     finally:
