@@ -73,7 +73,7 @@ class Kills(Case):
     @only_in('landlock')
     def test_agent_that_outlived_all_is_ended_by_the_next_run(self):
         process = self.started_agent('sh -c \'sleep 300; : "$0"\' "$0" & wait; exit 0')
-        # The first of the two ends with the first process.
+        # Its own shell ends with the first process, what that started does not.
         self.assertTrue(wait_until(lambda: len(self.agents()) > 1, GONE_SECONDS), self.agents())
         first = self.child(process.pid, 'first process')
         for number in (signal.SIGSTOP, signal.SIGKILL):  # Neither sees the other end.

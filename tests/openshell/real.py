@@ -230,7 +230,7 @@ def main(arguments, more=None):
     try:
         if why:
             print(f'# SKIP testbed: the real OpenShell: {why}')
-        elif not loader.errors:  # Which it tells at once then.
+        elif not loader.errors:  # A name that is unknown: unittest says so without it.
             Case.INSTALLED = Installed(testbed, cache, base, more)
         unittest.main(argv=[arguments[0], *arguments[4:]], verbosity=2)
     finally:
