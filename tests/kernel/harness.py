@@ -67,12 +67,16 @@ def write(path, text, mode=0o644):
     return path
 
 
-def read_process(pid, name):
-    """/proc/PID/NAME; nothing of a process that has ended."""
+def read_if_there(path):
     try:
-        return read(f'/proc/{pid}/{name}')
+        return read(path)
     except OSError:
         return ''
+
+
+def read_process(pid, name):
+    """/proc/PID/NAME; nothing of a process that has ended."""
+    return read_if_there(f'/proc/{pid}/{name}')
 
 
 def processes(match):
@@ -166,6 +170,14 @@ class Case(unittest.TestCase):
             return []
         return [path for pid in self.supervisors
                 for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{pid}', recursive=True)]
+
+    def sweep(self):
+        """The next run, which removes the groups of killed supervisors; a group that is in use it leaves."""
+        # A process that ends has no command line any more while it is still in its group.
+        in_use = lambda: any(read_if_there(f'{group}/cgroup.procs') for group in self.cgroups())
+        self.assertTrue(wait_until(lambda: not in_use(), GONE_SECONDS), self.cgroups())
+        self.run_agent('true', options=['--cpus', '1'])
+        self.assertEqual(self.cgroups(), [])
 
     def feature(self, name, present, reason):
         """Skips the case where this machine lacks `name`."""

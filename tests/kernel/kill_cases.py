@@ -64,9 +64,7 @@ class Kills(Case):
                     self.assertTrue(gone, processes(self.marker))
                     if os.path.exists(report + '/run.json'):  # Whole, or not there.
                         json.loads(read(report + '/run.json'))
-        # Of a killed supervisor, the next run removes what is left.
-        self.run_agent('true', options=OPTIONS)
-        self.assertEqual(self.cgroups(), [])
+        self.sweep()
         self.assertEqual(os.listdir(SCRATCH), [])
 
     @only_as('root')
@@ -83,7 +81,7 @@ class Kills(Case):
         self.assertTrue(self.agents(), 'the control')
         self.run_agent('true')
         self.assertTrue(wait_until(lambda: not processes(self.marker), GONE_SECONDS), processes(self.marker))
-        self.run_agent('true')  # Its cgroups were in use until then.
+        self.sweep()
 
     @only_as('root')
     def test_groups_of_runs_in_other_pid_namespaces_are_not_removed(self):
@@ -99,7 +97,7 @@ class Kills(Case):
         for group in (own, other):
             os.mkdir(group)
         try:
-            self.run_agent('true')
+            self.sweep()
             self.assertEqual((os.path.exists(own), os.path.exists(other)), (False, True))
         finally:
             for group in (own, other):

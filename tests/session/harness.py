@@ -50,6 +50,14 @@ def processes(marker):
     return found
 
 
+def processes_in(group):
+    """Pids in a control group; none where it is removed meanwhile."""
+    try:
+        return read(group + '/cgroup.procs').split()
+    except OSError:
+        return []
+
+
 class Case(unittest.TestCase):
     TIER = 'namespaces'
 
