@@ -182,6 +182,14 @@ def left_groups(before, supervisors):
     return [(path, fault) for path, fault in known if fault]
 
 
+def in_use(group):
+    try:
+        with open(group + '/cgroup.procs') as file:
+            return file.read() != ''
+    except OSError:
+        return False
+
+
 def main():
     runner, *names = sys.argv[1:]
     if shutil.which('strace') is None:
@@ -223,6 +231,10 @@ def main():
                     print(f'FAILED  {call} {number}: ' + '; '.join(found), flush=True)
         # Of an aborted run (70), as of a killed one, the next run removes what is left.
         found = [(path, fault) for path, fault in left_groups(cgroups, supervisors) if not fault.endswith(' 70')]
+        # A process that ends has no command line any more while it is still in its group.
+        deadline = time.monotonic() + GONE_SECONDS
+        while any(in_use(path) for path, _ in left_groups(cgroups, supervisors)) and time.monotonic() < deadline:
+            time.sleep(0.02)
         Place(base, runner, port).run([])
         found += left_groups(cgroups, supervisors)
         for path, fault in found:
