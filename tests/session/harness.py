@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of lasting sandboxes share: a checkout, a sandbox in it, and a look at what is left."""
+import glob
 import json
 import os
 import pathlib
@@ -101,7 +102,7 @@ class Case(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
 
     def cgroups(self):
-        return [str(p) for p in pathlib.Path('/sys/fs/cgroup').glob('**/agentic-ci-*')]
+        return glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)  # Not pathlib's: containers go meanwhile.
 
     def call(self, *arguments, stdin='', env=None, seconds=600):
         return subprocess.run([BIN, *arguments], input=stdin, capture_output=True, text=True, cwd=self.base,
