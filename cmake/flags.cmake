@@ -24,7 +24,7 @@ if(AGENTIC_CI_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
   find_program(GOLD ld.gold)
   if(GOLD)
-    add_link_options(-fuse-ld=gold)  # Half of the time of the other, for sixty programs.
+    add_link_options(-fuse-ld=gold)  # Links the sixty programs in half the time of the default.
   endif()
 endif()
 

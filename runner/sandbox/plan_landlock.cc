@@ -30,7 +30,7 @@ class HostRules {
   void PlanSystem();
   Status PlanWorkspace();
   void Read(const std::string& path);
-  bool IsOfRuns(const std::string& real) const;
+  bool IsScratchPlace(const std::string& real) const;
   std::string InCopy(const std::string& path) const;
   void Allow(std::string path, bool writable) {
     plan_.landlock.push_back({std::move(path), writable});
@@ -42,7 +42,7 @@ class HostRules {
   std::string copy_;
   SandboxPlan plan_;
   std::vector<std::string> hidden_;
-  std::string scratches_;  // The directory that the scratch is in, and those of other runs.
+  std::string scratches_;  // The directory that holds the scratch directories of all runs.
 };
 
 void HostRules::PlanIds() {
@@ -73,9 +73,9 @@ void HostRules::PlanSecrets() {
   scratches_ = request_.scratch.substr(0, request_.scratch.rfind('/'));
 }
 
-// Returns whether `real` is the directory that runs make their scratch in, or beneath the scratch
-// of one. What else is in there can be shown by its own path.
-bool HostRules::IsOfRuns(const std::string& real) const {
+// Returns whether `real` is the directory that holds the scratch directories of runs, or is one of
+// these or in one. Another path in that directory can be shown.
+bool HostRules::IsScratchPlace(const std::string& real) const {
   return real == scratches_ || (Beneath(real, scratches_) &&
                                 real.substr(scratches_.size() + 1).starts_with(kScratchPrefix));
 }
@@ -84,7 +84,7 @@ bool HostRules::IsOfRuns(const std::string& real) const {
 // allowed.
 void HostRules::Read(const std::string& path) {
   std::string real = host_.real(path);
-  if (real.empty() || IsBeneathAny(real, hidden_) || IsOfRuns(real)) return;
+  if (real.empty() || IsBeneathAny(real, hidden_) || IsScratchPlace(real)) return;
   bool holds = Beneath(scratches_, real) ||
                std::any_of(hidden_.begin(), hidden_.end(),
                            [&](const std::string& secret) { return Beneath(secret, real); });
@@ -107,9 +107,9 @@ void HostRules::NoteAbsence(const std::string& path) {
     if (!fault.empty()) plan_.notes.push_back(path + ": not exposed: " + fault);
   } else if (!Beneath(path, request_.checkout) && host_.kind(path) == PathKind::kMissing) {
     plan_.notes.push_back(path + ": not on this host");
-  } else if (IsOfRuns(host_.real(path))) {
-    plan_.notes.push_back(path + ": not exposed: runs make their scratch in it; " +
-                          "what else is in it can be named");
+  } else if (IsScratchPlace(host_.real(path))) {
+    plan_.notes.push_back(path + ": not exposed: it holds the scratch directories of runs; " +
+                          "name a path in it instead");
   }
 }
 
@@ -134,7 +134,7 @@ Status HostRules::PlanPaths() {
     NoteAbsence(clean);
     if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
     read_only.insert(clean);
-    if (host_.kind(clean) == PathKind::kMissing || IsOfRuns(host_.real(clean))) continue;
+    if (host_.kind(clean) == PathKind::kMissing || IsScratchPlace(host_.real(clean))) continue;
     plan_.notes.push_back(clean + ": read-only, since tier landlock writes nothing of the host's");
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.

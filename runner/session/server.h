@@ -107,7 +107,7 @@ class Server final : public run::Companion {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     Client* client = nullptr;
     bool terminal = false;      // A person's shell; what works with files meanwhile need not wait.
-    bool lists_changes = true;  // As in ExecRequest.
+    bool lists_changes = true;  // Whether its result lists the files that changed.
     std::string reason;         // Why it is being ended; empty if it is not.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,

@@ -23,7 +23,7 @@ def tmpfs(path, options='mode=755'):
 
 
 def keeps_attributes(path):
-    """Whether files there can have attributes of a user's, which those in memory cannot before Linux 6.6."""
+    """Whether files there can have user attributes; those in memory cannot before Linux 6.6."""
     try:
         os.setxattr(path, 'user.test', b'x')
     except OSError:

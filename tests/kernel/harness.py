@@ -172,7 +172,7 @@ class Case(unittest.TestCase):
                 for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{pid}', recursive=True)]
 
     def sweep(self):
-        """The next run, which removes the groups of killed supervisors; a group that is in use it leaves."""
+        """Starts a run, which removes the groups that killed supervisors left; it would leave one that is in use."""
         # A process that ends has no command line any more while it is still in its group.
         in_use = lambda: any(read_if_there(f'{group}/cgroup.procs') for group in self.cgroups())
         self.assertTrue(wait_until(lambda: not in_use(), GONE_SECONDS), self.cgroups())

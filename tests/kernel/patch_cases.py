@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent did is what the patch says: each patch is applied to a fresh clone, beside the same commands outside."""
 import os
-import signal
 import subprocess
 
 from harness import TIER, Case, git, only_as, read, write
@@ -255,8 +254,7 @@ class RoundTrips(Case):
         process = self.started_agent(script, options=['--apply'])
         self.assertEqual(process.stdout.readline(), b'ready\n')
         subprocess.run(['sh', '-ec', person], cwd=self.checkout, check=True)
-        for pid in self.agents():
-            os.kill(pid, signal.SIGUSR1)
+        self.release()
         run = self.finish(process)
         self.assertEqual(run.code, code, run.err)
         return run

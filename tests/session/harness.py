@@ -130,7 +130,7 @@ class Case(unittest.TestCase):
         return process
 
     def start_waiting(self, script):
-        """A command that runs `script` once it is released, which the function returned beside it does."""
+        """Starts a command that waits before it runs `script`; returns it, and a function that ends the wait."""
         seconds = int.from_bytes(os.urandom(3), 'big') + 1000
         process = self.start(f'sleep {seconds}; {script}')
 
