@@ -27,6 +27,14 @@ std::set<pid_t> Beneath(pid_t process) {
   return {found.begin(), found.end()};
 }
 
+// Returns the child that `process` has had longest; -1 if it has none. Without the kernel's list it
+// is the one with the smallest number.
+pid_t FirstChild(pid_t process) {
+  std::vector<pid_t> children = sandbox::Children(process);
+  if (children.empty()) children = sandbox::Descendants(process);
+  return children.empty() ? -1 : children.front();
+}
+
 // Returns what follows a process's name in proc(5)'s stat; empty if it has gone.
 std::string StatOf(pid_t pid) {
   Result<std::string> stat = sys::ReadFile("/proc/" + std::to_string(pid) + "/stat", kStatBytesMax);
@@ -73,7 +81,7 @@ void Signal(const Fd& process, int signal) {
 }  // namespace
 
 Processes::Processes(const sandbox::Sandbox& sandbox)
-    : sandbox_(sandbox), first_(sandbox.init_pid()) {}
+    : sandbox_(sandbox), first_(sandbox.init_pid()), keeper_(FirstChild(first_)) {}
 
 std::set<pid_t> Processes::List() const {
   std::optional<std::vector<pid_t>> inner = sandbox_.InnerProcesses();
@@ -95,30 +103,21 @@ pid_t Processes::InnerNumber(pid_t pid) const {
   return number;
 }
 
-Processes::Own Processes::own() const {
-  Own own;
-  std::vector<pid_t> first = sandbox::Descendants(first_);
-  if (first.empty()) return own;
-  own.keeper = first.front();
-  std::vector<pid_t> found = sandbox::Descendants(own.keeper);
-  if (!found.empty()) own.shell = found.front();
-  return own;
-}
+pid_t Processes::OuterShell() const { return keeper_ < 0 ? -1 : FirstChild(keeper_); }
 
 pid_t Processes::shell() const {
-  pid_t shell = own().shell;
+  pid_t shell = OuterShell();
   return shell < 0 ? -1 : InnerNumber(shell);
 }
 
 // What a server starts is the server's, also while another command runs. What the shell starts is
 // the command's.
-bool Processes::IsSpared(pid_t pid, const Own& own, const std::set<pid_t>& spared,
+bool Processes::IsSpared(pid_t pid, pid_t shell, const std::set<pid_t>& spared,
                          std::map<pid_t, bool>* known) const {
-  if (pid == own.keeper || pid == own.shell) return spared.contains(InnerNumber(pid));
+  if (pid == keeper_ || pid == shell) return spared.contains(InnerNumber(pid));
   std::vector<pid_t> way;
   bool found = false;
-  for (pid_t at = pid; at > 0 && at != first_ && at != own.keeper && at != own.shell;
-       at = ParentOf(at)) {
+  for (pid_t at = pid; at > 0 && at != first_ && at != keeper_ && at != shell; at = ParentOf(at)) {
     auto before = known->find(at);
     found = before != known->end() ? before->second : spared.contains(InnerNumber(at));
     if (found || before != known->end()) break;
@@ -130,10 +129,10 @@ bool Processes::IsSpared(pid_t pid, const Own& own, const std::set<pid_t>& spare
 
 void Processes::KillBut(const std::set<pid_t>& spared) const {
   for (int round = 0; round < kRounds; ++round) {
-    const Own own = this->own();
+    const pid_t shell = OuterShell();
     std::map<pid_t, bool> known;
     std::map<pid_t, Fd> others =
-        OpenBeneath(first_, [&](pid_t pid) { return IsSpared(pid, own, spared, &known); });
+        OpenBeneath(first_, [&](pid_t pid) { return IsSpared(pid, shell, spared, &known); });
     std::erase_if(others, [](const auto& entry) { return StateOf(entry.first) == 'Z'; });
     if (others.empty()) return;
     // Processes that are stopped first cannot fork while the others are killed.

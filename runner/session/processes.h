@@ -17,7 +17,7 @@ namespace session {
 // landlock, which has none, those of the host.
 class Processes {
  public:
-  // Borrowed; its first process ends after this is used last.
+  // Borrowed; its first process ends after this is used last. It has run no command yet.
   explicit Processes(const sandbox::Sandbox& sandbox);
 
   // Returns all that there are now but the first one, with what has ended and was not waited for.
@@ -33,17 +33,16 @@ class Processes {
   friend class Pause;
   // Returns the number of a process in its own PID namespace; -1 if it has ended.
   pid_t InnerNumber(pid_t pid) const;
-  // The processes that commands come from, by the host's numbers; -1 for what is not there.
-  struct Own {
-    pid_t keeper = -1;  // The sandbox's program, a child of its first process,
-    pid_t shell = -1;   // and that one's child.
-  };
-  Own own() const;
-  bool IsSpared(pid_t pid, const Own& own, const std::set<pid_t>& spared,
+  // Returns the keeper's child by the host's number; -1 if there is none.
+  pid_t OuterShell() const;
+  bool IsSpared(pid_t pid, pid_t shell, const std::set<pid_t>& spared,
                 std::map<pid_t, bool>* known) const;
 
   const sandbox::Sandbox& sandbox_;
   pid_t first_;
+  // The sandbox's program, by the host's number; -1 if it ended at once. It is looked up while the
+  // first process has no other child: later ones may have smaller numbers.
+  pid_t keeper_;
 };
 
 // Stops everything in the sandbox but its first process while it lives. Then children go on before

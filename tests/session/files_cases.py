@@ -14,7 +14,7 @@ import subprocess
 import tarfile
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root_in_namespaces, processes, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root_in_namespaces, read, wait_until
 
 
 class Files(Case):
@@ -471,7 +471,7 @@ class Snapshots(Case):
     def test_a_snapshot_holds_what_a_sandbox_wrote_and_its_shell(self):
         self.create()
         self.script(CHANGES + 'x=1; declare -a list=(a "b c"); f() { echo "f $x"; }; set -o noclobber; cd deep')
-        self.script('sleep 1021 &')
+        self.script(self.nap(1021) + ' &')
         taken = self.snapshot('--tag', 'ready')
         self.assertRegex(taken['digest'], '^sha256:[0-9a-f]{64}$')
         self.assertEqual(taken['left_out'], 1)  # The socket.
@@ -481,7 +481,7 @@ class Snapshots(Case):
         self.says('basename "$PWD"; cd ..; ls since; f; echo "${list[1]}"; echo y >|/tmp/z; echo y >/tmp/z',
                   'deep\nf 1\nb c\n')
         self.says(LOOK, SEEN)
-        self.assertFalse(processes('sleep\x001021'))
+        self.assertFalse(self.napping(1021))
         self.restore(taken['digest'])
         self.says('cd ..' + LOOK, SEEN)
 
@@ -678,15 +678,15 @@ class Snapshots(Case):
 
     def test_reset_keeps_the_gateway_and_the_policy(self):
         self.create()
-        self.script('sleep 1023 & echo x >a.txt')
+        self.script(self.nap(1023) + ' & echo x >a.txt')
         before = self.facts()
-        waiting = self.start('sleep 60')
+        waiting = self.start('sleep 1024')
         self.assertTrue(wait_until(lambda: self.facts().get('busy')))
         self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
         waiting.communicate(timeout=BUSY_SECONDS)
         self.assertEqual(waiting.returncode, 74)
         self.assertEqual(self.facts()['pid'], before['pid'])
-        self.assertFalse(processes('sleep\x001023'))
+        self.assertFalse(self.napping(1023))
         for _ in range(5):
             self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
             self.says('cat a.txt; echo y >a.txt', 'alpha\n')

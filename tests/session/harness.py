@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -81,6 +82,7 @@ class Case(unittest.TestCase):
         for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'first']):
             subprocess.run([*GIT, *arguments], cwd=self.work, env=self.env, check=True, capture_output=True)
         self.report = os.path.join(self.base, 'report')
+        self.tag = f'{os.getpid()}{random.randrange(10 ** 6)}'
         self.addCleanup(self.end)
 
     def tearDown(self):
@@ -100,6 +102,13 @@ class Case(unittest.TestCase):
         """What a failed case has left."""
         for pid in processes(self.marker):
             os.kill(pid, signal.SIGKILL)
+
+    def nap(self, seconds):
+        """A command that sleeps as no other run of this suite does."""
+        return f'sleep {seconds}.{self.tag}'
+
+    def napping(self, *seconds):
+        return [pid for number in seconds for pid in processes(f'sleep\x00{number}.{self.tag}')]
 
     def cgroups(self):
         return glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)  # Not pathlib's: containers go meanwhile.
@@ -131,13 +140,13 @@ class Case(unittest.TestCase):
 
     def start_waiting(self, script):
         """Starts a command that waits before it runs `script`; returns it, and a function that ends the wait."""
-        seconds = int.from_bytes(os.urandom(3), 'big') + 1000
-        process = self.start(f'sleep {seconds}; {script}')
+        seconds = random.randrange(10 ** 4, 10 ** 6)
+        process = self.start(f'{self.nap(seconds)}; {script}')
 
         def release():
-            for pid in processes(f'sleep\x00{seconds}'):
+            for pid in self.napping(seconds):
                 os.kill(pid, signal.SIGKILL)
-        self.assertTrue(wait_until(lambda: processes(f'sleep\x00{seconds}')))
+        self.assertTrue(wait_until(lambda: self.napping(seconds)))
         return process, release
 
     def script(self, text, *options, name='one'):

@@ -7,7 +7,7 @@ import pty
 import re
 import subprocess
 
-from harness import BIN, BUSY_SECONDS, Case, processes, read, wait_until
+from harness import BIN, BUSY_SECONDS, Case, read, wait_until
 
 # The descriptor of that stream: while a command runs, its shell keeps a copy.
 FIND = 'for f in /proc/$$/fd/*; do case $(readlink $f) in socket*) stream=${f##*/};; esac; done\n'
@@ -119,9 +119,9 @@ class Hostile(Case):
         self.create()
         self.script('kept=here')
         self.script(FIND + 'key=$(tr "\\0" "\\n" </proc/$PPID/cmdline | tail -1)\n'
-                    '(sleep 0.5; eval "printf \'\\0%s exit 0\\0\' $key >&$stream"; exec sleep 1031) '
+                    '(sleep 0.5; eval "printf \'\\0%s exit 0\\0\' $key >&$stream"; exec ' + self.nap(1031) + ') '
                     '>/dev/null 2>&1 &\n')
-        self.assertTrue(wait_until(lambda: processes('sleep\x001031'), BUSY_SECONDS))
+        self.assertTrue(wait_until(lambda: self.napping(1031), BUSY_SECONDS))
         result = self.script('echo $kept')
         self.assertEqual((result['stdout'], result['exit']), ('here\n', 0), result)
 

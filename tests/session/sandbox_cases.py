@@ -126,11 +126,11 @@ class Isolation(Case):
 class Life(Case):
     def test_reset_keeps_what_the_sandbox_was_created_from(self):
         self.create('--env', 'GIVEN=1')
-        self.script('echo x >a.txt; rm b.txt; touch /tmp/t ~/h; x=1; sleep 1007 & sleep 1008 & cd dir')
+        self.script('echo x >a.txt; rm b.txt; touch /tmp/t ~/h; x=1; ' + self.nap(1007) + ' & sleep 1008 & cd dir')
         self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)
         self.says('cat a.txt b.txt; ls ~; ls /tmp/t; echo "$x$GIVEN"; basename "$PWD"; ps -e -o args= | grep -c "slee[p]"',
                   'alpha\nbeta\n1\nwork\n0\n')
-        self.assertFalse(processes('sleep\x001007'))
+        self.assertFalse(self.napping(1007))
 
     def test_a_full_disk_is_for_programs_to_see_and_leaves_room_for_the_shells(self):
         self.create('--memory', '64MiB')
@@ -318,8 +318,8 @@ class Kills(Case):
             for number in (signal.SIGKILL, signal.SIGTERM):
                 with self.subTest(victim=victim, signal=number):
                     self.create()
-                    self.script('sleep 1010 &')
-                    client = self.start('sleep 1011')
+                    self.script(self.nap(1010) + ' &')
+                    client = self.start(self.nap(1011))
                     self.assertTrue(wait_until(lambda: self.facts().get('busy')))
                     victims = self.victims()
                     pid = victims[victim]
@@ -333,7 +333,7 @@ class Kills(Case):
                     self.assertNotEqual(client.wait(BUSY_SECONDS), 0)
                     client.communicate()
                     self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS))
-                    self.assertTrue(wait_until(lambda: not processes('sleep\x00101'), BUSY_SECONDS))
+                    self.assertTrue(wait_until(lambda: not self.napping(1010, 1011), BUSY_SECONDS))
                     if victim == 'keeper':  # A CI system that ends a job asks first, and then kills.
                         self.assertEqual(self.record()['outcome']['kind'], 'terminated')
         # Directories and cgroups of what was killed go with the next sandbox; a group that is in use does not.

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a session keeps between commands, how each ends, and the files it changed."""
 import os
+import subprocess
 import time
 
-from harness import BUSY_SECONDS, Case, processes, read
+from harness import BIN, BUSY_SECONDS, Case, only_root_in_namespaces, read
 
 # What is typed in one command, and what a later one then says.
 KEPT = (
@@ -98,11 +99,11 @@ class Shells(Case):
     def test_a_time_limit_ends_nothing_that_a_server_of_an_earlier_command_starts(self):
         self.create()
         self.script('(while :; do sh -c "sleep 0.3; :" || echo killed >>$TMPDIR/killed; done) & echo $! >$TMPDIR/server')
-        for script in ('sleep 1007', 'setsid sh -c "sleep 1008; :" & sleep 1007'):
+        for script in (self.nap(1007), f'setsid sh -c "{self.nap(1008)}; :" & {self.nap(1007)}'):
             result = self.script(script, '--timeout', '1s')
             self.assertEqual(result['reason'], 'timeout')
         self.says('cat $TMPDIR/killed 2>/dev/null; kill -0 $(cat $TMPDIR/server) && echo goes on', 'goes on\n')
-        self.assertFalse(processes('sleep\x001007') + processes('sleep\x001008'))
+        self.assertFalse(self.napping(1007, 1008))
 
     def test_each_command_says_how_it_ended(self):
         self.create()
@@ -163,6 +164,22 @@ class Shells(Case):
         self.says(big, '0\n')
 
 
+# The second command ends the shell that started the server, which so becomes a child of the sandbox's first process.
+NUMBERS_ANEW = r'''
+next() { echo "$1" >/proc/sys/kernel/ns_last_pid; }
+run() { "$0" sandbox exec one "$@"; }
+next 20000; "$0" sandbox create --name one --workdir "$1" --report-dir "$2" --isolation namespaces >&2
+next 400; echo "$3 & echo \$! >/tmp/server" | run
+next 20000; echo 'while :; do :; done' | run --timeout 1s 2>/dev/null
+server=$(pgrep -xf "$3")
+[ "$server" -lt "$(pgrep -nf 'exec 9<&0')" ] && echo smaller
+echo "$4" | run --timeout 1s 2>/dev/null
+echo $?
+echo 'kill -0 $(cat /tmp/server) && echo the server goes on' | run
+"$0" sandbox delete one >&2
+'''
+
+
 class Limits(Case):
     def test_nothing_of_a_command_survives_its_time_limit_and_what_was_there_does(self):
         self.create()
@@ -175,6 +192,13 @@ class Limits(Case):
                 self.assertLess(time.monotonic() - started, 1 + BUSY_SECONDS)
                 self.assertEqual((result['reason'], result['exit']), ('timeout', 124))
                 self.says('kill -0 $(cat /tmp/server) && ps -e -o args= | grep -c "slee[p] 1"', '1\n')
+
+    @only_root_in_namespaces
+    def test_a_time_limit_holds_where_a_server_has_a_smaller_number_than_the_sandbox(self):
+        # As after the machine's process numbers have begun anew.
+        done = subprocess.run(['unshare', '-pf', '--mount-proc', 'sh', '-c', NUMBERS_ANEW, BIN, self.work, self.report,
+                               self.nap(1001), self.nap(1002)], env=self.env, capture_output=True, text=True)
+        self.assertEqual(done.stdout, 'smaller\n124\nthe server goes on\n', done.stderr)
 
     def test_too_much_output_ends_a_command(self):
         self.create('--output', '64KiB')

@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 import pty
-import random
 import re
 import select
 import signal
@@ -14,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from harness import BIN, BUSY_SECONDS, Case, processes, read, wait_until
+from harness import BIN, BUSY_SECONDS, Case, read, wait_until
 
 PROMPT = '<> '  # Never in the echo of what sets it.
 MARKS = re.compile('\x1b\\[\\?2004(?:h|l\r)')  # With them, bash asks for pastes to be marked.
@@ -108,16 +107,6 @@ class Terminals(Case):
 
     def applies(self):
         return self.TIER != 'landlock' or os.geteuid() == 0
-
-    def setUp(self):
-        super().setUp()
-        self.tag = f'{os.getpid()}{random.randrange(10 ** 6)}'  # Other runs of this suite sleep, too.
-
-    def nap(self, number):
-        return f'sleep {number}.{self.tag}'
-
-    def napping(self, *numbers):
-        return [pid for number in numbers for pid in processes(f'sleep\x00{number}.{self.tag}')]
 
     def test_a_shell_answers_and_its_status_is_the_commands(self):
         self.create()

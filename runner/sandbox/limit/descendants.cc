@@ -79,24 +79,6 @@ std::map<pid_t, pid_t> ReadParents() {
   return parents;
 }
 
-// The direct children of this process that its first thread has, those that it adopted among them:
-// one read, if the kernel offers it. Empty if it does not.
-std::vector<pid_t> Children() {
-  std::vector<pid_t> children;
-  const std::string name = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
-  Result<std::string> text = sys::ReadFile(name, kChildrenBytesMax);
-  if (!text.ok()) return children;
-  const char* at = text.value().data();
-  const char* const end = at + text.value().size();
-  for (pid_t pid = 0;;) {
-    while (at != end && *at == ' ') ++at;
-    auto [next, error] = std::from_chars(at, end, pid);
-    if (error != std::errc()) return children;
-    children.push_back(pid);
-    at = next;
-  }
-}
-
 }  // namespace
 
 std::vector<pid_t> Descendants(pid_t process) {
@@ -112,6 +94,23 @@ std::vector<pid_t> Descendants(pid_t process) {
   return found;
 }
 
+std::vector<pid_t> Children(pid_t process) {
+  std::vector<pid_t> children;
+  const std::string number = std::to_string(process);
+  Result<std::string> text =
+      sys::ReadFile("/proc/" + number + "/task/" + number + "/children", kChildrenBytesMax);
+  if (!text.ok()) return children;
+  const char* at = text.value().data();
+  const char* const end = at + text.value().size();
+  for (pid_t pid = 0;;) {
+    while (at != end && *at == ' ') ++at;
+    auto [next, error] = std::from_chars(at, end, pid);
+    if (error != std::errc()) return children;
+    children.push_back(pid);
+    at = next;
+  }
+}
+
 // Stopped processes cannot fork while the others are looked for. A process that gives itself a new
 // parent all the time would be another by the time that all were read; it comes to be a child of
 // this one each time, and is stopped as that.
@@ -120,7 +119,7 @@ void KillDescendants(const std::vector<pid_t>& spared) {
     return std::find(spared.begin(), spared.end(), pid) != spared.end();
   };
   for (Deadline deadline = Deadline::After(kKillTime); !deadline.passed();) {
-    for (pid_t pid : Children()) {
+    for (pid_t pid : Children(::getpid())) {
       if (!is_spared(pid)) (void)::kill(pid, SIGSTOP);
     }
     std::vector<pid_t> alive = Descendants(::getpid());

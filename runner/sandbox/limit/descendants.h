@@ -12,8 +12,12 @@ namespace sandbox {
 // prctl(2), so for that process these are all.
 std::vector<pid_t> Descendants(pid_t process);
 
-// Kills them, and what they start meanwhile; waits for what is the caller's own child, up to some
-// seconds. `spared` are left alive.
+// Returns the children that the first thread of `process` has, in the order in which it started or
+// adopted them. Empty if the kernel does not list them (CONFIG_PROC_CHILDREN).
+std::vector<pid_t> Children(pid_t process);
+
+// Kills the caller's descendants, and what they start meanwhile; waits for what is the caller's own
+// child, up to some seconds. `spared` are left alive.
 void KillDescendants(const std::vector<pid_t>& spared);
 
 // Kills all processes of `user`, an id that only this agent has; for root alone. kill(-1) is one
