@@ -175,19 +175,32 @@ def occurrences(call, number, every):
     return sorted({1 + round(i * (number - 1) / max(1, min(samples, number) - 1)) for i in range(min(samples, number))})
 
 
-def left_groups(before, supervisors):
-    """(path, fault) of each control group of ours. Other suites run at the same time, and kill supervisors."""
-    groups = sorted(set(glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)) - before)
-    known = [(path, supervisors.get(path.rpartition('-')[2])) for path in groups]
-    return [(path, fault) for path, fault in known if fault]
+class Group:
+    """A control group of a run that has ended. Its name may come again, in another suite: its inode does not."""
 
+    def __init__(self, path, fault):
+        self.path, self.fault = path, fault
+        self.inode = self.inode_now()
 
-def in_use(group):
-    try:
-        with open(group + '/cgroup.procs') as file:
-            return file.read() != ''
-    except OSError:
-        return False
+    def inode_now(self):
+        try:
+            return os.stat(self.path).st_ino
+        except OSError:
+            return None
+
+    def exists(self):
+        return self.inode is not None and self.inode_now() == self.inode
+
+    def is_of_another(self):
+        """Whether a process has the supervisor's number by now: whose group it is then, no run can tell."""
+        return os.path.exists('/proc/' + self.path.rpartition('-')[2])
+
+    def is_in_use(self):
+        try:
+            with open(self.path + '/cgroup.procs') as file:
+                return self.exists() and file.read() != ''
+        except OSError:
+            return False
 
 
 def main():
@@ -197,7 +210,6 @@ def main():
         return 4
     listener = socket.create_server(('127.0.0.1', 0))
     port = listener.getsockname()[1]
-    cgroups = set(glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True))
     with tempfile.TemporaryDirectory(prefix='fault-') as base:
         os.chmod(base, 0o755)
         counts = count_calls(Place(base, runner, port))
@@ -209,7 +221,7 @@ def main():
         tries = [(call, number) for call in sorted(names or counts)
                  for number in occurrences(call, counts[call], every)]
         local, passed, failed = threading.local(), 0, 0
-        supervisors = {}  # Of runs of ours: where the fault was.
+        groups = []  # Those that runs left when they ended.
 
         def attempt(what):
             if not hasattr(local, 'place'):
@@ -219,7 +231,9 @@ def main():
             code, out, err = local.place.run(
                 ['strace', '-f', '-qq', '-o', log, '-e', f'inject={call}:error={ERROR}:when={number}'])
             with open(log, errors='replace') as file:
-                supervisors[file.readline().partition(' ')[0]] = f'{call} {number}, status {code}'
+                supervisor = file.readline().partition(' ')[0]
+            groups.extend(Group(path, f'{call} {number}, status {code}')
+                          for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{supervisor}', recursive=True))
             return what, code, problems(code, out, err) + local.place.left()
 
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -230,16 +244,16 @@ def main():
                 if found:
                     print(f'FAILED  {call} {number}: ' + '; '.join(found), flush=True)
         # Of an aborted run (70), as of a killed one, the next run removes what is left.
-        found = [(path, fault) for path, fault in left_groups(cgroups, supervisors) if not fault.endswith(' 70')]
+        left = [group for group in groups if group.exists() and not group.fault.endswith(' 70')]
         # A process that ends has no command line any more while it is still in its group.
         deadline = time.monotonic() + GONE_SECONDS
-        while any(in_use(path) for path, _ in left_groups(cgroups, supervisors)) and time.monotonic() < deadline:
+        while any(group.is_in_use() for group in groups) and time.monotonic() < deadline:
             time.sleep(0.02)
         Place(base, runner, port).run([])
-        found += left_groups(cgroups, supervisors)
-        for path, fault in found:
+        left += [group for group in groups if group.exists() and not group.is_of_another()]
+        for group in left:
             failed += 1
-            print(f'FAILED  {fault}: left {path}')
+            print(f'FAILED  {group.fault}: left {group.path}')
     print('exit statuses: ' + ', '.join(f'{code}: {number}' for code, number in sorted(codes.items(), key=str)))
     print(f'{passed} passed, {failed} failed')
     return 1 if failed else 0
