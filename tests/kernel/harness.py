@@ -165,10 +165,11 @@ class Case(unittest.TestCase):
         return {f'{place}/{name}' for place in places for name in os.listdir(place) if 'agentic-ci' in name}
 
     def cgroups(self):
-        """What is left of this case's runs."""
+        """What is left of this case's runs. The number of one that has ended may be another program's by now, and name its group."""
         if not ROOT:
             return []
-        return [path for pid in self.supervisors
+        names = {pid: read_if_there(f'/proc/{pid}/cmdline') for pid in self.supervisors}
+        return [path for pid, name in names.items() if not name or BIN in name
                 for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{pid}', recursive=True)]
 
     def sweep(self):

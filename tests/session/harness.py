@@ -60,6 +60,13 @@ def processes_in(group):
         return []
 
 
+def inode_of(path):
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
 class Case(unittest.TestCase):
     TIER = 'namespaces'
 

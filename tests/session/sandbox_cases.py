@@ -11,7 +11,7 @@ import stat
 import subprocess
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, processes, processes_in, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, processes, processes_in, read, wait_until
 
 ROOT = os.geteuid() == 0
 SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
@@ -323,7 +323,8 @@ class Kills(Case):
                     self.assertTrue(wait_until(lambda: self.facts().get('busy')))
                     victims = self.victims()
                     pid = victims[victim]
-                    groups += [group for group in self.cgroups() if group.endswith(f'-{victims["supervisor"]}')]
+                    groups += [(group, os.stat(group).st_ino) for group in self.cgroups()
+                               if group.endswith(f'-{victims["supervisor"]}')]
                     os.kill(pid, number)
                     if victim in ('init', 'gateway') and number == signal.SIGTERM:
                         time.sleep(0.2)  # These do not listen to it, and may go on.
@@ -338,10 +339,12 @@ class Kills(Case):
                         self.assertEqual(self.record()['outcome']['kind'], 'terminated')
         # Directories and cgroups of what was killed go with the next sandbox; a group that is in use does not.
         self.assertTrue(groups or not os.access('/sys/fs/cgroup', os.W_OK))
-        self.assertTrue(wait_until(lambda: not any(map(processes_in, groups)), BUSY_SECONDS), groups)
+        # A later group may have the name of an earlier one, and not its inode.
+        left = lambda: [group for group, inode in groups if inode_of(group) == inode]
+        self.assertTrue(wait_until(lambda: not any(map(processes_in, left())), BUSY_SECONDS), left())
         self.create()
         self.call('sandbox', 'delete', 'one')
-        self.assertEqual([group for group in groups if os.path.exists(group)], [])
+        self.assertEqual(left(), [])
 
     def test_a_session_goes_on_when_its_shell_is_killed(self):
         self.create()
