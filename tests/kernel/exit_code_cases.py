@@ -234,10 +234,10 @@ class ExitCodes(Case):
         self.shell(script, options=['--file-size', '4MiB'])
 
     def test_memory_limit_is_125(self):
-        run = self.run_agent(PROBE, 'allocate', '400', options=['--memory', '128MiB'], code=125,
+        run = self.run_agent(PROBE, 'allocate', '400', '50', options=['--memory', '128MiB'], code=125,
                              checkout=os.path.dirname(PROBE))
         self.limited(run, 'memory')
-        self.run_agent(PROBE, 'allocate', '400', checkout=os.path.dirname(PROBE))  # The control.
+        self.run_agent(PROBE, 'allocate', '400', '0', checkout=os.path.dirname(PROBE))  # The control.
 
     @only_as('root')
     def test_nothing_of_the_memory_limit_is_left_for_swap(self):
@@ -356,7 +356,7 @@ class ExitCodes(Case):
                        checkout=os.path.dirname(PROBE))
 
     def test_memory_limit_that_the_agent_outlives_is_125(self):
-        script = f'./{os.path.basename(PROBE)} allocate 400 || true; sleep 1; echo done > f'
+        script = f'./{os.path.basename(PROBE)} allocate 400 50 || true; sleep 1; echo done > f'
         self.limited(self.shell(script, options=['--memory', '128MiB'], code=125,
                                 checkout=os.path.dirname(PROBE)), 'memory')
 
@@ -369,12 +369,12 @@ class ExitCodes(Case):
                 self.shell(script, code=code)
 
     def test_disk_limit_that_was_reached_in_between_is_125(self):
-        script = 'head -c 48000000 /dev/zero > ${TMPDIR:-/tmp}/big; sleep 1; rm ${TMPDIR:-/tmp}/big; echo > f'
-        run = self.shell(script, options=['--disk', '16MiB'], code=125)
+        script = 'head -c 48000000 /dev/zero > ${TMPDIR:-/tmp}/big; sleep %d; rm ${TMPDIR:-/tmp}/big; echo > f'
+        run = self.shell(script % 50, options=['--disk', '16MiB'], code=125)
         self.limited(run, 'disk')
         used = [limit for limit in run.record['limits'] if limit['name'] == 'disk'][0]['used']
         self.assertGreater(used, 15 << 20)  # The most there was, not what was left over.
-        self.shell(script)
+        self.shell(script % 0)
 
     def test_output_limit_is_125(self):
         run = self.run_agent(PROBE, 'write', '2', options=['--output', '256KiB'], code=125,
@@ -390,7 +390,7 @@ class ExitCodes(Case):
         self.assertEqual(free.values()['forks'], '60')
 
     def test_pids_limit_that_the_agent_outlives_is_125(self):
-        script = ('(i=0; while [ $i -lt 60 ]; do sleep 3 & i=$((i+1)); done) 2>/dev/null;'
+        script = ('(i=0; while [ $i -lt 60 ]; do sleep 50 & i=$((i+1)); done) 2>/dev/null;'
                   'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; exit 0')
         self.limited(self.shell(script, options=['--pids', '32'], code=125), 'pids')
         self.shell(script)  # The control.

@@ -76,7 +76,7 @@ class Floods(Case):
     @only_in('namespaces')  # Where the kernel has no tcp_diag, 900 connections read the host's table 900 times.
     def test_connections_count_as_the_memory_of_the_run(self):
         limit = ['--memory', '64MiB']
-        self.assertEqual(self.flood(900, 2, limit, 125).outcome['limit'], 'memory')
+        self.assertEqual(self.flood(900, 50, limit, 125).outcome['limit'], 'memory')
         self.assertEqual(self.flood(900, 2, [], 0).values()['held'], '900')
         self.assertEqual(self.flood(20, 2, limit, 0).values()['held'], '20')
 

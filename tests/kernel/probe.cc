@@ -354,8 +354,9 @@ void Network(int port, const std::string& abstract, const std::string& pathname,
   Try("icmp", [] { return Connect(SOCK_DGRAM, "192.0.2.1", 0, IPPROTO_ICMP); });
 }
 
-// Uses `megabytes` of memory, touching each page.
-int Allocate(size_t megabytes) {
+// Uses `megabytes` of memory, touching each page, for `seconds`: as long as a look at them may
+// take.
+int Allocate(size_t megabytes, unsigned seconds) {
   size_t bytes = megabytes << 20;
   char* memory = static_cast<char*>(
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -363,7 +364,7 @@ int Allocate(size_t megabytes) {
   for (size_t at = 0; at < bytes; at += 4096) memory[at] = 1;
   std::puts("allocated");
   std::fflush(stdout);
-  ::usleep(500'000);
+  ::sleep(seconds);
   return 0;
 }
 
@@ -474,7 +475,10 @@ int main(int argc, char** argv) {
   if (what == "allowed") return Allowed(), 0;
   if (what == "network" && argc > 4)
     return Network(std::atoi(argv[2]), argv[3], argv[4], argc > 5), 0;
-  if (what == "allocate" && argc > 2) return Allocate(static_cast<size_t>(std::atoi(argv[2])));
+  if (what == "allocate" && argc > 3) {
+    return Allocate(static_cast<size_t>(std::atoi(argv[2])),
+                    static_cast<unsigned>(std::atoi(argv[3])));
+  }
   if (what == "hold" && argc > 4) {
     return Hold(argv[2], static_cast<size_t>(std::atoi(argv[3])),
                 static_cast<unsigned>(std::atoi(argv[4])));
