@@ -41,6 +41,7 @@ SAMPLES = 4
 # fails has closed, brk(2) says where the break is, and futex(2) takes no memory.
 LEFT_OUT = {'exit', 'exit_group', 'rt_sigreturn', 'arch_prctl', 'set_tid_address', 'set_robust_list', 'rseq', 'vfork',
             'close', 'brk', 'futex'}
+GROUPS = '/sys/fs/cgroup/**/agentic-ci-{}'
 SECRET = 'canary-of-the-host-51b7'
 
 AGENT = '''
@@ -210,6 +211,7 @@ def main():
         return 4
     listener = socket.create_server(('127.0.0.1', 0))
     port = listener.getsockname()[1]
+    before = set(glob.glob(GROUPS.format('*'), recursive=True))  # What earlier runs left elsewhere stays there.
     with tempfile.TemporaryDirectory(prefix='fault-') as base:
         os.chmod(base, 0o755)
         counts = count_calls(Place(base, runner, port))
@@ -233,7 +235,7 @@ def main():
             with open(log, errors='replace') as file:
                 supervisor = file.readline().partition(' ')[0]
             groups.extend(Group(path, f'{call} {number}, status {code}')
-                          for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{supervisor}', recursive=True))
+                          for path in glob.glob(GROUPS.format('*-' + supervisor), recursive=True) if path not in before)
             return what, code, problems(code, out, err) + local.place.left()
 
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
@@ -243,8 +245,8 @@ def main():
                 passed, failed = passed + (not found), failed + bool(found)
                 if found:
                     print(f'FAILED  {call} {number}: ' + '; '.join(found), flush=True)
-        # Of an aborted run (70), as of a killed one, the next run removes what is left.
-        left = [group for group in groups if group.exists() and not group.fault.endswith(' 70')]
+        # Of an aborted run (70), as of a killed one, the next run removes what is left; and what could not be removed.
+        left = [group for group in groups if group.exists() and not re.search('^rmdir| 70$', group.fault)]
         # A process that ends has no command line any more while it is still in its group.
         deadline = time.monotonic() + GONE_SECONDS
         while any(group.is_in_use() for group in groups) and time.monotonic() < deadline:

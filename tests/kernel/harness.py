@@ -31,6 +31,8 @@ GONE_SECONDS = 120  # Until nothing of a run may be alive; seen: 0.1 s where the
 
 SCRATCH = BASE + '/scratch'  # Where runs make directories of their own.
 PRIVATE = ('/tmp', '/var/tmp', '/dev/shm')  # Mounted for the suite alone, with FIXTURES.
+GROUPS = '/sys/fs/cgroup/**/agentic-ci-{}'
+GROUPS_BEFORE = set(glob.glob(GROUPS.format('*'), recursive=True)) if ROOT else set()  # Of other runs, some left for good.
 os.environ['GIT_CONFIG_NOSYSTEM'] = '1'  # What is installed on this machine does not matter, such as git-lfs.
 PLAIN_ENV = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'GIT_CONFIG_NOSYSTEM': '1',
              'HOME': os.environ.get('HOME', '/nonexistent'), 'TMPDIR': SCRATCH}
@@ -170,7 +172,7 @@ class Case(unittest.TestCase):
             return []
         names = {pid: read_if_there(f'/proc/{pid}/cmdline') for pid in self.supervisors}
         return [path for pid, name in names.items() if not name or BIN in name
-                for path in glob.glob(f'/sys/fs/cgroup/**/agentic-ci-*-{pid}', recursive=True)]
+                for path in glob.glob(GROUPS.format(f'*-{pid}'), recursive=True) if path not in GROUPS_BEFORE]
 
     def sweep(self):
         """Starts a run, which removes the groups that killed supervisors left; it would leave one that is in use."""

@@ -15,6 +15,8 @@ import unittest
 BIN = os.environ.get('SESSION_TEST_BIN', '')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 CANARY = 'canary-1b7d90e4'
+GROUPS = '/sys/fs/cgroup/**/agentic-ci-*'
+GROUPS_BEFORE = set(glob.glob(GROUPS, recursive=True))  # Not pathlib's: containers go meanwhile.
 BUSY_SECONDS = 120  # What a busy machine may add to any of this.
 
 
@@ -118,7 +120,8 @@ class Case(unittest.TestCase):
         return [pid for number in seconds for pid in processes(f'sleep\x00{number}.{self.tag}')]
 
     def cgroups(self):
-        return glob.glob('/sys/fs/cgroup/**/agentic-ci-*', recursive=True)  # Not pathlib's: containers go meanwhile.
+        """The groups of runs that have begun since this suite has."""
+        return [path for path in glob.glob(GROUPS, recursive=True) if path not in GROUPS_BEFORE]
 
     def call(self, *arguments, stdin='', env=None, seconds=600):
         return subprocess.run([BIN, *arguments], input=stdin, capture_output=True, text=True, cwd=self.base,
