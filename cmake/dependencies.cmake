@@ -24,7 +24,7 @@ ExternalProject_Add(curl_build
   CMAKE_ARGS
     ${curl_toolchain}
     -DCMAKE_INSTALL_PREFIX=${deps} -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=None
-    "-DCMAKE_C_FLAGS=${CMAKE_C_FLAGS_INIT} -O2 -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/= -ffile-prefix-map=../../../../curl-source/="
+    "-DCMAKE_C_FLAGS=${CMAKE_C_FLAGS_INIT} -Os -fno-asynchronous-unwind-tables -ffunction-sections -fdata-sections -ffile-prefix-map=${CURL_SOURCE}/= -ffile-prefix-map=../../../../curl-source/="
     -DCMAKE_POSITION_INDEPENDENT_CODE=ON
     "-DCMAKE_C_COMPILER_LAUNCHER=${curl_launcher}"
     -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DENABLE_MANUAL=OFF

@@ -416,9 +416,9 @@ std::vector<Command> Commands() {
        .variables = {kStoreVariable}},
       {.name = "image prune",
        .operands = "",
-       .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, and "
-              "cached verdicts.",
-       .options = {{"keep", "SIZE", "0", "How much to keep, such as `10GiB`."}, kJsonOption},
+       .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, "
+              "cached verdicts, and snapshots of sandboxes whose tag was given to a newer one.",
+       .options = {{"keep", "SIZE", "0", "How much of the layers to keep, such as `10GiB`."}, kJsonOption},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "doctor",

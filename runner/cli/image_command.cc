@@ -20,6 +20,7 @@
 #include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trust.h"
+#include "session/snapshot/snapshot_list.h"
 
 namespace cli {
 namespace {
@@ -293,17 +294,25 @@ Result<int> ImagePruneCommand(const Arguments& arguments) {
   image::Store store = TRY(image::Store::Open(image::DefaultStore()));
   image::ForgetVerdicts(image::DefaultStore());
   image::PruneResult pruned = TRY(store.Prune(keep));
+  session::SnapshotRoom snapshots = TRY(session::PruneSnapshots());
   if (arguments.Has("json")) {
     Json json;
     json.Set("bytes_freed", pruned.bytes_freed);
     json.Set("bytes_left", pruned.bytes_left);
     json.Set("layers_freed", pruned.layers_freed);
+    json.Set("snapshot_bytes_freed", snapshots.bytes_freed);
+    json.Set("snapshot_bytes_left", snapshots.bytes_left);
     TRY(Print(codec::RenderJson(json)));
     return 0;
   }
-  TRY(Print("freed " + image::ShownBytes(pruned.bytes_freed) + " of " +
-            std::to_string(pruned.layers_freed) + " layers; " +
-            image::ShownBytes(pruned.bytes_left) + " remain\n"));
+  std::string text = "freed " + image::ShownBytes(pruned.bytes_freed) + " of " +
+                     std::to_string(pruned.layers_freed) + " layers; " +
+                     image::ShownBytes(pruned.bytes_left) + " remain\n";
+  if (snapshots.bytes_freed + snapshots.bytes_left > 0) {
+    text += "freed " + image::ShownBytes(snapshots.bytes_freed) + " of snapshots; " +
+            image::ShownBytes(snapshots.bytes_left) + " remain (agentic-ci sandbox snapshots)\n";
+  }
+  TRY(Print(text));
   return 0;
 }
 

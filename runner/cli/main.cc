@@ -69,6 +69,7 @@ constexpr Handler kHandlers[] = {
     {"sandbox get", SandboxGetCommand},
     {"sandbox apply", SandboxApplyCommand},
     {"sandbox snapshot", SandboxSnapshotCommand},
+    {"sandbox snapshots", SandboxSnapshotsCommand},
     {"sandbox restore", SandboxRestoreCommand},
     {"sandbox reset", SandboxResetCommand},
     {"sandbox delete", SandboxDeleteCommand},

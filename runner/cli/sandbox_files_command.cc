@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sandbox_files_command.h"
 
+#include <time.h>
+
 #include <string>
 #include <utility>
 
@@ -10,8 +12,10 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
+#include "image/progress.h"
 #include "session/client.h"
 #include "session/snapshot/snapshot.h"
+#include "session/snapshot/snapshot_list.h"
 
 namespace cli {
 namespace {
@@ -21,10 +25,12 @@ constexpr std::string_view kPutDoc =
     "relative to the checkout unless it starts with `/`; if it is a directory or ends in `/`, the "
     "copy goes into it. Missing directories are made. It is written with the agent's rights: only "
     "where the agent may write. A link in the checkout that leads out of it is not followed (exit "
-    "status 77).";
+    "status 77). What may not be read is left out, with a warning.";
 constexpr std::string_view kGetDoc =
     "Copy a file or directory of the sandbox to the host. TARGET is as with `sandbox put`, without "
-    "it the current directory. Files are read with the agent's rights. Links are copied, and "
+    "it the current directory; `-` is standard output. A file is also written to a pipe or "
+    "character device at TARGET, which is never replaced. Files are read with the agent's rights, "
+    "and what those do not let it read is left out with a warning. Links are copied, and "
     "nothing is written through them, nor through a link in the checkout that leads out of it; "
     "owners and set-user-ID bits are not copied.";
 constexpr std::string_view kApplyDoc =
@@ -35,6 +41,9 @@ constexpr std::string_view kSnapshotDoc =
     "Keep everything written in the sandbox, and its shell's variables, functions, options and "
     "directory, and print the snapshot's digest. Processes are paused meanwhile and not kept. "
     "Snapshots are images in an OCI layout and can be copied and signed like other images.";
+constexpr std::string_view kSnapshotsDoc =
+    "List this user's own snapshots, the oldest first: digest, size, when each was taken, and its "
+    "tag. `image prune` removes those whose tag was given to a newer one.";
 constexpr std::string_view kRestoreDoc =
     "Put the sandbox where a snapshot was taken, in the same sandbox or another one. What runs in "
     "it ends. SNAPSHOT is a tag, a digest, or `oci:DIRECTORY[:TAG][@DIGEST]`. If anything fails, "
@@ -51,6 +60,14 @@ Status CheckOperands(const Arguments& arguments, size_t least, size_t most,
 void WarnLeftOut(const std::string& left_out) {
   if (!left_out.empty())
     logging::Warn("not all was copied", {{"why", codec::NeutralLine(left_out)}});
+}
+
+// "2026-11-21T20:55:32Z".
+std::string UtcTime(time_t seconds) {
+  tm parts{};
+  char text[sizeof "2026-11-21T20:55:32Z"] = "";
+  if (::gmtime_r(&seconds, &parts) == nullptr) return "";
+  return std::string(text, ::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
 }
 
 // Opens the place of the sandboxes, if this one may be worked in.
@@ -89,6 +106,15 @@ std::vector<Command> SandboxFileCommands() {
              "The OCI layout to write it to; made if missing. If not given, this user's own, "
              "beside the store of images."},
             kJsonOption},
+       .variables = {}},
+      {.name = "sandbox snapshots",
+       .operands = "",
+       .doc = kSnapshotsDoc,
+       .options = {{"delete", "SNAPSHOT", "",
+                    "Delete the snapshot of this tag or digest instead, and print how much that "
+                    "frees.",
+                    true},
+                   kJsonOption},
        .variables = {}},
       {.name = "sandbox restore",
        .operands = "NAME SNAPSHOT",
@@ -152,6 +178,37 @@ Result<int> SandboxSnapshotCommand(const Arguments& arguments) {
   json.Set("left_out", facts.left_out);
   json.Set("policy_sha256", facts.policy_sha256);
   TRY(Print(codec::RenderJson(json)));
+  return 0;
+}
+
+Result<int> SandboxSnapshotsCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 0, 0, "agentic-ci sandbox snapshots --delete SNAPSHOT"));
+  int64_t freed = 0;
+  for (const std::string& one : arguments.All("delete")) {
+    freed += TRY(session::DeleteSnapshot(one)).bytes_freed;
+  }
+  codec::Json json;
+  if (arguments.Has("delete")) {
+    json.Set("bytes_freed", freed);
+    TRY(Print(arguments.Has("json") ? codec::RenderJson(json)
+                                    : "freed " + image::ShownBytes(freed) + "\n"));
+    return 0;
+  }
+  codec::Json list = codec::Json::EmptyArray();
+  std::string lines;
+  for (const session::ListedSnapshot& snapshot : TRY(session::ListSnapshots())) {
+    std::string taken = UtcTime(snapshot.taken);
+    lines += snapshot.digest + "  " + image::ShownBytes(snapshot.bytes) + "  " + taken +
+             (snapshot.tag.empty() ? "" : "  " + snapshot.tag) + "\n";
+    codec::Json one;
+    one.Set("digest", snapshot.digest);
+    one.Set("tag", snapshot.tag);
+    one.Set("bytes", snapshot.bytes);
+    one.Set("taken", taken);
+    list.Push(std::move(one));
+  }
+  json.Set("snapshots", std::move(list));
+  TRY(arguments.Has("json") ? Print(codec::RenderJson(json)) : PrintLines(lines));
   return 0;
 }
 

@@ -36,7 +36,8 @@ Result<Diff> AskDiff(const Place& place, const std::string& name);
 Result<std::string> Put(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target);
 // Copies the other way round, at most `limits`; nothing is written through a link of the sandbox's,
-// nor outside of `target`.
+// nor outside of `target`. A file is written to standard output where `target` is "-", and to a
+// pipe or character device that is there; no other thing than a file or a link is replaced.
 Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target, const ReceiveLimits& limits);
 // Writes what changed to the checkout if the gates let it pass (else kRefused), and lets the

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 
 #include "base/sys.h"
 #include "base/wire.h"
@@ -84,6 +85,7 @@ std::string NameOf(const std::string& path) {
 struct HostPath {
   Fd root;
   std::string path;  // Absolute.
+  bool in_checkout = false;
 };
 
 bool Same(const struct stat& one, const struct stat& other) {
@@ -122,9 +124,43 @@ Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
     if (!StaysBeneath(above, normal)) {
       return Error{Code::kRefused, path + ": a symbolic link in the checkout leads out of it"};
     }
-    return HostPath{TRY(sys::Open(above, O_PATH | O_DIRECTORY)), normal.substr(end)};
+    return HostPath{TRY(sys::Open(above, O_PATH | O_DIRECTORY)), normal.substr(end), true};
   }
-  return HostPath{TRY(sys::Open("/", O_PATH | O_DIRECTORY)), absolute.string()};
+  return HostPath{TRY(sys::Open("/", O_PATH | O_DIRECTORY)), absolute.string(), false};
+}
+
+// Returns what a copy to `target` is written to where it does not become a file: standard output
+// (`-`), or a pipe, a terminal or another character device that is there. Returns nothing for a
+// place of files. Fails with kInvalid for what is neither.
+Result<std::optional<Fd>> OpenStream(const HostPath& to, const std::string& target) {
+  auto duplicate = [](int fd) -> Result<std::optional<Fd>> {
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy.valid()) return Errno("standard output");
+    return std::optional<Fd>(std::move(copy));
+  };
+  if (target == "-") return duplicate(STDOUT_FILENO);
+  auto open = [&](int flags) {
+    return to.in_checkout ? sys::OpenInRoot(to.root.get(), to.path, flags)
+                          : sys::Open(target, flags);
+  };
+  Result<Fd> there = open(O_PATH);
+  struct stat st {};
+  if (!there.ok() || ::fstat(there.value().get(), &st) != 0) return std::optional<Fd>();
+  // "/dev/stdout" may lead to a file, which this process must not replace under its own output.
+  for (int own : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat written {};
+    if (::fstat(own, &written) == 0 && Same(st, written)) return duplicate(own);
+  }
+  if (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode)) return std::optional<Fd>();
+  if (!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)) {
+    return Error{Code::kInvalid, target + " is a socket or a block device: nothing is copied to it",
+                 "agentic-ci sandbox get NAME FILE -"};
+  }
+  Fd stream = TRY(open(O_WRONLY | O_NOCTTY).Context(target));
+  struct stat opened {};
+  if (::fstat(stream.get(), &opened) != 0) return Errno("fstat " + target);
+  if (!Same(st, opened)) return Error{Code::kIo, target + ": it was replaced meanwhile"};
+  return std::optional<Fd>(std::move(stream));
 }
 
 }  // namespace
@@ -140,7 +176,7 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
   TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source)};
   TRY(Send(connection, wire::Write(MessageKind::kPut, request), reads.get()));
   reads.Close();
-  Result<Sent> sent = SendTransferred(opened, writes.get());
+  Result<Sent> sent = SendTransferred(opened, source, writes.get());
   // A tree that could not be sent whole is not taken for whole.
   if (!sent.ok() && sent.error().os_error != EPIPE) return std::move(sent).error();
   writes.Close();
@@ -152,13 +188,20 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
                         const std::string& target, const ReceiveLimits& limits) {
   Facts facts = TRY(place.Find(name));
   HostPath to = TRY(Locate(target, facts.workdir));
-  Landing landing = TRY(FindLanding(to.root.get(), to.path, NameOf(source), target));
+  std::optional<Fd> output = TRY(OpenStream(to, target));
+  Landing landing;
+  if (!output) {
+    std::filesystem::path inside = std::filesystem::path(facts.workdir) / source;
+    std::string file = NameOf(inside.lexically_normal().string());
+    landing = TRY(FindLanding(to.root.get(), to.path, file, target));
+  }
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
   TransferRequest request{source, {}};
   TRY(Send(connection, wire::Write(MessageKind::kGet, request), writes.get()));
   writes.Close();
-  Result<Received> received = ReceiveTransferred(reads.get(), landing, limits);
+  Result<Received> received = output ? ReceiveContent(reads.get(), *output, target, limits)
+                                     : ReceiveTransferred(reads.get(), landing, limits);
   reads.Close();
   if (received.ok()) return Conclude(connection, Ok());
   Error here = std::move(received).error();

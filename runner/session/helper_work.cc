@@ -113,7 +113,7 @@ Helper::Work SendFiles(TransferRequest request) {
   return [request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
     Fd source = TRY(OpenSource(root.get(), request.path, request.path));
-    Sent sent = TRY(SendTransferred(source, given[0].get()));
+    Sent sent = TRY(SendTransferred(source, request.path, given[0].get()));
     return LeftOutText(sent);
   };
 }

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/snapshot/snapshot.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <utility>
 #include <variant>
@@ -18,45 +12,14 @@
 #include "image/trust.h"
 #include "image/verify.h"
 #include "session/snapshot/layer_file.h"
+#include "session/snapshot/layout_files.h"
 #include "session/snapshot/part_file.h"
 #include "session/snapshot/snapshot_document.h"
 
 namespace session {
 namespace {
 
-constexpr char kLayoutText[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
-constexpr size_t kIndexBytesMax = size_t{4} << 20;
 constexpr std::chrono::minutes kReadTime{10};
-
-Status WriteWhole(int directory, const std::string& name, std::string_view text) {
-  PartFile file = TRY(PartFile::Create(directory, 0644));
-  TRY(sys::WriteAll(file.fd().get(), text).Context("writing " + name));
-  return file.Publish(name);
-}
-
-// Opens the directory of the blobs. The layout may lie in a checkout: no link in it is followed.
-Result<Fd> OpenBlobs(const std::string& layout) {
-  TRY(sys::MakeDirectories(layout, 0700).Context(layout));
-  Fd at = TRY(sys::Open(layout, O_RDONLY | O_DIRECTORY));
-  for (const char* name : {"blobs", "sha256"}) {
-    if (::mkdirat(at.get(), name, 0700) != 0 && errno != EEXIST) return Errno(layout);
-    at = TRY(sys::OpenAt(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-                 .Context(layout + ": " + name));
-  }
-  return at;
-}
-
-// Returns the index of images; empty if there is none.
-Result<std::string> ReadIndex(int layout) {
-  Result<Fd> file =
-      sys::OpenAt(layout, "index.json", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (!file.ok() && sys::IsAbsent(file.error())) return std::string();
-  Fd index = TRY(std::move(file).Context("index.json"));
-  struct stat st {};
-  if (::fstat(index.get(), &st) != 0) return Errno("fstat");
-  if (!S_ISREG(st.st_mode)) return Error{Code::kInvalid, "index.json is not a file"};
-  return sys::ReadAll(index.get(), kIndexBytesMax);
-}
 
 Result<DocumentOf> WriteBlob(int blobs, const std::string& text) {
   DocumentOf document{image::DigestOf(text), static_cast<int64_t>(text.size())};
@@ -64,23 +27,11 @@ Result<DocumentOf> WriteBlob(int blobs, const std::string& text) {
   return document;
 }
 
-// Until the descriptor is closed, no other process changes the index.
-Result<Fd> LockLayout(const std::string& directory) {
-  Fd layout = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context(directory));
-  while (::flock(layout.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return Errno("flock " + directory);
-  }
-  return layout;
-}
-
-Status AddManifest(const std::string& directory, const DocumentOf& manifest,
-                   const std::string& tag) {
-  Fd layout = TRY(LockLayout(directory));
-  RemoveLeftParts(layout.get());
-  std::string index = TRY(ReadIndex(layout.get()).Context(directory));
-  std::string added = TRY(AddToIndex(index, manifest, tag).Context(directory));
-  TRY(WriteWhole(layout.get(), "oci-layout", kLayoutText));
-  return WriteWhole(layout.get(), "index.json", added);
+// Under the layout's lock.
+Status AddManifest(int layout, const DocumentOf& manifest, const std::string& tag) {
+  RemoveLeftParts(layout);
+  std::string index = TRY(ReadIndex(layout));
+  return WriteIndex(layout, TRY(AddToIndex(index, manifest, tag)));
 }
 
 Result<image::Reference> ReferenceOf(const std::string& text) {
@@ -147,12 +98,14 @@ Result<WrittenSnapshot> WriteSnapshot(const Place& place, const std::string& san
   TakenSnapshot taken = TRY(
       TakeSnapshot(place, sandbox, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
   TRY(layer.Finish());
+  // From here on, what removes unused blobs waits.
+  Fd layout = TRY(LockLayout(directory));
   TRY(layer.Publish());
   std::string text = TRY(RenderSnapshotConfig(taken, layer.diff_id()));
   DocumentOf config = TRY(WriteBlob(blobs.get(), text));
   DocumentOf manifest =
       TRY(WriteBlob(blobs.get(), RenderSnapshotManifest(config, {layer.digest(), layer.bytes()})));
-  TRY(AddManifest(directory, manifest, tag));
+  TRY(AddManifest(layout.get(), manifest, tag).Context(directory));
   return WrittenSnapshot{manifest.digest, layer.bytes(), std::move(taken.facts)};
 }
 

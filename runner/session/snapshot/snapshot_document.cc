@@ -39,6 +39,28 @@ std::optional<std::string> BytesAt(const codec::Json& json, const char* name) {
   return codec::DecodeBase64(*member->string());
 }
 
+Result<codec::Json::Array> ManifestsOf(std::string_view index) {
+  codec::Json json = TRY(codec::ParseJson(index).Context("index.json"));
+  const codec::Json* entries = json.Find("manifests");
+  if (entries == nullptr || entries->array() == nullptr) {
+    return Error{Code::kInvalid, "index.json is not an index of images"};
+  }
+  return *entries->array();
+}
+
+std::string TagOf(const codec::Json& entry) {
+  const codec::Json* notes = entry.Find("annotations");
+  return notes == nullptr ? "" : notes->StringAt(kRefName);
+}
+
+std::string RenderIndex(codec::Json manifests) {
+  codec::Json json;
+  json.Set("schemaVersion", 2);
+  json.Set("mediaType", kIndexType);
+  json.Set("manifests", std::move(manifests));
+  return codec::RenderJson(json);
+}
+
 }  // namespace
 
 Result<std::string> RenderSnapshotConfig(const TakenSnapshot& snapshot,
@@ -118,21 +140,11 @@ std::string RenderSnapshotManifest(const DocumentOf& config, const DocumentOf& l
 
 Result<std::string> AddToIndex(std::string_view index, const DocumentOf& manifest,
                                const std::string& tag) {
-  codec::Json before;
-  if (!index.empty()) before = TRY(codec::ParseJson(index).Context("index.json"));
-  const codec::Json* entries = before.Find("manifests");
-  if (!index.empty() && (entries == nullptr || entries->array() == nullptr)) {
-    return Error{Code::kInvalid, "index.json is not an index of images"};
-  }
   codec::Json list = codec::Json::EmptyArray();
-  if (entries != nullptr) {
-    for (const codec::Json& entry : *entries->array()) {
-      const codec::Json* notes = entry.Find("annotations");
-      std::string name = notes == nullptr ? "" : notes->StringAt(kRefName);
-      bool same = entry.StringAt("digest") == manifest.digest && name == tag;
-      if (same || (!tag.empty() && name == tag)) continue;
-      list.Push(entry);
-    }
+  for (const codec::Json& entry : index.empty() ? codec::Json::Array() : TRY(ManifestsOf(index))) {
+    std::string name = TagOf(entry);
+    bool same = entry.StringAt("digest") == manifest.digest && name == tag;
+    if (!same && (tag.empty() || name != tag)) list.Push(entry);
   }
   codec::Json added = Descriptor(kManifestType, manifest);
   if (!tag.empty()) {
@@ -141,11 +153,32 @@ Result<std::string> AddToIndex(std::string_view index, const DocumentOf& manifes
     added.Set("annotations", std::move(notes));
   }
   list.Push(std::move(added));
-  codec::Json json;
-  json.Set("schemaVersion", 2);
-  json.Set("mediaType", kIndexType);
-  json.Set("manifests", std::move(list));
-  return codec::RenderJson(json);
+  return RenderIndex(std::move(list));
+}
+
+Result<std::vector<IndexEntry>> EntriesOfIndex(std::string_view index) {
+  std::vector<IndexEntry> entries;
+  for (const codec::Json& entry : TRY(ManifestsOf(index))) {
+    entries.push_back({entry.StringAt("digest"), TagOf(entry)});
+  }
+  return entries;
+}
+
+Result<std::optional<std::string>> RemoveFromIndex(std::string_view index,
+                                                   const std::string& tag_or_digest) {
+  bool by_digest = image::IsDigest(tag_or_digest);
+  // As cosign and others tag what is about an image: "sha256-HEX.sig".
+  std::string about = by_digest ? "sha256-" + tag_or_digest.substr(sizeof "sha256:" - 1) : "";
+  codec::Json list = codec::Json::EmptyArray();
+  bool found = false;
+  for (const codec::Json& entry : TRY(ManifestsOf(index))) {
+    std::string tag = TagOf(entry);
+    bool is = by_digest ? entry.StringAt("digest") == tag_or_digest : tag == tag_or_digest;
+    found = found || is;
+    if (!is && (about.empty() || !tag.starts_with(about))) list.Push(entry);
+  }
+  if (!found) return std::optional<std::string>();
+  return std::optional(RenderIndex(std::move(list)));
 }
 
 }  // namespace session

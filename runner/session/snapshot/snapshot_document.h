@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "session/client.h"
@@ -33,5 +35,17 @@ std::string RenderSnapshotManifest(const DocumentOf& config, const DocumentOf& l
 // other manifest keeps that tag. Fails with kInvalid if `index` is not an index.
 Result<std::string> AddToIndex(std::string_view index, const DocumentOf& manifest,
                                const std::string& tag);
+
+struct IndexEntry {
+  std::string digest;
+  std::string tag;  // Empty if it has none.
+};
+// Fails with kInvalid if `index` is not an index.
+Result<std::vector<IndexEntry>> EntriesOfIndex(std::string_view index);
+
+// Returns `index` without the manifest that has this tag, or without every manifest of this digest
+// and what is named after it, such as its signatures; nothing if there is no such manifest.
+Result<std::optional<std::string>> RemoveFromIndex(std::string_view index,
+                                                   const std::string& tag_or_digest);
 
 }  // namespace session

@@ -29,10 +29,10 @@ TarWriter WriterTo(int fd, int owner) {
   return TarWriter([fd](std::string_view bytes) { return sys::WriteAll(fd, bytes); }, owner);
 }
 
-Result<Sent> SendTransferred(const Fd& source, int stream) {
+Result<Sent> SendTransferred(const Fd& source, const std::string& shown, int stream) {
   TarWriter tar = WriterTo(stream, 0);
   TreeSender sender(tar, TreeSender::Kind::kFiles);
-  TRY(sender.Send(source, kName));
+  TRY(sender.Send(source, kName, shown));
   TRY(tar.Finish());
   return sender.sent();
 }
@@ -54,6 +54,28 @@ Result<Received> ReceiveTransferred(int stream, const Landing& landing,
   return receiver.received();
 }
 
+Result<Received> ReceiveContent(int stream, const Fd& output, const std::string& shown,
+                                const ReceiveLimits& limits) {
+  StreamReader input(stream);
+  image::TarReader tar([&] { return input.Next(); });
+  std::optional<image::TarEntry> entry = TRY(tar.Next());
+  if (!entry) return Error{Code::kIo, "the transfer was broken off"};
+  if (entry->type != image::TarType::kFile || entry->sparse) {
+    return Error{Code::kInvalid, "a directory cannot be written to " + shown};
+  }
+  if (entry->size > limits.bytes_max) {
+    return Error{Code::kInvalid, shown + ": the limit of " + std::to_string(limits.bytes_max) +
+                                     " bytes is exceeded"};
+  }
+  for (;;) {
+    image::TarPiece piece = TRY(tar.Read());
+    if (piece.bytes.empty()) break;
+    TRY(sys::WriteAll(output.get(), piece.bytes).Context("writing " + shown));
+  }
+  if (TRY(tar.Next())) return Error{Code::kInvalid, "more than one file for " + shown};
+  return Received{1, entry->size};
+}
+
 Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory,
                              const ReceiveLimits& limits) {
   image::TarReader tar(input);
@@ -66,9 +88,7 @@ Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory
 
 std::string LeftOutText(const Sent& sent) {
   if (sent.left_out == 0) return {};
-  return std::to_string(sent.left_out) +
-         " left out that are neither files of a known size, directories nor links; the first: " +
-         sent.first_left_out.substr(sizeof kName);
+  return std::to_string(sent.left_out) + " left out, the first: " + sent.first_left_out;
 }
 
 }  // namespace session

@@ -29,17 +29,24 @@ class StreamReader {
 // Returns a writer to a borrowed descriptor.
 TarWriter WriterTo(int fd, int owner);
 
-// Send and receive an archive of its own, under a name that means nothing.
-Result<Sent> SendTransferred(const Fd& source, int stream);
+// Sends an archive of `source`, under a name that means nothing; errors call it `shown`. What may
+// not be read below it is left out.
+Result<Sent> SendTransferred(const Fd& source, const std::string& shown, int stream);
+// Receives such an archive at a place of files.
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,
                                     const ReceiveLimits& limits);
+
+// Receives such an archive of one file, and writes its content to `output`, borrowed. Fails with
+// kInvalid for a directory; errors call `output` `shown`.
+Result<Received> ReceiveContent(int stream, const Fd& output, const std::string& shown,
+                                const ReceiveLimits& limits);
 
 // Receives an archive of "." as another tar packs it, into `directory`. Fails with kInvalid as
 // TreeReceiver does. `input` gives its bytes.
 Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory,
                              const ReceiveLimits& limits);
 
-// Returns text such as "2 left out, the first: PATH", or an empty one.
+// Returns text such as "2 left out, the first: PATH: why", or an empty one.
 std::string LeftOutText(const Sent& sent);
 
 }  // namespace session

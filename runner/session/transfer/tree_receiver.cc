@@ -146,6 +146,12 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
 
 // Removes what stands at `leaf`, for something to take its place.
 Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
+  struct stat st {};
+  bool files = kind_ == Kind::kFiles &&
+               ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+  if (files && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) {
+    return Bad(leaf, "a device, pipe or socket is not replaced by a file");
+  }
   if (::unlinkat(parent, leaf.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR) return WriteFailed(leaf);
   if (kind_ != Kind::kLayer) return Bad(leaf, "a directory is in the way of a file");

@@ -73,18 +73,32 @@ image::TarEntry TreeSender::EntryOf(const struct stat& st, const std::string& pa
   return entry;
 }
 
-void TreeSender::LeaveOut(const std::string& path) {
-  if (sent_.left_out++ == 0) sent_.first_left_out = path;
+std::string TreeSender::Shown(const std::string& path) const {
+  return shown_ + path.substr(root_.size());
 }
 
-Status TreeSender::Send(const Fd& opened, const std::string& path) {
+void TreeSender::LeaveOut(const std::string& path, const std::string& why) {
+  if (sent_.left_out++ > 0) return;
+  sent_.first_left_out = Shown(path);
+  if (kind_ == Kind::kFiles) sent_.first_left_out += ": " + why;
+}
+
+Status TreeSender::LeaveOutUnreadable(const std::string& path, const Error& error) {
+  if (kind_ != Kind::kFiles || (error.os_error != EACCES && error.os_error != EPERM)) return error;
+  LeaveOut(path, "permission denied");
+  return Ok();
+}
+
+Status TreeSender::Send(const Fd& opened, const std::string& path, const std::string& shown) {
   linked_.clear();
+  root_ = path;
+  shown_ = shown.empty() ? path : shown;
   struct stat st {};
-  if (::fstat(opened.get(), &st) != 0) return Errno("fstat " + path);
+  if (::fstat(opened.get(), &st) != 0) return Errno("fstat " + shown_);
   image::TarEntry entry = EntryOf(st, path, opened.get());
   if (S_ISREG(st.st_mode)) return SendFile(opened.get(), st, std::move(entry));
   if (!S_ISDIR(st.st_mode)) {
-    return Error{Code::kInvalid, path + " is neither a file nor a directory"};
+    return Error{Code::kInvalid, shown_ + " is neither a file nor a directory"};
   }
   entry.type = image::TarType::kDirectory;
   TRY(tar_.Begin(entry));
@@ -92,7 +106,7 @@ Status TreeSender::Send(const Fd& opened, const std::string& path) {
 }
 
 Status TreeSender::SendDirectory(int directory, const std::string& path, int depth) {
-  if (depth == sys::kTreeDepthMax) return Error{Code::kInvalid, path + ": too many levels"};
+  if (depth == sys::kTreeDepthMax) return Error{Code::kInvalid, Shown(path) + ": too many levels"};
   if (kind_ == Kind::kLayer && IsOpaque(directory)) {
     image::TarEntry opaque;
     opaque.path = path + "/" + std::string(kOpaqueName);
@@ -103,7 +117,7 @@ Status TreeSender::SendDirectory(int directory, const std::string& path, int dep
     if (skipped_.contains(inner)) continue;
     if (inner.size() >= image::kTarPathBytesMax ||
         (kind_ == Kind::kLayer && name.starts_with(kWhiteoutPrefix))) {
-      LeaveOut(inner);
+      LeaveOut(inner, "its name cannot be kept");
       continue;
     }
     TRY(SendEntry(directory, name, inner, depth));
@@ -115,21 +129,25 @@ Status TreeSender::SendEntry(int directory, const std::string& name, const std::
                              int depth) {
   struct stat st {};
   if (::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-    return errno == ENOENT ? Ok() : Status(Errno(path));
+    return errno == ENOENT ? Ok() : LeaveOutUnreadable(path, Errno(Shown(path)));
   }
   if (S_ISDIR(st.st_mode)) {
-    Fd inner = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).Context(path));
-    image::TarEntry entry = EntryOf(st, path, inner.get());
+    Result<Fd> inner = sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!inner.ok()) {
+      return LeaveOutUnreadable(path, Errno(Shown(path), inner.error().os_error));
+    }
+    image::TarEntry entry = EntryOf(st, path, inner.value().get());
     entry.type = image::TarType::kDirectory;
     TRY(tar_.Begin(entry));
-    return SendDirectory(inner.get(), path, depth + 1);
+    return SendDirectory(inner.value().get(), path, depth + 1);
   }
   if (S_ISREG(st.st_mode)) {
     // It may be something else by now, that one would wait for.
-    Fd file = TRY(
-        sys::OpenAt(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY).Context(path));
-    if (::fstat(file.get(), &st) != 0) return Errno("fstat " + path);
-    return SendFile(file.get(), st, EntryOf(st, path, file.get()));
+    Result<Fd> file = sys::OpenAt(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (!file.ok()) return LeaveOutUnreadable(path, Errno(Shown(path), file.error().os_error));
+    int fd = file.value().get();
+    if (::fstat(fd, &st) != 0) return Errno("fstat " + Shown(path));
+    return SendFile(fd, st, EntryOf(st, path, fd));
   }
   image::TarEntry entry = EntryOf(st, path, -1);
   if (S_ISLNK(st.st_mode)) {
@@ -149,7 +167,7 @@ Status TreeSender::SendEntry(int directory, const std::string& name, const std::
     whiteout.path = path.substr(0, path.rfind('/') + 1) + std::string(kWhiteoutPrefix) + name;
     return tar_.Begin(whiteout);
   }
-  LeaveOut(path);
+  LeaveOut(path, "neither a file, a directory nor a link");
   return Ok();
 }
 
@@ -170,7 +188,7 @@ Result<size_t> TreeSender::ReadFirst(int file) {
 
 Status TreeSender::SendFile(int file, const struct stat& st, image::TarEntry entry) {
   if (!S_ISREG(st.st_mode)) {
-    LeaveOut(entry.path);
+    LeaveOut(entry.path, "no longer a file");
     return Ok();
   }
   if (kind_ == Kind::kLayer && st.st_nlink > 1) {
@@ -183,17 +201,17 @@ Status TreeSender::SendFile(int file, const struct stat& st, image::TarEntry ent
       return tar_.Begin(entry);
     }
   }
-  if (st.st_size > bytes_max_ - sent_.bytes) return TooLarge(entry.path, bytes_max_);
+  if (st.st_size > bytes_max_ - sent_.bytes) return TooLarge(Shown(entry.path), bytes_max_);
   Result<size_t> first = ReadFirst(file);
   // The kernel's own, such as /proc/self/mem: as large as an address space, or unreadable.
   if (st.st_size == 0 && (!first.ok() || first.value() == kReadBytes)) {
-    LeaveOut(entry.path);
+    LeaveOut(entry.path, "not a file of a known size");
     return Ok();
   }
-  size_t got = TRY(std::move(first).Context("reading " + entry.path));
+  size_t got = TRY(std::move(first).Context("reading " + Shown(entry.path)));
   if (got == kReadBytes) got = static_cast<size_t>(std::min<int64_t>(st.st_size, kReadBytes));
   entry.size = got < kReadBytes ? static_cast<int64_t>(got) : st.st_size;
-  if (entry.size > bytes_max_ - sent_.bytes) return TooLarge(entry.path, bytes_max_);
+  if (entry.size > bytes_max_ - sent_.bytes) return TooLarge(Shown(entry.path), bytes_max_);
   ++sent_.files;
   TRY(tar_.Begin(entry));
   for (int64_t left = entry.size; left > 0;) {
@@ -203,8 +221,8 @@ Status TreeSender::SendFile(int file, const struct stat& st, image::TarEntry ent
     if (left == 0) break;
     auto want = static_cast<size_t>(std::min<int64_t>(left, kReadBytes));
     ssize_t n = ::read(file, buffer_.data(), want);
-    if (n < 0 && errno != EINTR) return Errno("reading " + entry.path);
-    if (n == 0) return Shorter(entry.path);
+    if (n < 0 && errno != EINTR) return Errno("reading " + Shown(entry.path));
+    if (n == 0) return Shorter(Shown(entry.path));
     got = n < 0 ? 0 : static_cast<size_t>(n);
   }
   return Ok();

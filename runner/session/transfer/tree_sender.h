@@ -20,8 +20,8 @@ namespace session {
 struct Sent {
   int64_t files = 0;
   int64_t bytes = 0;
-  int64_t left_out = 0;  // Sockets, devices, and what a layer has no way to say.
-  std::string first_left_out;
+  int64_t left_out = 0;  // Sockets, devices, unreadable files, and what a layer cannot express.
+  std::string first_left_out;  // Its path; of kFiles with the reason: "PATH: why".
 };
 
 // Sends files and directories as they are found, following no link. Files that change meanwhile are
@@ -36,8 +36,9 @@ class TreeSender {
 
   TreeSender(TarWriter& tar, Kind kind) : tar_(tar), kind_(kind) {}
 
-  // Sends `opened`, a file or directory open for reading, as `path`.
-  Status Send(const Fd& opened, const std::string& path);
+  // Sends `opened`, a file or directory open for reading, as `path`. Errors and what was left out
+  // call it `shown`, or `path` if that is empty. What may not be read below it is left out.
+  Status Send(const Fd& opened, const std::string& path, const std::string& shown = {});
   // Bounds the files' sizes together, holes included: who receives them counts so too. Send() fails
   // with kUnsupported at the file that exceeds it, before that is read.
   void Limit(int64_t bytes_max) { bytes_max_ = bytes_max; }
@@ -51,7 +52,10 @@ class TreeSender {
   Status SendEntry(int directory, const std::string& name, const std::string& path, int depth);
   Result<size_t> ReadFirst(int file);
   Status SendFile(int file, const struct stat& st, image::TarEntry entry);
-  void LeaveOut(const std::string& path);
+  void LeaveOut(const std::string& path, const std::string& why);
+  // Leaves `path` out if `error` is the lack of a permission; else returns it.
+  Status LeaveOutUnreadable(const std::string& path, const Error& error);
+  std::string Shown(const std::string& path) const;
   image::TarEntry EntryOf(const struct stat& st, const std::string& path, int fd) const;
 
   TarWriter& tar_;
@@ -60,6 +64,8 @@ class TreeSender {
   std::set<std::string> skipped_;
   std::map<std::pair<dev_t, ino_t>, std::string> linked_;  // Files with more than one name.
   std::string buffer_;
+  std::string root_;   // What Send() sends, in the archive,
+  std::string shown_;  // and for people.
   Sent sent_;
 };
 
