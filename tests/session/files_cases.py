@@ -9,12 +9,13 @@ import pathlib
 import resource
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tarfile
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root_in_namespaces, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root, only_root_in_namespaces, read, wait_until
 
 
 class Files(Case):
@@ -135,6 +136,106 @@ class Files(Case):
         self.script('rm -r t; mkdir t; ln -s x t/f; echo 1 >t/l')
         self.ok('sandbox', 'get', 'one', 't', out)
         self.assertEqual(read(out + '/t/l'), '1\n')
+
+    def get_piped(self, *arguments):
+        """A copy whose standard output is a pipe; the bytes that came."""
+        done = subprocess.run([BIN, 'sandbox', 'get', 'one', *arguments], capture_output=True, cwd=self.base,
+                              env=self.env, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_file_is_written_to_a_stream_that_stays_what_it_is(self):
+        self.create()
+        self.script("printf 'a\\0b' >bytes")
+        self.assertEqual(self.get_piped('bytes', '-'), b'a\0b')
+        self.assertEqual(self.get_piped('bytes', '/dev/stdout'), b'a\0b')
+        self.assertFalse(os.path.exists(self.base + '/-'))
+        out = self.base + '/out'
+        with open(out, 'wb') as file:  # /dev/stdout is a link to a file now.
+            subprocess.run([BIN, 'sandbox', 'get', 'one', 'bytes', '/dev/stdout'], stdout=file, check=True, cwd=self.base,
+                           env=self.env)
+        self.assertEqual(pathlib.Path(out).read_bytes(), b'a\0b')
+        self.assertTrue(os.path.islink('/dev/stdout'))
+        fifo = self.base + '/fifo'
+        os.mkfifo(fifo)
+        reader = subprocess.Popen(['cat', fifo], stdout=subprocess.PIPE)
+        self.ok('sandbox', 'get', 'one', 'bytes', fifo)
+        self.assertEqual(reader.communicate(timeout=BUSY_SECONDS)[0], b'a\0b')
+        self.assertTrue(stat.S_ISFIFO(os.lstat(fifo).st_mode))
+        done = self.call('sandbox', 'get', 'one', 'dir', '-')
+        self.assertEqual((done.returncode, done.stdout), (65, ''), done.stderr)
+        # An ordinary name: nothing else has changed.
+        self.ok('sandbox', 'get', 'one', 'bytes', './-')
+        self.assertEqual(pathlib.Path(self.base, '-').read_bytes(), b'a\0b')
+
+    def test_what_is_no_file_is_not_replaced_by_one(self):
+        self.create()
+        out = pathlib.Path(self.base, 'out/d')
+        out.mkdir(parents=True)
+        self.script('mkdir d; for name in fifo socket; do echo new >d/$name; done; echo new >d/file')
+        os.mkfifo(out / 'fifo')
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(out / 'socket'))
+            done = self.call('sandbox', 'get', 'one', 'd', str(out.parent))
+            self.assertEqual(done.returncode, 65, done.stderr)
+            done = self.call('sandbox', 'get', 'one', 'd/socket', str(out / 'socket'))
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn('agentic-ci sandbox get NAME FILE -', done.stderr)
+            self.assertTrue(stat.S_ISSOCK(os.lstat(out / 'socket').st_mode))
+        self.assertTrue(stat.S_ISFIFO(os.lstat(out / 'fifo').st_mode))
+        (out / 'fifo').unlink()
+        (out / 'socket').unlink()
+        self.ok('sandbox', 'get', 'one', 'd', str(out.parent))
+        self.assertEqual({path.name: path.read_text() for path in out.iterdir()},
+                         dict.fromkeys(('fifo', 'socket', 'file'), 'new\n'))
+
+    @only_root
+    def test_a_device_stays_a_device(self):
+        self.create()
+        null = os.path.join(self.base, 'null')
+        os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        self.ok('sandbox', 'get', 'one', 'a.txt', null)
+        self.assertTrue(stat.S_ISCHR(os.lstat(null).st_mode))
+        self.script('mkdir d; echo text >d/null; echo text >d/other')
+        done = self.call('sandbox', 'get', 'one', 'd/.', self.base)
+        self.assertEqual(done.returncode, 0, done.stderr)  # It has a name of its own there.
+        os.rename(null, self.base + '/d/null')
+        done = self.call('sandbox', 'get', 'one', 'd', self.base)
+        self.assertEqual(done.returncode, 65, done.stderr)
+        self.assertTrue(stat.S_ISCHR(os.lstat(self.base + '/d/null').st_mode))
+
+    def test_a_directory_keeps_its_own_name(self):
+        self.create()
+        for source, name in (('.', os.path.basename(self.work)), ('dir/', 'dir'), ('dir/sub/..', 'dir'),
+                             ('./dir/.', 'dir')):
+            with self.subTest(source):
+                out = os.path.join(self.base, 'out')
+                os.mkdir(out)
+                self.ok('sandbox', 'get', 'one', source, out)
+                self.assertEqual(os.listdir(out), [name])
+                shutil.rmtree(out)
+
+    def test_what_may_not_be_read_is_left_out_by_its_name(self):
+        self.create()
+        if os.geteuid() != 0:  # Root may read all of its own files.
+            source = pathlib.Path(self.base, 'src')
+            (source / 'closed').mkdir(parents=True)
+            for name in ('a', 'b', 'c'):
+                (source / name).write_text(name)
+            (source / 'b').chmod(0)
+            (source / 'closed').chmod(0)
+            done = self.call('sandbox', 'put', 'one', 'src', 'in')
+            (source / 'closed').chmod(0o700)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('2 left out, the first: src/', done.stderr)
+            self.assertIn(': permission denied', done.stderr)
+            self.says('ls in; cat in/a in/c', 'a\nc\nac')
+        self.script('mkdir -p from; echo 1 >from/1; echo 2 >from/2; chmod 0 from/2')
+        done = self.call('sandbox', 'get', 'one', 'from', self.base)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('1 left out, the first: ', done.stderr)
+        self.assertIn('from/2: permission denied', done.stderr)
+        self.assertEqual(os.listdir(self.base + '/from'), ['1'])
 
     def test_a_copy_that_cannot_be_written_says_why(self):
         self.create()
@@ -414,6 +515,39 @@ class Snapshots(Case):
         self.assertEqual(self.call(*words).returncode, 65)
         (layout / 'index.json').unlink()
         self.assertEqual(self.call(*words).returncode, 0)
+
+    def test_snapshots_are_listed_and_deleted_and_prune_counts_them(self):
+        def ok(*arguments):
+            done = self.call(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+        def listed():
+            return json.loads(ok('sandbox', 'snapshots', '--json'))['snapshots']
+        self.assertEqual(listed(), [])
+        self.create()
+        digests = []
+        for tag in ('same', 'same', None):
+            self.script('head -c 300000 /dev/urandom >big')
+            digests.append(ok('sandbox', 'snapshot', 'one', *(['--tag', tag] if tag else [])).strip())
+        found = listed()
+        self.assertEqual([(one['digest'], one['tag']) for one in found], [(digests[1], 'same'), (digests[2], '')])
+        self.assertTrue(all(one['bytes'] > 300000 for one in found))
+        self.restore(digests[0])  # Not in the list, and still there.
+        pruned = json.loads(ok('image', 'prune', '--json'))
+        self.assertEqual(pruned['snapshot_bytes_left'], sum(one['bytes'] for one in found))
+        self.assertGreater(pruned['snapshot_bytes_freed'], 300000)
+        self.restore(digests[0], status=66)
+        lines = ok('sandbox', 'snapshots').splitlines()
+        self.assertEqual([line.split()[0] for line in lines], digests[1:])
+        self.assertEqual(lines[0].split()[-1], 'same')
+        self.restore('same')
+        self.restore(digests[2])
+        ok('sandbox', 'snapshots', '--delete', 'same', '--delete', digests[2])
+        self.assertEqual(listed(), [])
+        self.assertEqual(os.listdir(self.base + '/store/snapshots/blobs/sha256'), [])
+        done = self.call('sandbox', 'snapshots', '--delete', 'same')
+        self.assertEqual(done.returncode, 66, done.stderr)
 
     def test_the_layer_of_an_interrupted_snapshot_goes_with_the_next(self):
         self.create()

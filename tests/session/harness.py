@@ -26,6 +26,12 @@ def only_root_in_namespaces(case):
     return case
 
 
+def only_root(case):
+    """For a case that makes what only root can make."""
+    case.only_root = True
+    return case
+
+
 def read(path):
     with open(path, errors='replace') as file:
         return file.read()

@@ -22,9 +22,13 @@ def cases(suite):
 
 def applies(case):
     """Whether this user and this tier are those that a case is about."""
-    marked = getattr(getattr(case, case._testMethodName, None), 'only_root_in_namespaces', False)
-    about = getattr(case, 'applies', lambda: True)()
-    return about and (not marked or (os.geteuid() == 0 and case.TIER == 'namespaces'))
+    method = getattr(case, case._testMethodName, None)
+    root = os.geteuid() == 0
+    if getattr(method, 'only_root', False) and not root:
+        return False
+    if getattr(method, 'only_root_in_namespaces', False) and not (root and case.TIER == 'namespaces'):
+        return False
+    return getattr(case, 'applies', lambda: True)()
 
 
 def main():
