@@ -44,13 +44,16 @@ constexpr char kBashState[] =
     R"(\builtin umask -p; \builtin shopt -p; \builtin set +o)";
 constexpr char kShState[] =
     R"(\command set; \command export -p; \command trap; )"
-    R"(\command printf 'umask '; \command umask; \command printf 'cd -- "$PWD"\n'; )"
+    R"(\command printf 'umask '; \command umask; )"
+    R"(\command printf 'cd -- "$PWD" || cd -P .\n'; )"
     R"(\command set +o)";
 constexpr char kBashFunctions[] = R"(\builtin declare -F; \builtin echo; \builtin declare -f)";
 // The option that reading any function's text needs; it may have been unset since.
 constexpr char kBeforeFunctions[] = "shopt -s extglob\n";
 // Aliases are for people, and sessions are theirs.
 constexpr char kBashBeginning[] = "shopt -s expand_aliases";
+// Where the directory is gone: what `declare` has set is not where the shell is.
+constexpr char kBashDirectory[] = R"(\builtin test . -ef "$PWD" || \builtin cd -P .)";
 
 // Takes the first line off `text`.
 std::string_view TakeLine(std::string_view* text) {
@@ -135,14 +138,16 @@ std::string Shell::Printf() const {
 }
 
 // The status first, while `$?` still has it. It is a line of its own, so that the end is told
-// before the shell reads, byte by byte, how to tell its state. `set -x` traces nothing of this.
+// before the shell reads, byte by byte, how to tell its state. `set -x` traces nothing of this. The
+// empty line is for bash, which takes the first word after a script with an open quote for part of
+// that script.
 std::string Shell::Epilogue() const {
   const bool bash = kind_ == "bash";
   auto frame = [&](const char* word, const char* commands) {
     return Printf() + " '\\000" + nonce_ + " " + word + " '; " + commands + "; " + Printf() +
            " '\\000'; ";
   };
-  return "{ " + Printf() + " '\\000" + nonce_ +
+  return "\n{ " + Printf() + " '\\000" + nonce_ +
          " end %s %s\\000' \"$?\" \"$PWD\"; } >&9 2>/dev/null\n{ " +
          (bash ? frame("functions", kBashFunctions) : "") +
          frame("aliases", bash ? "\\builtin alias -p" : "\\command alias") +
@@ -193,7 +198,9 @@ std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* to_she
 // The state is all that may fail in it: some variables are read-only.
 std::string Shell::Beginning() {
   starting_ = MakeNonce();
-  return "\n" + key_ + " go\n{ \\eval " + codec::ShellWord(state_) +
+  std::string state = state_;
+  if (kind_ == "bash") state += std::string("\n") + kBashDirectory;
+  return "\n" + key_ + " go\n{ \\eval " + codec::ShellWord(state) +
          "\n} >/dev/null 2>&1 </dev/null 9>&-\n" + "{ " + Printf() + " '\\000" + starting_ +
          " ready %s\\000' \"$PWD\"; } >&9 2>/dev/null\n";
 }
