@@ -69,7 +69,8 @@ static_assert(WellFormed(kJsonOption));
 Command RunCommandSpec() {
   Command command{.name = "run",
                   .operands = "[-- COMMAND ARG...]",
-                  .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
+                  .doc = "Run an agent (or COMMAND) in the sandbox and write the report. Its standard input "
+                         "is its task or empty.",
                   .options = {},
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,

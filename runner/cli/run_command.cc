@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_command.h"
 
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "backend/openshell/job.h"
@@ -62,6 +66,25 @@ Status SetModelHost(const std::string& text, run::Request* request) {
   return Ok();
 }
 
+// Says that what a person pipes into `run` reaches no one. In a job, standard input may hold the
+// rest of the job's own script.
+void WarnOfInput(const Arguments& arguments) {
+  if (sys::Environment("CI")) return;
+  for (const auto& [name, values] : arguments.values) {
+    for (const std::string& value : values) {
+      if (value == "/dev/stdin" || value == "-") return;
+    }
+  }
+  struct stat st {};
+  int waiting = 0;
+  if (::fstat(STDIN_FILENO, &st) != 0) return;
+  bool file = S_ISREG(st.st_mode) && ::lseek(STDIN_FILENO, 0, SEEK_CUR) < st.st_size;
+  bool pipe = S_ISFIFO(st.st_mode) && ::ioctl(STDIN_FILENO, FIONREAD, &waiting) == 0 && waiting > 0;
+  if (!file && !pipe) return;
+  logging::Warn("standard input is not read: the agent's own is empty",
+                {{"for a task", "--prompt-file /dev/stdin"}});
+}
+
 }  // namespace
 
 void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
@@ -107,6 +130,7 @@ Result<int> RunCommand(const Arguments& arguments) {
   request.record_programs = arguments.Has("record-programs");
   request.record_files = arguments.Has("record-files");
   logging::SetQuiet(request.json || request.quiet);
+  WarnOfInput(arguments);
   for (const char* name : {"watch-texts", "watch-sent", "model-host", "record-programs"}) {
     if (request.backend != "openshell" || !arguments.Has(name)) continue;
     return Error{Code::kUnsupported, "--" + std::string(name) + " needs agentic-ci's own sandbox",

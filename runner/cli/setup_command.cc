@@ -34,14 +34,31 @@ constexpr std::string_view kStopDoc =
 constexpr OptionSpec kName = {"name", "NAME", "",
                               "The sandbox's name. If not given, it is made from the path of the "
                               "checkout."};
-constexpr OptionSpec kWorkdir = {"workdir", "DIR", ".", "The checkout given to `setup`."};
+constexpr OptionSpec kWorkdir = {"workdir", "DIR", ".",
+                                 "The checkout given to `setup`, or a directory in it."};
 
 // Two jobs on one machine have two checkouts.
+std::string NameFor(const std::string& checkout) {
+  constexpr size_t kDigits = 12;
+  return "setup-" + codec::Sha256Hex(checkout).substr(0, kDigits);
+}
+
 Result<std::string> NameOf(const Arguments& arguments) {
   if (arguments.Has("name")) return arguments.Get("name");
-  constexpr size_t kDigits = 12;
+  return NameFor(TRY(sys::RealPath(arguments.Get("workdir", "."))));
+}
+
+// Returns the name of the sandbox that there is for a directory or for one above it; the name that
+// `setup` gives it there, if there is none.
+Result<std::string> FindNameOf(const Arguments& arguments) {
+  const std::string own = TRY(NameOf(arguments));
+  if (arguments.Has("name")) return own;
+  session::Place place = TRY(session::Place::Open());
   std::string path = TRY(sys::RealPath(arguments.Get("workdir", ".")));
-  return "setup-" + codec::Sha256Hex(path).substr(0, kDigits);
+  for (; !path.empty(); path.erase(path.rfind('/'))) {
+    if (place.Find(NameFor(path)).ok()) return NameFor(path);
+  }
+  return own;
 }
 
 Status RefuseOperands(const Arguments& arguments, const std::string& command) {
@@ -126,14 +143,14 @@ Result<int> SetupCommand(const Arguments& arguments) {
 
 Result<int> ExecCommand(const Arguments& arguments) {
   TRY(RefuseOperands(arguments, "exec"));
-  const std::string name = TRY(NameOf(arguments));
+  const std::string name = TRY(FindNameOf(arguments));
   if (arguments.Has("json")) return ExecInSandbox(arguments, name);
   return TakeStep(name, [&] { return ExecInSandbox(arguments, name); });
 }
 
 Result<int> StopCommand(const Arguments& arguments) {
   TRY(RefuseOperands(arguments, "stop"));
-  return DeleteSandbox(arguments, TRY(NameOf(arguments)));
+  return DeleteSandbox(arguments, TRY(FindNameOf(arguments)));
 }
 
 Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request) {
