@@ -336,6 +336,10 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   command_->before = processes_->List();
   command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
+  if (git_.IsStale(stage_->sandbox)) {
+    Pause pause(*processes_);
+    (void)git_.Follow(stage_->sandbox);  // What cannot be followed is left as it is.
+  }
   // This is not done after the command before, because its client waited.
   files_->Settle();
   if (!stage_->sandbox.copied()) {

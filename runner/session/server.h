@@ -15,6 +15,7 @@
 #include "codec/data/secret_mask.h"
 #include "run/companion.h"
 #include "session/channel.h"
+#include "session/git_state.h"
 #include "session/helper.h"
 #include "session/processes.h"
 #include "session/protocol.h"
@@ -196,6 +197,7 @@ class Server final : public run::Companion {
   std::optional<ShellDue> shell_due_;
   change::Meanwhile
       meanwhile_;  // Changes of the checkout that are not conflicts: `written`, `found`.
+  GitState git_;
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;

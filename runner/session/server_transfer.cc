@@ -145,6 +145,7 @@ void Server::Apply(Client& client) {
     }
     TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
     change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
+    TRY(git_.Follow(sandbox).Context("the changes are applied, but git inside does not know"));
     return std::to_string(changes.files.size());
   };
   Result<std::string> applied = apply();
@@ -264,6 +265,7 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   shell_ = std::move(shell);
   was_ready_ = false;
   meanwhile_.found.clear();
+  git_ = GitState();
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
   return LookAtSandbox();  // No command made the restored changes.
 }

@@ -15,7 +15,7 @@ import subprocess
 import tarfile
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, Case, only_root, only_root_in_namespaces, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, only_root, only_root_in_namespaces, read, wait_until
 
 
 class Files(Case):
@@ -450,6 +450,40 @@ class Files(Case):
         self.assertEqual((os.listdir(self.work + '/moved/in'), os.path.exists(self.work + '/nd')), (['t'], False))
         self.assertFalse(os.path.exists(self.work + '/dir/own/t'))
         self.assertEqual(self.ok('sandbox', 'diff', 'one'), '')
+
+    def git_here(self, *arguments):
+        done = subprocess.run([*GIT, *arguments], cwd=self.work, env=self.env, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def test_git_inside_follows_the_checkout_after_apply(self):
+        if self.TIER == 'landlock':
+            return self.git_in_a_copy_follows_nothing()
+        state = 'git -c safe.directory=* log -1 --format=%s; git -c safe.directory=* status --porcelain'
+        self.create()
+        for number, before in enumerate(('git status', 'git add -A', 'git commit -qam inside', 'git rm -q dir/c.txt',
+                                         'git checkout -qb other')):
+            with self.subTest(before):
+                before = before.replace('git', 'git -c safe.directory=* -c user.name=t -c user.email=t@localhost')
+                self.says(f'echo {number} >>a.txt; {before} >/dev/null; git -c safe.directory=* status >/dev/null', '')
+                self.ok('sandbox', 'apply', 'one')
+                # As outside: a change that is not staged.
+                self.assertEqual(self.script(state)['stdout'], self.git_here('log', '-1', '--format=%s') +
+                                 self.git_here('status', '--porcelain'))
+                self.git_here('add', '-A')
+                self.git_here('commit', '-qm', f'outside {number}')
+                self.says(state, f'outside {number}\n')
+                self.says('git -c safe.directory=* rev-parse --abbrev-ref HEAD', 'main\n')
+        # A commit inside that was not applied is the sandbox's own.
+        self.says('echo more >>b.txt; git -c safe.directory=* -c user.name=t -c user.email=t@localhost commit -qam kept', '')
+        self.git_here('commit', '-qm', 'empty', '--allow-empty')
+        self.says('git -c safe.directory=* log -1 --format=%s', 'kept\n')
+
+    def git_in_a_copy_follows_nothing(self):
+        self.create()
+        self.says('echo 1 >>a.txt; git status >/dev/null', '')
+        self.ok('sandbox', 'apply', 'one')
+        self.git_here('commit', '-qam', 'outside')
+        self.says('git log -1 --format=%s; git status --porcelain', 'first\n M a.txt\n')
 
     def test_apply_is_judged_by_the_gates(self):
         self.create()

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/git_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/sys.h"
+#include "base/tree.h"
+#include "image/unpack/layer_listing.h"
+#include "session/helper.h"
+
+namespace session {
+namespace {
+
+constexpr char kIndex[] = ".git/index";
+constexpr size_t kFilesMax = 20'000;  // Whatever makes more has its own way with git.
+constexpr int64_t kObjectBytesMax = int64_t{64} << 20;
+constexpr size_t kBytesMax = size_t{512} << 20;
+constexpr std::chrono::milliseconds kPatience{5000};
+
+// A file that the sandbox has of its own or the checkout has, and the checkout's content, if any.
+struct GitFile {
+  std::string path;
+  std::string identity;  // Changes when the file does.
+  std::optional<std::string> text;
+  mode_t mode = 0;
+};
+
+std::string IdentityOf(const struct stat& st) {
+  return std::to_string(st.st_ino) + ":" + std::to_string(st.st_size) + ":" +
+         std::to_string(st.st_mode) + ":" + std::to_string(st.st_mtim.tv_sec) + "." +
+         std::to_string(st.st_mtim.tv_nsec);
+}
+
+// Adds the files and whiteouts of an open directory, but for git's objects.
+Status List(int directory, const std::string& path, int depth, std::vector<GitFile>* files) {
+  if (depth == sys::kTreeDepthMax) return Error{Code::kInvalid, path + ": too many levels"};
+  for (const std::string& name : TRY(sys::DirectoryNames(directory))) {
+    std::string inner = path + "/" + name;
+    struct stat st {};
+    if (inner == ".git/objects" ||
+        ::fstatat(directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
+    }
+    if (S_ISDIR(st.st_mode)) {
+      Fd deeper = TRY(sys::OpenAt(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+      TRY(List(deeper.get(), inner, depth + 1, files));
+    } else if (files->size() == kFilesMax) {
+      return Error{Code::kInvalid, "too many files in .git"};
+    } else {
+      files->push_back({inner, IdentityOf(st), std::nullopt, 0});
+    }
+  }
+  return Ok();
+}
+
+// Returns what the sandbox's layer has in `.git`; nothing if it hides the checkout's whole.
+Result<std::vector<GitFile>> OwnFiles(const sandbox::Sandbox& sandbox) {
+  std::vector<GitFile> files;
+  Result<Fd> git = sys::OpenBeneath(sandbox.upper(), ".git", O_RDONLY | O_DIRECTORY);
+  char value = 0;
+  if (!git.ok() || ::fgetxattr(git.value().get(), image::kOpaqueXattr, &value, 1) == 1) {
+    return files;
+  }
+  TRY(List(git.value().get(), ".git", 0, &files));
+  // The run puts its own there.
+  std::erase_if(files, [&](const GitFile& file) {
+    const auto& own = sandbox.inside().plan->workspace_files;
+    return std::any_of(own.begin(), own.end(),
+                       [&](const auto& one) { return one.path == file.path; });
+  });
+  return files;
+}
+
+// Adds the objects that were made since the sandbox began. Nothing inside sees one in a directory
+// that both have made.
+Status AddObjects(int checkout, timespec since, std::vector<GitFile>* files) {
+  Result<Fd> objects = sys::OpenBeneath(checkout, ".git/objects", O_RDONLY | O_DIRECTORY);
+  if (!objects.ok()) return Ok();
+  int64_t bytes = 0;
+  for (const std::string& name : TRY(sys::DirectoryNames(objects.value().get()))) {
+    Result<Fd> directory =
+        sys::OpenAt(objects.value().get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!directory.ok() || name == "info") continue;
+    for (const std::string& object : TRY(sys::DirectoryNames(directory.value().get()))) {
+      struct stat st {};
+      if (::fstatat(directory.value().get(), object.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+          st.st_mtim.tv_sec < since.tv_sec) {
+        continue;
+      }
+      bytes += st.st_size;
+      if (bytes > kObjectBytesMax) return Error{Code::kUnsupported, "too many new objects in .git"};
+      files->push_back({".git/objects/" + name + "/" + object, "", std::nullopt, 0});
+    }
+  }
+  return Ok();
+}
+
+// Adds what a commit outside replaces. The sandbox may go on seeing what was replaced: overlayfs
+// looks a name up once.
+Status AddOutside(int checkout, std::vector<GitFile>* files) {
+  for (const char* name : {"HEAD", "index", "packed-refs"}) {
+    files->push_back({std::string(".git/") + name, "", std::nullopt, 0});
+  }
+  Result<Fd> refs = sys::OpenBeneath(checkout, ".git/refs", O_RDONLY | O_DIRECTORY);
+  return refs.ok() ? List(refs.value().get(), ".git/refs", 0, files) : Ok();
+}
+
+std::string InsideOf(const std::vector<GitFile>& files) {
+  std::string all;
+  for (const GitFile& file : files) {
+    if (!file.path.starts_with(kIndex)) all += file.path + " " + file.identity + "\n";
+  }
+  return all;
+}
+
+std::string OutsideOf(int checkout) {
+  std::string all;
+  for (const char* name : {"HEAD", "index", "logs/HEAD", "packed-refs"}) {
+    struct stat st {};
+    bool there = ::fstatat(checkout, (".git/" + std::string(name)).c_str(), &st, 0) == 0;
+    all += (there ? IdentityOf(st) : "none") + "\n";
+  }
+  return all;
+}
+
+Status ReadOutside(int checkout, GitFile* file) {
+  Result<Fd> opened = sys::OpenBeneath(checkout, file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  struct stat st {};
+  if (!opened.ok() || ::fstat(opened.value().get(), &st) != 0 || !S_ISREG(st.st_mode)) return Ok();
+  file->text = TRY(sys::ReadAll(opened.value().get(), kBytesMax).Context(file->path));
+  file->mode = st.st_mode & 0777;
+  return Ok();
+}
+
+// Runs inside, with the agent's rights.
+Status WriteInside(int checkout, const GitFile& file) {
+  size_t slash = file.path.rfind('/');
+  const std::string above = file.path.substr(0, slash);
+  if (file.text) (void)::mkdirat(checkout, above.c_str(), 0755);
+  Result<Fd> parent = sys::OpenBeneath(checkout, above, O_RDONLY | O_DIRECTORY);
+  if (!parent.ok()) return sys::IsAbsent(parent.error()) ? Ok() : Status(parent.error());
+  const std::string name = file.path.substr(slash + 1);
+  Result<Fd> there = sys::OpenAt(parent.value().get(), name,
+                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (!there.ok() && sys::IsAbsent(there.error()) && !file.text) return Ok();
+  if (there.ok() && file.text) {
+    Result<std::string> text = sys::ReadAll(there.value().get(), kBytesMax);
+    if (text.ok() && text.value() == *file.text) return Ok();
+  }
+  if (::unlinkat(parent.value().get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    return Errno(file.path);
+  }
+  if (!file.text) return Ok();
+  Fd made = TRY(sys::OpenAt(parent.value().get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                            file.mode)
+                    .Context(file.path));
+  return sys::WriteAll(made.get(), *file.text).Context(file.path);
+}
+
+}  // namespace
+
+Status GitState::Follow(const sandbox::Sandbox& sandbox) {
+  if (sandbox.copied()) return Ok();
+  const sandbox::SandboxPlan& plan = *sandbox.inside().plan;
+  Fd checkout = TRY(sys::Open(plan.checkout, O_RDONLY | O_DIRECTORY));
+  outside_ = OutsideOf(checkout.get());
+  std::vector<GitFile> files;
+  std::vector<GitFile> own = TRY(OwnFiles(sandbox));
+  if (!own.empty()) {
+    TRY(AddObjects(checkout.get(), sandbox.began(), &files));  // Before what refers to them.
+    TRY(AddOutside(checkout.get(), &files));
+    std::move(own.begin(), own.end(), std::back_inserter(files));
+  }
+  for (GitFile& file : files) TRY(ReadOutside(checkout.get(), &file));
+  if (!files.empty()) {
+    auto write = [&](const std::vector<Fd>&) -> Result<std::string> {
+      Fd inside = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
+      for (const GitFile& file : files) TRY(WriteInside(inside.get(), file));
+      return std::string();
+    };
+    Helper helper =
+        TRY(Helper::Start(sandbox, sandbox.inside(), sandbox::Rights::kAgent, {}, write));
+    pollfd ends{helper.fd(), POLLIN, 0};
+    if (::poll(&ends, 1, static_cast<int>(kPatience.count())) == 0) {
+      return Error{Code::kTemporary, "git's state could not be written in time"};
+    }
+    TRY(helper.Take());
+  }
+  follows_ = true;
+  inside_ = InsideOf(TRY(OwnFiles(sandbox)));
+  return Ok();
+}
+
+bool GitState::IsStale(const sandbox::Sandbox& sandbox) const {
+  if (!follows_) return false;
+  Result<Fd> checkout = sys::Open(sandbox.inside().plan->checkout, O_RDONLY | O_DIRECTORY);
+  if (!checkout.ok() || OutsideOf(checkout.value().get()) == outside_) return false;
+  Result<std::vector<GitFile>> files = OwnFiles(sandbox);
+  return files.ok() && InsideOf(files.value()) == inside_;
+}
+
+}  // namespace session
