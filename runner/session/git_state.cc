@@ -152,8 +152,8 @@ Status WriteInside(int checkout, const GitFile& file) {
   Result<Fd> parent = sys::OpenBeneath(checkout, above, O_RDONLY | O_DIRECTORY);
   if (!parent.ok()) return sys::IsAbsent(parent.error()) ? Ok() : Status(parent.error());
   const std::string name = file.path.substr(slash + 1);
-  Result<Fd> there = sys::OpenAt(parent.value().get(), name,
-                                 O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  Result<Fd> there =
+      sys::OpenAt(parent.value().get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (!there.ok() && sys::IsAbsent(there.error()) && !file.text) return Ok();
   if (there.ok() && file.text) {
     Result<std::string> text = sys::ReadAll(there.value().get(), kBytesMax);
@@ -163,9 +163,9 @@ Status WriteInside(int checkout, const GitFile& file) {
     return Errno(file.path);
   }
   if (!file.text) return Ok();
-  Fd made = TRY(sys::OpenAt(parent.value().get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                            file.mode)
-                    .Context(file.path));
+  Fd made = TRY(
+      sys::OpenAt(parent.value().get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, file.mode)
+          .Context(file.path));
   return sys::WriteAll(made.get(), *file.text).Context(file.path);
 }
 

@@ -42,11 +42,10 @@ done)";
 constexpr char kBashState[] =
     R"(\builtin printf 'cd -- %q\n' "$PWD"; \builtin declare -p; \builtin trap -p; )"
     R"(\builtin umask -p; \builtin shopt -p; \builtin set +o)";
-constexpr char kShState[] =
-    R"(\command set; \command export -p; \command trap; )"
-    R"(\command printf 'umask '; \command umask; )"
-    R"(\command printf 'cd -- "$PWD" || cd -P .\n'; )"
-    R"(\command set +o)";
+constexpr char kShState[] = R"(\command set; \command export -p; \command trap; )"
+                            R"(\command printf 'umask '; \command umask; )"
+                            R"(\command printf 'cd -- "$PWD" || cd -P .\n'; )"
+                            R"(\command set +o)";
 constexpr char kBashFunctions[] = R"(\builtin declare -F; \builtin echo; \builtin declare -f)";
 // The option that reading any function's text needs; it may have been unset since.
 constexpr char kBeforeFunctions[] = "shopt -s extglob\n";

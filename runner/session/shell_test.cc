@@ -151,7 +151,7 @@ TEST_CASE("a shell that ends gives the next one the state from before its script
   // The frames that the dead shell left unread, read by its successor, do not end it any more.
   CHECK_FALSE(shell.Take(Frame(nonce + " end 0 /") + Frame(nonce + " state x=9"), &reply));
   CHECK_FALSE(shell.Take(Frame(std::string(kKey) + " shell bash"), &reply));
-  CHECK(reply.find("'x='\\''1'\\'''") != std::string::npos);
+  CHECK(reply.find("'x='\\''1'\\''\n") != std::string::npos);
   std::optional<ScriptEnd> end =
       shell.Take(Frame(NonceBefore(reply, " ready") + " ready /"), &reply);
   REQUIRE(end);

@@ -239,7 +239,11 @@ class Life(Case):
                 self.assertNotIn('refused', self.call(*step, '--', 'true').stderr)
         for option in ('--memory=1GiB', '--apply', '--workdir=.', '--json'):
             self.assertEqual(self.call('run', '--sandbox', name, option, '--', 'true').returncode, 64)
-        stop = self.call('stop', '--workdir', self.work, '--apply')
+        deeper = os.path.join(self.work, 'dir/sub')
+        step = subprocess.run([BIN, 'exec', '--', 'cat', 'made.txt'], cwd=deeper, env=self.env, capture_output=True, text=True)
+        self.assertEqual((step.returncode, step.stdout), (0, 'made\n'), step.stderr)
+        self.assertEqual(self.call('exec', '--workdir', self.base, '--', 'true').returncode, 66)  # Above it.
+        stop = self.call('stop', '--workdir', deeper, '--apply')
         self.assertEqual(stop.returncode, 0, stop.stderr)
         self.assertIn(allowed, stop.stderr)
         self.assertEqual(read(self.work + '/made.txt'), 'made\n')

@@ -31,6 +31,11 @@ ENDS = (
     ('a status', 'false', '', 'exit', 1),
     ('a missing program', 'no-such-program', '', 'exit', 127),
     ('a syntax error', 'if then', '', 'exit', 2),
+    ('an open quote', 'echo "open', '', 'exit', 2),
+    ('an open quote after another', "echo 'open\nx", '', 'exit', 2),
+    ('an open substitution', 'echo $(', '', 'exit', 2),
+    ('an open group', '{ echo', '', 'exit', 2),
+    ('an open here document', 'cat <<E\na', 'a\n', 'exit', 0),
     ('a signal', 'sh -c "kill -TERM \\$\\$"', '', 'signal', 143),
     ('an empty standard input', 'cat; read x; echo "$?"', '1\n', 'exit', 0),
     ('input from a file', 'cat < a.txt', 'alpha\n', 'exit', 0),
@@ -113,6 +118,18 @@ class Shells(Case):
                 result = self.says(script, output.replace('TOP', top), reason=reason, status=status, exit=status)
                 self.assertNotIn('builtin', result['stderr'])  # Nothing of ours.
 
+    def test_a_shell_whose_directory_is_gone_says_where_it_is(self):
+        self.create()
+        self.script('mkdir -p d/e; ln -s d l; cd l/e')
+        self.assertTrue(self.script('exit 3')['new_shell'])
+        self.says('basename "$(dirname "$PWD")"; pwd -P | sed s,.*/d/,d/,', 'l\nd/e\n')  # The way it went in.
+        self.script('rm -r ../../d')
+        self.assertTrue(self.script('exit 3')['new_shell'])
+        for script in ('/bin/pwd; echo "$PWD"', 'cd .; /bin/pwd; echo "$PWD"'):
+            result = self.script(script)
+            self.assertEqual(result['stdout'], f'{result["cwd"]}\n' * 2)
+        self.assertEqual(result['cwd'], self.facts()['cwd'])
+
     def test_sh_serves_where_there_is_no_bash(self):
         self.create('--env', 'PATH=' + self.without_bash())
         self.assertEqual(self.facts()['shell'], 'sh')
@@ -121,7 +138,11 @@ class Shells(Case):
         self.assertEqual(self.script('exit 4')['status'], 4)
         self.says('echo "$x" $(basename "$PWD"); echo *; hi; up; cat a.txt; echo "${hi-none}"',
                   "it's dir\n*\nits\ntwo\nalpha\nnone\n")
+        self.script('cd dir; mkdir gone; cd gone; rmdir ../gone')
         self.assertEqual(self.script('if then')['status'], 2)  # It ends this shell.
+        result = self.script('pwd -P; echo "$PWD"')
+        self.assertEqual(result['stdout'], f'{result["cwd"]}\n' * 2)
+        self.assertEqual(self.script('echo "open')['status'], 2)
         self.says('echo "$x"', "it's\n")
 
     def without_bash(self):

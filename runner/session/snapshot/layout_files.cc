@@ -39,13 +39,13 @@ Result<Fd> OpenBlobs(const std::string& layout) {
 }
 
 Result<std::string> ReadIndex(int layout) {
-  Result<Fd> file =
-      sys::OpenAt(layout, kIndexName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  Result<Fd> file = sys::OpenAt(layout, kIndexName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   if (!file.ok() && sys::IsAbsent(file.error())) return std::string();
   Fd index = TRY(std::move(file).Context(kIndexName));
   struct stat st {};
   if (::fstat(index.get(), &st) != 0) return Errno("fstat");
-  if (!S_ISREG(st.st_mode)) return Error{Code::kInvalid, std::string(kIndexName) + " is not a file"};
+  if (!S_ISREG(st.st_mode))
+    return Error{Code::kInvalid, std::string(kIndexName) + " is not a file"};
   return sys::ReadAll(index.get(), kIndexBytesMax);
 }
 

@@ -147,8 +147,8 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
 // Removes what stands at `leaf`, for something to take its place.
 Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
   struct stat st {};
-  bool files = kind_ == Kind::kFiles &&
-               ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
+  bool files =
+      kind_ == Kind::kFiles && ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
   if (files && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) {
     return Bad(leaf, "a device, pipe or socket is not replaced by a file");
   }
