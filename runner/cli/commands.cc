@@ -67,16 +67,13 @@ constexpr std::string_view kDoctorDoc =
 static_assert(WellFormed(kJsonOption));
 
 Command RunCommandSpec() {
-  Command command{
-      .name = "run",
-      .operands = "[-- COMMAND ARG...]",
-      .doc =
-          "Run an agent (or COMMAND) in the sandbox and write the report. Its standard input "
-          "is its task or empty.",
-      .options = {},
-      .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable, kCiVariable,
-                    kStoreVariable, kRegistryVariable, kProxyVariable, kNoProxyVariable,
-                    kProxyByNameVariable, kColourVariable}};
+  Command command{.name = "run",
+                  .operands = "[-- COMMAND ARG...]",
+                  .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
+                  .options = {},
+                  .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
+                                kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
+                                kNoProxyVariable, kProxyByNameVariable, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",
@@ -421,8 +418,7 @@ std::vector<Command> Commands() {
        .operands = "",
        .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, "
               "cached verdicts, and snapshots of sandboxes whose tag was given to a newer one.",
-       .options = {{"keep", "SIZE", "0", "How much of the layers to keep, such as `10GiB`."},
-                   kJsonOption},
+       .options = {{"keep", "SIZE", "0", "How much to keep of layers: `10GiB`."}, kJsonOption},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "doctor",

@@ -139,11 +139,11 @@ Result<std::optional<Fd>> OpenStream(const HostPath& to, const std::string& targ
     return std::optional<Fd>(std::move(copy));
   };
   if (target == "-") return duplicate(STDOUT_FILENO);
-  auto open = [&](int flags) {
+  auto at_target = [&](int flags) {
     return to.in_checkout ? sys::OpenInRoot(to.root.get(), to.path, flags)
                           : sys::Open(target, flags);
   };
-  Result<Fd> there = open(O_PATH);
+  Result<Fd> there = at_target(O_PATH);
   struct stat st {};
   if (!there.ok() || ::fstat(there.value().get(), &st) != 0) return std::optional<Fd>();
   // "/dev/stdout" may lead to a file, which this process must not replace under its own output.
@@ -156,7 +156,7 @@ Result<std::optional<Fd>> OpenStream(const HostPath& to, const std::string& targ
     return Error{Code::kInvalid, target + " is a socket or a block device: nothing is copied to it",
                  "agentic-ci sandbox get NAME FILE -"};
   }
-  Fd stream = TRY(open(O_WRONLY | O_NOCTTY).Context(target));
+  Fd stream = TRY(at_target(O_WRONLY | O_NOCTTY).Context(target));
   struct stat opened {};
   if (::fstat(stream.get(), &opened) != 0) return Errno("fstat " + target);
   if (!Same(st, opened)) return Error{Code::kIo, target + ": it was replaced meanwhile"};
