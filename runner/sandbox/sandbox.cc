@@ -259,6 +259,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   if (plan.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
   resources.opened = TRY(sandbox.OpenSources(&plan));
+  plan.counts_tasks = plan.limits.pids > 0 && !sandbox.cgroup_.enforces("pids");
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   const Processors processors = pinned ? Processors::kPinned : Processors::kFree;
   resources.processors = processors;
