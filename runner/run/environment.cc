@@ -123,13 +123,23 @@ std::string Unproxied(const std::string& host_name) {
 
 constexpr char kPhpScan[] = "PHP_INI_SCAN_DIR";
 constexpr char kPhpDirectory[] = ".config/php";
-// Each comes before the tool's configuration, which may name the authority of a company: the gateway
-// is trusted all the same. Tools that take no such variable have files, TrustFiles().
-constexpr const char* kBundleVariables[] = {
-    "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-    "GIT_SSL_CAINFO", "npm_config_cafile", "PIP_CERT", "CARGO_HTTP_CAINFO", "COMPOSER_CAFILE",
-    "BUNDLE_SSL_CA_CERT", "CONDA_SSL_VERIFY", "MAMBA_SSL_VERIFY", "HEX_CACERTS_PATH",
-    "AWS_CA_BUNDLE", "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE"};
+// Each comes before the tool's configuration, which may name the authority of a company: the
+// gateway is trusted all the same. Tools that take no such variable have files, TrustFiles().
+constexpr const char* kBundleVariables[] = {"SSL_CERT_FILE",
+                                            "REQUESTS_CA_BUNDLE",
+                                            "CURL_CA_BUNDLE",
+                                            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+                                            "GIT_SSL_CAINFO",
+                                            "npm_config_cafile",
+                                            "PIP_CERT",
+                                            "CARGO_HTTP_CAINFO",
+                                            "COMPOSER_CAFILE",
+                                            "BUNDLE_SSL_CA_CERT",
+                                            "CONDA_SSL_VERIFY",
+                                            "MAMBA_SSL_VERIFY",
+                                            "HEX_CACERTS_PATH",
+                                            "AWS_CA_BUNDLE",
+                                            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE"};
 
 // Those about the way out, and about who is trusted there.
 void AddNetworkVariables(const sandbox::Places& places,
@@ -208,8 +218,8 @@ std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places) {
           {".hgrc", "[web]\ncacerts = " + bundle + "\n"},
           {std::string(kPhpDirectory) + "/trust.ini",
            "openssl.cafile = " + bundle + "\ncurl.cainfo = " + bundle + "\n"},
-          {".gradle/gradle.properties", java + "=" + places.ca_java + "\n" + java +
-                                            "Type=JKS\n" + java + "Password=changeit\n"}};
+          {".gradle/gradle.properties", java + "=" + places.ca_java + "\n" + java + "Type=JKS\n" +
+                                            java + "Password=changeit\n"}};
 }
 
 Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,

@@ -27,10 +27,11 @@ namespace sandbox {
 namespace {
 
 constexpr rlim_t kPendingSignals = 4096;
-// How often and how long what an ended agent has left is looked at.
-constexpr std::chrono::milliseconds kLookPause{2};
-constexpr int kLooksInVain = 25;
-constexpr std::chrono::seconds kLooksTime{1};
+// How long what an ended agent has left is looked at, from when it last became more.
+constexpr std::chrono::milliseconds kFewTime{50};
+constexpr std::chrono::milliseconds kManyTime{1200};
+constexpr std::chrono::milliseconds kLooksTime{2500};
+constexpr std::chrono::milliseconds kLookPause{1};
 
 // The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
 // descriptor of the set-up nor, later, a pipe that happened to get the lowest free number.
@@ -252,17 +253,20 @@ int64_t AgentProcess::CountTasks() const {
   return MeasureProcesses(processes.value().get(), started).tasks;
 }
 
-// A fork bomb of a shell has a first process that ends at once: the limit is reached after that.
+// The first process of a shell's fork bomb ends at once, and the limit is reached after that. A
+// bash that is refused a child tries again a second later: many tasks are looked at for so long.
 int64_t AgentProcess::TasksLeft() {
   if (!plan_.counts_tasks) return 0;
   const int64_t own = plan_.isolation == Isolation::kLandlock ? 0 : 1;  // This process.
   int64_t most = 0;
-  Deadline end = Deadline::After(kLooksTime);
-  for (int looks = 0; looks < kLooksInVain && !end.passed(); ++looks) {
-    const int64_t tasks = CountTasks();
-    if (tasks > most) looks = 0;
-    most = std::max(most, tasks);
-    if (tasks <= own || most >= plan_.limits.pids) break;
+  const Deadline end = Deadline::After(kLooksTime);
+  Deadline growth = end;
+  for (int64_t tasks = CountTasks(); tasks > own; tasks = CountTasks()) {
+    if (tasks > most) {
+      most = tasks;
+      growth = Deadline::After(2 * most < plan_.limits.pids ? kFewTime : kManyTime);
+    }
+    if (most >= plan_.limits.pids || growth.passed() || end.passed()) break;
     std::this_thread::sleep_for(kLookPause);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) Take(pid, status);

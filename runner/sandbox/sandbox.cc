@@ -449,8 +449,9 @@ std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
   if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
-  // An agent that was refused a child may end at once, before anything was measured.
-  if (watch_pids && tasks_at_end_ >= limits_.pids) return Limit::kPids;
+  // An agent that was refused a child may end at once, before anything was measured. What it leaves
+  // is read one after another while it starts and ends: seven eighths of the limit count as all.
+  if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return Limit::kPids;
   bool alive = init_pid_ >= 0;
   if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
