@@ -256,7 +256,7 @@ int64_t AgentProcess::CountTasks() const {
 // The first process of a shell's fork bomb ends at once, and the limit is reached after that. A
 // bash that is refused a child tries again a second later: many tasks are looked at for so long.
 int64_t AgentProcess::TasksLeft() {
-  if (!plan_.counts_tasks) return 0;
+  if (plan_.limits.pids <= 0) return 0;
   const int64_t own = plan_.isolation == Isolation::kLandlock ? 0 : 1;  // This process.
   int64_t most = 0;
   const Deadline end = Deadline::After(kLooksTime);
@@ -266,7 +266,9 @@ int64_t AgentProcess::TasksLeft() {
       most = tasks;
       growth = Deadline::After(2 * most < plan_.limits.pids ? kFewTime : kManyTime);
     }
-    if (most >= plan_.limits.pids || growth.passed() || end.passed()) break;
+    // A cgroup counts what it refuses, which comes next.
+    if (plan_.counts_tasks && most >= plan_.limits.pids) break;
+    if (growth.passed() || end.passed()) break;
     std::this_thread::sleep_for(kLookPause);
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) Take(pid, status);
