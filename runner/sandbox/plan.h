@@ -46,7 +46,6 @@ struct Places {
   std::string ca_bundle = kCaBundleFile;
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
-  bool own_etc = true;        // /etc is the sandbox's own, with the system's bundle in it.
   std::string checkout = {};  // The place where it works; by default where that is on the host.
   // The user that the agent is, and the name of its machine.
   std::string user = "sandbox";
@@ -190,9 +189,9 @@ struct SandboxPlan {
   std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // Says what was left out and why, for the record.
   bool watched = true;  // True if the supervisor takes the calls that wait (ConnectWatch).
+  bool counts_tasks = false;  // True if there is a limit of processes, and no cgroup for it.
 
   // The rest is for tier landlock.
-  bool counts_user = false;  // True if nothing else bounds the processes of a user who has others.
   std::string scratch;
   std::vector<WorkspaceFile> scratch_files;  // This program's files there, by absolute paths.
   std::vector<WorkspaceFile> home_files;     // Below the agent's home there.
