@@ -156,27 +156,23 @@ class Collector {
     const Meanwhile& meanwhile = tree_.meanwhile;
     const bool same = meanwhile.SameSinceWritten(tree_.fd, path);
     const std::optional<FileContent> base = meanwhile.Base(path);
+    // An agent that has what it was given has changed nothing.
+    const auto set_aside = [&](const char* reason) {
+      if (now == nullptr || Is(base, path, *now) != true) SetAside(path, reason, now);
+      return true;
+    };
     if (!was.has_value()) {
       if (same) return true;
-      if (base && base->mode != 0) {
-        SetAside(path, kRemovedMeanwhile, now);
-      } else if (TakenByOthers(path)) {
-        SetAside(path, kChangedMeanwhile, now);
-      } else {
-        return false;
-      }
-      return true;
+      if (base && base->mode != 0) return set_aside(kRemovedMeanwhile);
+      return TakenByOthers(path) && set_aside(kChangedMeanwhile);
     }
     const bool newer = meanwhile.Changed(path, was->facts());
     // What lies in a directory that was moved here has the times that it had.
     if (!newer && !(base && ChangedAbove(path))) return false;
     if (newer && same) return true;
     if (Is(base, path, *was).value_or(!newer)) return false;
-    if (now == nullptr && !WasGiven(base, path)) {
-      LeaveOut(changes_, path, kChangedMeanwhile, false);
-    } else {
-      SetAside(path, kChangedMeanwhile, now);
-    }
+    if (now != nullptr || WasGiven(base, path)) return set_aside(kChangedMeanwhile);
+    LeaveOut(changes_, path, kChangedMeanwhile, false);
     return true;
   }
 
