@@ -113,18 +113,21 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                                            const std::string& scratch,
                                            const std::function<Result<std::string>()>& authority) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
-  Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
-                                      plan.checkout.path, plan.in_image(), host);
+  const bool moved = request.isolation != "landlock" && !plan.checkout.shown_at.empty();
+  const std::string& checkout = moved ? plan.checkout.shown_at : plan.checkout.path;
+  Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem, checkout,
+                                      plan.in_image(), host);
   sandbox::SandboxRequest wanted;
   sandbox::Places places;
-  places.checkout = plan.checkout.path;
+  places.checkout = checkout;
   if (request.isolation == "landlock") {
     wanted.isolation = sandbox::Isolation::kLandlock;
     wanted.scratch = scratch;
     places = sandbox::PlacesIn(scratch, host);
   }
   wanted.policy = plan.policy.parsed.policy;
-  wanted.checkout = plan.checkout.path;
+  wanted.checkout = checkout;
+  if (moved) wanted.copied_to = plan.checkout.path;
   wanted.foreign = plan.foreign;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
@@ -143,12 +146,12 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                              plan.credentials.files.end());
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.git.included_outside.begin(),
                              plan.git.included_outside.end());
-  PlanGit(plan.checkout.path, plan.git, host, &wanted);
+  PlanGit(checkout, plan.git, host, &wanted);
   wanted.workspace_files.insert(wanted.workspace_files.end(), plan.replaced.begin(),
                                 plan.replaced.end());
   wanted.notes.insert(wanted.notes.end(), plan.notes.begin(), plan.notes.end());
   // The report by default lies in the checkout; what is written there is not for the agent.
-  wanted.shown_empty.push_back(report_dir);
+  if (!moved) wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
   wanted.ca_java = SharedText::Later();
   sandbox::SandboxPlan layout = TRY(sandbox::PlanSandbox(wanted, host));
