@@ -65,6 +65,11 @@ struct Conflict {
   std::string bytes;   // Of a symbolic link, its target.
 };
 
+// The reason to leave out a Python environment that the agent made and no rule ignores. Its links
+// lead out of the checkout, and its files name the place where they are.
+inline constexpr char kEnvironmentMade[] =
+    "a virtual environment that the agent made and no .gitignore names";
+
 struct ChangeSet {
   std::vector<FileChange> files;  // In the patch's order.
   std::string patch;              // The patch for `git apply`; empty if nothing changed.
@@ -195,7 +200,8 @@ struct ChangedTree {
 // the checkout is left out as a whole, and lost. `repository` is
 // that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
 // directory. A new file is skipped if the agent's .gitignore files ignore it and the index in its
-// tree is without it, and is listed in `left_out` if the checkout's own did not. A change in a
+// tree is without it, and is listed in `left_out` if the checkout's own did not. So is a new Python
+// environment as a whole (kEnvironmentMade). A change in a
 // repository of its own inside the checkout, such as a submodule, is left out and makes the set
 // incomplete; not so what the agent checked out of a submodule of which the checkout has nothing.
 // Permission bits become 0644 or 0755 by the owner's execute bit.

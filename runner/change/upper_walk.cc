@@ -333,6 +333,10 @@ class Walk {
       bool over_directory = has_lower && S_ISDIR(below.st_mode);
       if (has_lower && !over_directory && touched) TRY(HideLower(lower_directory, path, name));
       if (LeftToRules(path, true, !over_directory, touched || !over_directory)) return Ok();
+      if (!over_directory && IsEnvironment(upper_directory, path, name)) {
+        visitor_.left_out(path, kEnvironmentMade, false);
+        return Ok();
+      }
       bool hides = !over_directory || around.hiding;
       Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
@@ -348,6 +352,13 @@ class Walk {
       return Ok();
     }
     return LeftToRules(path, false, !over_file, true) ? Ok() : visitor_.present(path);
+  }
+
+  // Returns whether the agent's directory `name` is a Python environment, and nothing tracked.
+  bool IsEnvironment(int directory, const std::string& path, const std::string& name) const {
+    return !with_git_ && ExistsIn(directory, (name + "/pyvenv.cfg").c_str()) &&
+           ExistsIn(directory, (name + "/bin/python").c_str()) &&
+           (repository_ == nullptr || !Tracked(path, true));
   }
 
   static bool IsWhiteout(int directory, const std::string& name, const struct stat& st,

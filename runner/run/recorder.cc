@@ -319,7 +319,8 @@ void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix)
   for (const change::LeftOut& left_out : changes.left_out) {
     report::Finding finding;
     finding.rule = "left-out";
-    finding.severity = report::Severity::kNote;
+    finding.severity = left_out.reason == change::kEnvironmentMade ? report::Severity::kWarning
+                                                                   : report::Severity::kNote;
     finding.path = left_out.path;
     finding.message = "not part of the patch: " + left_out.reason;
     input_.record.findings.push_back(std::move(finding));
