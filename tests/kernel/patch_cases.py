@@ -277,7 +277,7 @@ class RoundTrips(Case):
         self.assertEqual((read(self.checkout + '/d/b'), read(self.checkout + '/d/new')), ('edited\n3\n', 'x\n'))
         for said in (run.err, read(run.report + '/summary.md'), read(run.report + '/report.html'), read(run.report + '/findings.sarif')):
             self.assertIn('conflicts/d/b', said)
-        self.run_agent('true')
+        self.run_agent('true', report=run.report)
         self.assertFalse(os.path.exists(run.report + '/conflicts'))
 
     def conflicts(self, run):
