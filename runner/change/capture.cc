@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/capture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "change/memory_repository.h"
 #include "change/patch.h"
 #include "change/rules/index_paths.h"
+#include "change/tree_edit.h"
 #include "change/tree_file.h"
 #include "change/upper_walk.h"
 
@@ -22,6 +25,11 @@ namespace {
 
 constexpr char kNoBase[] = "nothing of the checkout is in the directory that the agent worked in";
 constexpr char kReplaced[] = "the agent was given another version of it than the checkout has";
+
+bool IsBlob(const std::string& bytes, const std::string& id) {
+  Result<std::string> own = BlobId(bytes);
+  return own.ok() && own.value() == id;
+}
 
 // Reads what the walk finds, keeps what differs, within the limits.
 class Collector {
@@ -91,7 +99,7 @@ class Collector {
       Result<bool> same = now.value().SameBytes(*was);
       if (same.ok() && same.value()) return Ok();
     }
-    if (ChangedMeanwhile(path, was)) return Ok();
+    if (ChangedMeanwhile(path, was, &now.value())) return Ok();
     return Add(path, was, &now.value());
   }
 
@@ -102,9 +110,12 @@ class Collector {
       return Ok();
     }
     std::optional<TreeFile> was;
-    if (!OpenBase(path, was) || !was.has_value() || ChangedMeanwhile(path, was, true)) return Ok();
+    if (!OpenBase(path, was) || !was.has_value()) return Ok();
+    if (ChangedMeanwhile(path, was, nullptr)) return Ok();
     return Add(path, was, nullptr);
   }
+
+  void GoneMeanwhile(const std::string& path) { SetAside(path, kChangedMeanwhile, nullptr); }
 
   void Submodule(const std::string& path) { submodules_.push_back(path + "/"); }
 
@@ -138,18 +149,92 @@ class Collector {
     return true;
   }
 
-  // Returns true if `was` is not what the agent was given: that stays, and is left out if the agent
-  // changed it, too. `gone`: its tree has nothing there.
+  // Returns true if `was` is not what the agent was given: that stays, and so does `now`, which its
+  // tree has (null for nothing), as a conflict.
   bool ChangedMeanwhile(const std::string& path, const std::optional<TreeFile>& was,
-                        bool gone = false) {
-    const bool same = tree_.meanwhile.SameSinceWritten(tree_.fd, path);
-    if (!was.has_value()) return same;
-    if (!tree_.meanwhile.Changed(path, was->facts())) return false;
-    if (same) return true;
-    Result<Fd> place = sys::OpenBeneath(lower_, path, O_PATH | O_NOFOLLOW);
-    const bool others = gone && place.ok() && tree_.meanwhile.Made(path, place.value().get());
-    LeaveOut(changes_, path, kChangedMeanwhile, !others);
+                        const TreeFile* now) {
+    const Meanwhile& meanwhile = tree_.meanwhile;
+    const bool same = meanwhile.SameSinceWritten(tree_.fd, path);
+    const std::optional<FileContent> base = meanwhile.Base(path);
+    // An agent that has what it was given has changed nothing.
+    const auto set_aside = [&](const char* reason) {
+      if (now == nullptr || Is(base, path, *now) != true) SetAside(path, reason, now);
+      return true;
+    };
+    if (!was.has_value()) {
+      if (same) return true;
+      if (base && base->mode != 0) return set_aside(kRemovedMeanwhile);
+      return TakenByOthers(path) && set_aside(kChangedMeanwhile);
+    }
+    const bool newer = meanwhile.Changed(path, was->facts());
+    // What lies in a directory that was moved here has the times that it had.
+    if (!newer && !(base && ChangedAbove(path))) return false;
+    if (newer && same) return true;
+    if (Is(base, path, *was).value_or(!newer)) return false;
+    if (now != nullptr || WasGiven(base, path)) return set_aside(kChangedMeanwhile);
+    LeaveOut(changes_, path, kChangedMeanwhile, false);
     return true;
+  }
+
+  // Returns whether the file has this content; nullopt if one of them is not known.
+  std::optional<bool> Is(const std::optional<FileContent>& content, const std::string& path,
+                         const TreeFile& file) {
+    if (!content) return std::nullopt;
+    if (content->mode != file.mode()) return false;
+    Result<std::string> bytes = file.Read(limits_.file_bytes_max);
+    if (!bytes.ok()) return std::nullopt;
+    if (IsBlob(bytes.value(), content->blob)) return true;
+    if (!content->by_git || git_ == nullptr || file.mode() == kLinkMode) return false;
+    if (!blobs_) blobs_.emplace(*git_);
+    Result<std::string> blob = blobs_->Of(path, bytes.value());
+    if (!blob.ok()) return std::nullopt;
+    return IsBlob(blob.value(), content->blob);
+  }
+
+  // Returns false for a file that others made where the agent had none.
+  bool WasGiven(const std::optional<FileContent>& base, const std::string& path) const {
+    if (base) return base->mode != 0;
+    Result<Fd> place = sys::OpenBeneath(lower_, path, O_PATH | O_NOFOLLOW);
+    return !place.ok() || !tree_.meanwhile.Made(path, place.value().get());
+  }
+
+  // Returns whether others made a directory of `path`, or something else of one above it.
+  bool TakenByOthers(const std::string& path) {
+    Result<Fd> place = sys::OpenBeneath(lower_, path, O_PATH | O_NOFOLLOW);
+    if (place.ok()) return tree_.meanwhile.Made(path, place.value().get());
+    const int error = place.error().os_error;
+    return (error == ENOTDIR || error == ELOOP) && ChangedAbove(path);
+  }
+
+  // Returns whether others moved, made or changed a directory above `path`, beneath the top.
+  bool ChangedAbove(const std::string& path) {
+    for (size_t end = path.rfind('/'); end != std::string::npos && end > 0;
+         end = path.rfind('/', end - 1)) {
+      const std::string above = path.substr(0, end);
+      auto known = changed_above_.find(above);
+      if (known == changed_above_.end()) {
+        struct stat st {};
+        Result<Fd> place = sys::OpenBeneath(lower_, above, O_PATH | O_NOFOLLOW);
+        const bool there = place.ok() && ::fstat(place.value().get(), &st) == 0;
+        known = changed_above_.emplace(above, there && tree_.meanwhile.Changed(above, st)).first;
+      }
+      if (known->second) return true;
+    }
+    return false;
+  }
+
+  void SetAside(const std::string& path, const char* reason, const TreeFile* now) {
+    Conflict conflict{path, reason, 0, {}};
+    if (now != nullptr) {
+      Result<std::string> bytes = now->Read(
+          std::min(limits_.file_bytes_max, limits_.content_bytes_max - content_bytes_));
+      if (!bytes.ok()) return LeaveOut(changes_, path, reason, true);
+      content_bytes_ += now->size();
+      conflict.mode = now->mode();
+      conflict.bytes = std::move(bytes).value();
+    }
+    if (changes_.conflicts.size() >= kConflictsMax) return LeaveOut(changes_, path, reason, true);
+    changes_.conflicts.push_back(std::move(conflict));
   }
 
   Status Add(const std::string& path, const std::optional<TreeFile>& was, const TreeFile* now) {
@@ -209,6 +294,8 @@ class Collector {
   TreeEntries after_;
   int64_t files_ = 0;
   int64_t content_bytes_ = 0;
+  std::optional<CheckoutBlobs> blobs_;
+  std::map<std::string, bool> changed_above_;  // By directory.
 };
 
 // Returns the bytes of a file of the agent's index; none if it is missing or too large.
@@ -236,15 +323,36 @@ std::set<std::string> AddedIn(const ChangedTree& tree, const Repository* reposit
 void Meanwhile::Add(const Meanwhile& other) {
   written.insert(other.written.begin(), other.written.end());
   found.insert(other.found.begin(), other.found.end());
+  if (other.given != nullptr) given = other.given;
+}
+
+std::map<std::string, Meanwhile::Found>::const_iterator Meanwhile::FoundAt(
+    const std::string& path) const {
+  for (size_t end = path.size(); !found.empty() && end != std::string::npos && end > 0;) {
+    auto at = found.find(path.substr(0, end));
+    if (at != found.end()) return at;
+    end = path.rfind('/', end - 1);
+  }
+  return found.end();
 }
 
 const timespec& Meanwhile::FoundUntil(const std::string& path) const {
-  for (size_t end = path.size(); !found.empty() && end != std::string::npos && end > 0;) {
-    auto at = found.find(path.substr(0, end));
-    if (at != found.end()) return at->second;
-    end = path.rfind('/', end - 1);
+  auto at = FoundAt(path);
+  return at == found.end() ? *since : at->second.until;
+}
+
+std::optional<FileContent> Meanwhile::Base(const std::string& path) const {
+  auto own = written.find(path);
+  auto at = FoundAt(path);
+  if (own != written.end() &&
+      (at == found.end() || !IsLater(at->second.until, own->second.checkout))) {
+    return own->second.content;
   }
-  return *since;
+  if (at != found.end()) return at->first == path ? at->second.content : std::nullopt;
+  if (given == nullptr) return std::nullopt;
+  auto there = given->files.find(path);
+  if (there != given->files.end()) return there->second;
+  return given->whole ? std::optional<FileContent>(std::in_place) : std::nullopt;
 }
 
 bool Meanwhile::Changed(const std::string& path, const struct stat& now) const {
@@ -293,6 +401,19 @@ std::optional<timespec> TimeBeneath(int directory, const std::string& path) {
   return st.st_ctim;
 }
 
+std::optional<FileContent> ContentBeneath(int directory, const std::string& path) {
+  Result<TreeFile> file = TreeFile::Open(directory, path, Unreadable::kFail);
+  if (!file.ok()) {
+    if (file.error().code == Code::kNotFound) return FileContent{};
+    return std::nullopt;
+  }
+  Result<std::string> bytes = file.value().Read(CaptureLimits().file_bytes_max);
+  if (!bytes.ok() || file.value().mode() == 0 || !StartGit().ok()) return std::nullopt;
+  Result<std::string> blob = BlobId(bytes.value());
+  if (!blob.ok()) return std::nullopt;
+  return FileContent{file.value().mode(), std::move(blob).value()};
+}
+
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
                                  const Repository* repository, const CaptureLimits& limits) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
@@ -306,6 +427,7 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
   visitor.left_out = [&](const std::string& path, const std::string& reason, bool lost) {
     LeaveOut(collector.changes(), path, reason, lost);
   };
+  visitor.gone_meanwhile = [&](const std::string& path) { collector.GoneMeanwhile(path); };
   visitor.submodule = [&](const std::string& path) { collector.Submodule(path); };
   visitor.ignored = [&](const std::string&) { ++collector.changes().ignored_count; };
   CopyFacts copy;

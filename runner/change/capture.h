@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -26,6 +28,8 @@ struct CaptureLimits {
   int64_t patch_bytes_max = 64 << 20;     // The patch.
   int64_t entries_max = 2'000'000;        // Directory entries looked at.
 };
+
+constexpr size_t kConflictsMax = 1000;
 
 enum class ChangeKind { kCreated, kModified, kDeleted, kRenamed, kMode };
 
@@ -52,9 +56,24 @@ struct LeftOut {
   bool lost = false;  // A patch should have had it: the set is not complete without.
 };
 
+// A path that both the agent and others changed. Others' version stays in the checkout, and the
+// patch is without it.
+struct Conflict {
+  std::string path;
+  std::string reason;  // What others did ("changed in the checkout while the agent worked").
+  int mode = 0;        // The agent's version, as in FileChange; 0 if it removed the file.
+  std::string bytes;   // Of a symbolic link, its target.
+};
+
+// The reason to leave out a Python environment that the agent made and no rule ignores. Its links
+// lead out of the checkout, and its files name the place where they are.
+inline constexpr char kEnvironmentMade[] =
+    "a virtual environment that the agent made and no .gitignore names";
+
 struct ChangeSet {
   std::vector<FileChange> files;  // In the patch's order.
   std::string patch;              // The patch for `git apply`; empty if nothing changed.
+  std::vector<Conflict> conflicts;  // At most kConflictsMax; more are left out, and lost.
   // At most 1000, whose paths have at most 256 KiB together; `left_out_count` counts all.
   std::vector<LeftOut> left_out;
   size_t left_out_bytes = 0;  // The length of the paths listed there.
@@ -77,6 +96,24 @@ std::optional<timespec> TimeBeneath(int directory, const std::string& path);
 // Returns when the open file was made; nullopt where its file system does not say.
 std::optional<timespec> BirthTime(int fd);
 
+// The content of a path of a checkout.
+struct FileContent {
+  int mode = 0;         // As in FileChange; 0 if there is no file.
+  std::string blob;     // The id of a blob (BlobId()): of the file's bytes,
+  bool by_git = false;  // or of those that git has of the file, where it converts it.
+};
+
+// Returns the content of the file at `path`, no link in it followed; nullopt if it cannot be read
+// or is larger than CaptureLimits::file_bytes_max.
+std::optional<FileContent> ContentBeneath(int directory, const std::string& path);
+
+// What a checkout had when the agent's tree was made from it (change/given/).
+struct GivenFiles {
+  // The files that no rule ignores; nullopt where the content was not seen in time.
+  std::unordered_map<std::string, std::optional<FileContent>> files;
+  bool whole = false;  // Nothing else was there, but for what is ignored.
+};
+
 // The facts that tell changes made to a checkout by other programs, while an agent worked on a
 // tree made from it, from the agent's own.
 struct Meanwhile {
@@ -85,17 +122,28 @@ struct Meanwhile {
   struct Written {
     timespec checkout{};           // The time (ctime) of the path in the checkout since then,
     std::optional<timespec> tree;  // and of what the agent's tree had there; nullopt for nothing.
+    std::optional<FileContent> content = std::nullopt;  // What was written; nullopt if not known.
   };
   // The paths that the runner itself wrote into the checkout later.
   std::map<std::string, Written> written = {};
   // The paths that others changed before a command first touched them, and the time at which that
   // command began: changes up to then are part of what it was given. An entry also applies to the
   // paths below it.
-  std::map<std::string, timespec> found = {};
+  struct Found {
+    timespec until{};
+    std::optional<FileContent> content = std::nullopt;  // What was found; nullopt if not known.
+  };
+  std::map<std::string, Found> found = {};
+  // What the tree was made from; may be null.
+  std::shared_ptr<const GivenFiles> given = {};
 
   // Adds the paths of `other`, which is about the same checkout.
   void Add(const Meanwhile& other);
-  // Returns whether `path`, of which `now` says what the checkout has there, was changed.
+  // Returns the content that the agent was given at `path`, or that the runner wrote there since;
+  // nullopt if it is not known.
+  std::optional<FileContent> Base(const std::string& path) const;
+  // Returns whether `path`, of which `now` says what the checkout has there, has a new time. It may
+  // have the same content all the same.
   bool Changed(const std::string& path, const struct stat& now) const;
   // Returns whether `path`, open as `fd`, was made there since, so that the agent never had it.
   // Where the file system does not say when files are made, the result is false.
@@ -104,6 +152,8 @@ struct Meanwhile {
   bool SameSinceWritten(int tree, const std::string& path) const;
 
  private:
+  // Returns the entry of `found` for `path` or the nearest above it; else its end.
+  std::map<std::string, Found>::const_iterator FoundAt(const std::string& path) const;
   // Returns the time up to which changes of `path` are part of what the agent was given. Only where
   // `since` is set.
   const timespec& FoundUntil(const std::string& path) const;
@@ -123,7 +173,7 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
-  // A path that both changed is left out of the patch as lost: the base of the agent's change is
+  // A path that both changed, by content or mode, is a conflict: the base of the agent's change is
   // gone.
   Meanwhile meanwhile = {};
   // Why something of it is missing, where that is so: no set of its changes is complete then.
@@ -150,7 +200,8 @@ struct ChangedTree {
 // the checkout is left out as a whole, and lost. `repository` is
 // that checkout's, or null: then nothing counts as ignored. Any `.git` is skipped, file or
 // directory. A new file is skipped if the agent's .gitignore files ignore it and the index in its
-// tree is without it, and is listed in `left_out` if the checkout's own did not. A change in a
+// tree is without it, and is listed in `left_out` if the checkout's own did not. So is a new Python
+// environment as a whole (kEnvironmentMade). A change in a
 // repository of its own inside the checkout, such as a submodule, is left out and makes the set
 // incomplete; not so what the agent checked out of a submodule of which the checkout has nothing.
 // Permission bits become 0644 or 0755 by the owner's execute bit.

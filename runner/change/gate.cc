@@ -77,6 +77,17 @@ class Judge {
     }
   }
 
+  // They are not part of the patch; the report has them all the same.
+  void JudgeConflicts(const std::vector<Conflict>& conflicts) {
+    for (const Conflict& conflict : conflicts) {
+      JudgeText("", 0, conflict.path);
+      JudgeLines(conflict.path, conflict.bytes);
+      std::string letters = conflict.bytes;
+      std::erase(letters, '\0');
+      if (letters.size() != conflict.bytes.size()) JudgeText(conflict.path, 0, letters);
+    }
+  }
+
   void JudgeLines(const std::string& path, std::string_view lines) {
     for (int64_t line = 1; !lines.empty(); ++line) {
       const size_t end = std::min(lines.find('\n'), lines.size());
@@ -247,6 +258,7 @@ Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
   for (const FileChange& file : changes.files) judge.JudgeFile(file);
   judge.JudgeRepositories(changes.files);
   judge.JudgeSections(changes);
+  judge.JudgeConflicts(changes.conflicts);
   return judge.Finish();
 }
 

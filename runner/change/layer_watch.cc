@@ -331,7 +331,8 @@ void NoteFound(const std::string& checkout, int layer, const std::vector<Touched
     if (!file.found_lower || !changed || !IsLater(*changed, since)) continue;
     if (IsLater(*changed, beginning.checkout)) continue;
     if (!IsMadeSince(layer, path, beginning.layer)) continue;
-    meanwhile->found.try_emplace(path, beginning.checkout);
+    meanwhile->found.try_emplace(
+        path, Meanwhile::Found{beginning.checkout, ContentBeneath(root.value().get(), path)});
   }
 }
 

@@ -16,6 +16,7 @@
 #include "change/protected_path.h"
 #include "change/repository_state.h"
 #include "change/rules/ignore_file.h"
+#include "change/tree_file.h"
 #include "codec/text/ref_name.h"
 #include "codec/text/shell_word.h"
 
@@ -394,6 +395,9 @@ std::optional<std::string> Repository::IgnoreFileIn(const std::string& directory
 git_index* Repository::State::Index() {
   git_index* raw = nullptr;
   if (index != nullptr) return index.get();
+  struct stat file {};
+  const std::string path = std::string(git_repository_path(git.get())) + "index";
+  if (::lstat(path.c_str(), &file) == 0) index_time = file.st_mtim;
   if (git_repository_index(&raw, git.get()) == 0) {
     index.reset(raw);
     return raw;
@@ -417,6 +421,26 @@ bool Repository::TracksBeneath(const std::string& directory) const {
   size_t at = 0;
   return index != nullptr &&
          git_index_find_prefix(&at, index, (state_->prefix + directory + "/").c_str()) == 0;
+}
+
+// What was written in the same moment as the index, or later, may have changed unseen.
+std::optional<std::string> Repository::CleanBlob(const std::string& path,
+                                                 const struct stat& file) const {
+  const git_index_entry* entry = state_->Entry(path);
+  if (entry == nullptr || state_->index_is_head) return std::nullopt;
+  auto is = [](const git_index_time& time, const timespec& other) {
+    return time.seconds == static_cast<int32_t>(other.tv_sec) &&
+           time.nanoseconds == static_cast<uint32_t>(other.tv_nsec);
+  };
+  const std::pair written(file.st_mtim.tv_sec, file.st_mtim.tv_nsec);
+  const timespec& index = state_->index_time;
+  if (written >= std::pair(index.tv_sec, index.tv_nsec) || !is(entry->mtime, file.st_mtim) ||
+      !is(entry->ctime, file.st_ctim) || entry->ino != static_cast<uint32_t>(file.st_ino) ||
+      entry->file_size != static_cast<uint32_t>(file.st_size) ||
+      static_cast<int>(entry->mode) != GitMode(file.st_mode)) {
+    return std::nullopt;
+  }
+  return TrackedId(path);
 }
 
 std::optional<std::string> Repository::TrackedId(const std::string& path) const {

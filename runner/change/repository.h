@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -109,6 +111,10 @@ class Repository {
   // of HEAD.
   bool Tracks(const std::string& path) const;
   bool TracksBeneath(const std::string& directory) const;
+  // Returns the blob that the index has at `path`, as 40 hexadecimal digits, if the index says that
+  // the file, of which `file` are the facts, has not changed since; nullopt where it has or may
+  // have.
+  std::optional<std::string> CleanBlob(const std::string& path, const struct stat& file) const;
   // Returns the blob that the checkout's index has at `path`, as 40 hexadecimal digits; and its
   // bytes, where they are here.
   std::optional<std::string> TrackedId(const std::string& path) const;

@@ -2,6 +2,8 @@
 // The state of a Repository. Internal to change/.
 #pragma once
 
+#include <time.h>
+
 #include <optional>
 #include <string>
 
@@ -19,6 +21,7 @@ struct Repository::State {
   bool partial = false;  // A partial clone: an object that is not here may be at the remote.
   GitIndex index;        // Loaded by the first question about it.
   bool index_is_head = false;
+  timespec index_time{};  // Its time (mtime) when it was loaded; as old as can be if unknown.
 
   // Returns the checkout's index; where libgit2 cannot read it (a split or a sparse one), one of
   // what HEAD has, which is the same but for what is being added; null if neither can be read.

@@ -61,7 +61,9 @@ class Walk {
 
   Status Run() {
     has_gitmodules_ = ExistsIn(lower_, ".gitmodules");
-    Push({"", copy_ != nullptr ? Pending::Layer::kHiding : Pending::Layer::kMerged});
+    Push({"", upper_ < 0         ? Pending::Layer::kGone
+              : copy_ != nullptr ? Pending::Layer::kHiding
+                                 : Pending::Layer::kMerged});
     while (!pending_.empty()) {
       Pending next = std::move(pending_.back());
       pending_.pop_back();
@@ -238,7 +240,7 @@ class Walk {
   }
 
   Status VisitGone(const std::string& path) {
-    if (WasIgnored(path, true)) return Ok();
+    if (!path.empty() && WasIgnored(path, true)) return Ok();
     Result<Fd> directory = OpenDirectory(lower_, path, Unreadable::kFail);
     if (!directory.ok()) {
       visitor_.left_out(path, "cannot be read in the checkout", true);
@@ -246,8 +248,14 @@ class Walk {
     }
     int fd = directory.value().get();
     struct stat st {};
-    if (meanwhile_ != nullptr && ::fstat(fd, &st) == 0 && meanwhile_->Changed(path, st)) {
-      visitor_.left_out(path, kChangedMeanwhile, !meanwhile_->Made(path, fd));
+    const bool known =
+        meanwhile_ == nullptr || (meanwhile_->given != nullptr && meanwhile_->given->whole);
+    if (!known && ::fstat(fd, &st) == 0 && meanwhile_->Changed(path, st)) {
+      if (meanwhile_->Made(path, fd)) {
+        visitor_.left_out(path, kChangedMeanwhile, false);
+      } else {
+        visitor_.gone_meanwhile(path);
+      }
       return Ok();
     }
     NoteSubmodule(fd, path);
@@ -325,6 +333,10 @@ class Walk {
       bool over_directory = has_lower && S_ISDIR(below.st_mode);
       if (has_lower && !over_directory && touched) TRY(HideLower(lower_directory, path, name));
       if (LeftToRules(path, true, !over_directory, touched || !over_directory)) return Ok();
+      if (!over_directory && IsEnvironment(upper_directory, path, name)) {
+        visitor_.left_out(path, kEnvironmentMade, false);
+        return Ok();
+      }
       bool hides = !over_directory || around.hiding;
       Push({path, hides ? Pending::Layer::kHiding : Pending::Layer::kMerged, touched});
       return Ok();
@@ -340,6 +352,13 @@ class Walk {
       return Ok();
     }
     return LeftToRules(path, false, !over_file, true) ? Ok() : visitor_.present(path);
+  }
+
+  // Returns whether the agent's directory `name` is a Python environment, and nothing tracked.
+  bool IsEnvironment(int directory, const std::string& path, const std::string& name) const {
+    return !with_git_ && ExistsIn(directory, (name + "/pyvenv.cfg").c_str()) &&
+           ExistsIn(directory, (name + "/bin/python").c_str()) &&
+           (repository_ == nullptr || !Tracked(path, true));
   }
 
   static bool IsWhiteout(int directory, const std::string& name, const struct stat& st,

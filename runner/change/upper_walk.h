@@ -36,6 +36,9 @@ struct UpperVisitor {
   std::function<Status(const std::string& path)> gone;
   // Something the walk did not follow. `lost` when a patch could have expressed it.
   std::function<void(const std::string& path, const std::string& reason, bool lost)> left_out;
+  // A directory that the agent removed, and in which others may have changed something. Called only
+  // if `meanwhile` does not know what was in it.
+  std::function<void(const std::string& path)> gone_meanwhile = {};
   // A directory whose content belongs to a repository of its own; called before any of the content
   // is reported.
   std::function<void(const std::string& path)> submodule;
@@ -46,8 +49,9 @@ struct UpperVisitor {
 // Returns "directory/name"; `directory` is relative and may be empty.
 std::string PathIn(const std::string& directory, const std::string& name);
 
-// The reason to leave out what Meanwhile::Changed() is true of.
+// The reasons to leave out what others changed.
 inline constexpr char kChangedMeanwhile[] = "changed in the checkout while the agent worked";
+inline constexpr char kRemovedMeanwhile[] = "removed in the checkout while the agent worked";
 
 // The facts about a tree that is a copy of the lower one, not a layer over it.
 struct CopyFacts {
@@ -65,7 +69,7 @@ Result<bool> HasNoBase(int upper, int lower, const CopyFacts& copy);
 
 // Directories, borrowed.
 struct WalkedLayers {
-  int upper;
+  int upper;  // -1 for nothing: all of the lower one is gone.
   int lower;
   const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
   const Meanwhile* meanwhile = nullptr;

@@ -148,8 +148,11 @@ Result<int> SandboxGetCommand(const Arguments& arguments) {
 Result<int> SandboxApplyCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 1, 1, "agentic-ci sandbox apply NAME"));
   session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
-  int64_t files = TRY(session::Apply(place, arguments.operands[0]));
-  TRY(PrintLines(std::to_string(files)));
+  session::Applied applied = TRY(session::Apply(place, arguments.operands[0]));
+  for (const std::string& conflict : applied.conflicts) {
+    logging::Warn("not applied", {{"what", codec::NeutralLine(conflict)}});
+  }
+  TRY(PrintLines(std::to_string(applied.files)));
   return 0;
 }
 

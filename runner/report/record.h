@@ -167,6 +167,9 @@ enum class FindingSource { kGate, kAgent };
 // The rule of a finding about a branch, tag or stash that no patch carries.
 inline constexpr char kLostRefRule[] = "git-ref";
 
+// The rule of a finding about a file that both the agent and others changed (ConflictFile).
+inline constexpr char kConflictRule[] = "conflict";
+
 struct Finding {
   FindingSource source = FindingSource::kGate;
   std::string rule;  // "secret", "protected-path", "too-many-files", ...: [a-z0-9-]+ for gates.
@@ -271,11 +274,21 @@ std::string Render(ControlState state);
 std::string Render(FileState state);
 std::string Render(Severity severity);
 
+// The directory of the report with the agent's versions of files that it did not change alone.
+inline constexpr char kConflictsDirectory[] = "conflicts";
+
+struct ConflictFile {
+  std::string path;  // Relative to the checkout; valid (change::ValidPath()).
+  bool executable = false;
+  std::string bytes;
+};
+
 // Everything the report is made from.
 struct ReportInput {
   RunRecord record;
   std::vector<ChangedFile> files;
   std::string patch;       // Bytes, as `git apply` takes them.
+  std::vector<ConflictFile> conflicts = {};
   std::string agent_text;  // The agent's last word; may be empty.
   // The text that the page shows in place of a withheld `patch`; or empty.
   std::string shown_patch = {};

@@ -82,8 +82,29 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
   return written;
 }
 
+Status WriteConflicts(const std::string& directory, const std::vector<ConflictFile>& conflicts) {
+  if (conflicts.empty()) return Ok();
+  constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+  const Fd top = TRY(sys::Open(directory, kDirectory));
+  for (const ConflictFile& conflict : conflicts) {
+    const std::string path = std::string(kConflictsDirectory) + "/" + conflict.path;
+    const size_t last = path.rfind('/');
+    for (size_t end = path.find('/'); end <= last; end = path.find('/', end + 1)) {
+      ::mkdirat(top.get(), path.substr(0, end).c_str(), 0755);
+    }
+    const Fd place = TRY(sys::OpenBeneath(top.get(), path.substr(0, last), kDirectory));
+    const std::string name = path.substr(last + 1);
+    ::unlinkat(place.get(), name.c_str(), 0);
+    const Fd file = TRY(sys::OpenAt(place.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                                    conflict.executable ? 0755 : 0644));
+    TRY(sys::WriteAll(file.get(), conflict.bytes).Context("writing " + path));
+  }
+  return Ok();
+}
+
 Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
+  TRY(WriteConflicts(directory, input.conflicts));
   return WriteFiles(into.get(), {{"changes.patch", input.patch},
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
                                  {"findings.sarif", RenderSarif(input.record)},

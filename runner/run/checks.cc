@@ -50,6 +50,7 @@ Result<Checkout> PatchedCopy(const Checkout& checkout, const std::string& scratc
   }
   Checkout patched;
   patched.path = copy + checkout.path.substr(top.size());
+  patched.shown_at = checkout.path;  // Programs built or installed there know it by that path.
   if (checkout.git() != nullptr) patched.repository = TRY(change::Repository::Open(patched.path));
   TRY(change::ApplyPatch(patched.path, patched.git(), changes).Context("applying the patch"));
   return patched;

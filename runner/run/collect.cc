@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/sys.h"
+#include "change/apply.h"
 #include "change/raw/raw_changes.h"
 #include "report/agent_findings.h"
 #include "report/event_lines.h"
@@ -144,6 +145,16 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   if (plan.config.gates.files != 0) gates.files_max = plan.config.gates.files;
   if (plan.config.gates.bytes != 0) gates.patch_bytes_max = plan.config.gates.bytes;
   return gates;
+}
+
+Status ApplyChanges(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
+                    Recorder& recorder) {
+  if (changes.patch.empty()) return Ok();
+  std::optional<change::Repository> git;
+  if (in_git) git = TRY(change::Repository::Open(checkout));
+  TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, changes).Context("applying the changes"));
+  recorder.NoteApplied();
+  return Ok();
 }
 
 report::TerminalStyle StyleOf(const Request& request) {

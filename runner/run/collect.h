@@ -33,6 +33,10 @@ Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirec
 // Returns the bounds of this run's gates for `changes`.
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
 
+// Applies the changes to `checkout`, which is a repository's if `in_git`, and notes that.
+Status ApplyChanges(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
+                    Recorder& recorder);
+
 report::TerminalStyle StyleOf(const Request& request);
 
 // Writes the report of a run that was carried out, or was not (`carried`), and gives the command

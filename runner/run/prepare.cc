@@ -287,6 +287,24 @@ void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder)
   plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
 }
 
+// In tier landlock the agent has a copy at another path: the scripts of a Python environment lead
+// to the checkout's own, which nothing there may read.
+void NoteEnvironments(const Request& request, Plan* plan, Recorder& recorder) {
+  if (request.isolation != "landlock") return;
+  for (const std::string name : {".venv", "venv"}) {
+    if (!sys::Exists(plan->checkout.path + "/" + name + "/pyvenv.cfg")) continue;
+    report::Finding finding;
+    finding.rule = "moved-environment";
+    finding.severity = report::Severity::kNote;
+    finding.path = name;
+    finding.message = "its scripts and activate name the checkout's own path, which tier landlock " +
+                      ("does not show; what works there: " + name) +
+                      "/bin/python -m MODULE, or uv sync";
+    plan->notes.push_back(name + ": " + finding.message);
+    recorder.Note(std::move(finding));
+  }
+}
+
 }  // namespace
 
 Result<Checkout> OpenCheckout(const std::string& workdir) {
@@ -398,6 +416,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   recorder.NoteVersion(LookAtVersion(plan));
   TRY(ReplaceInstructions(&plan));
   WithholdCredentials(request, &plan, recorder);
+  NoteEnvironments(request, &plan, recorder);
   if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;

@@ -33,6 +33,8 @@ namespace run {
 struct Checkout {
   std::string path;                              // Canonical; may be below the repository's top.
   std::optional<change::Repository> repository;  // nullopt for a directory without git.
+  // The path at which tier `namespaces` shows it, if that is another.
+  std::string shown_at = {};
   const change::Repository* git() const { return repository ? &*repository : nullptr; }
   // Returns all that a pull request may have written.
   const std::string& top() const { return repository ? repository->top() : path; }

@@ -79,6 +79,23 @@ std::optional<double> Number(std::optional<int64_t> value) {
 
 }  // namespace
 
+std::string DescribeConflict(const change::Conflict& conflict, const std::string& report_dir) {
+  const std::string what = "not part of the patch: " + conflict.reason;
+  if (conflict.mode == 0) return what + "; the agent removed it";
+  const std::string place = (report_dir.empty() ? "the report's " : report_dir);
+  return what + "; the agent's version is " + place + report::kConflictsDirectory + "/" +
+         conflict.path;
+}
+
+std::vector<report::ConflictFile> ConflictFiles(const change::ChangeSet& changes) {
+  std::vector<report::ConflictFile> files;
+  for (const change::Conflict& conflict : changes.conflicts) {
+    if (conflict.mode == 0) continue;
+    files.push_back({conflict.path, conflict.mode == 0100755, conflict.bytes});
+  }
+  return files;
+}
+
 Recorder::Recorder(const Request& request)
     : request_(request), phase_began_(Deadline::Clock::now()) {
   report::RunRecord& record = input_.record;
@@ -290,10 +307,20 @@ void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix)
   record.patch_bytes = static_cast<int64_t>(changes.patch.size());
   record.complete = changes.complete;
   input_.patch = changes.patch;
+  input_.conflicts = ConflictFiles(changes);
+  for (const change::Conflict& conflict : changes.conflicts) {
+    report::Finding finding;
+    finding.rule = report::kConflictRule;
+    finding.severity = report::Severity::kWarning;
+    finding.path = conflict.path;
+    finding.message = DescribeConflict(conflict);
+    input_.record.findings.push_back(std::move(finding));
+  }
   for (const change::LeftOut& left_out : changes.left_out) {
     report::Finding finding;
     finding.rule = "left-out";
-    finding.severity = report::Severity::kNote;
+    finding.severity = left_out.reason == change::kEnvironmentMade ? report::Severity::kWarning
+                                                                   : report::Severity::kNote;
     finding.path = left_out.path;
     finding.message = "not part of the patch: " + left_out.reason;
     input_.record.findings.push_back(std::move(finding));
@@ -321,7 +348,10 @@ void Recorder::Note(const report::AgentFindings& findings) {
 }
 
 void Recorder::Note(const change::Verdict& verdict) {
-  if (verdict.reveals_secret) input_.patch.clear();
+  if (verdict.reveals_secret) {
+    input_.patch.clear();
+    input_.conflicts.clear();
+  }
   for (const change::GateFinding& gate : verdict.findings) {
     report::Finding finding;
     finding.rule = gate.gate;

@@ -100,4 +100,10 @@ class Recorder {
   Deadline::Clock::time_point phase_began_;
 };
 
+// Returns what is said about the conflict: "not part of the patch: changed in the checkout ...".
+// `report_dir` is "" or ends with a `/`.
+std::string DescribeConflict(const change::Conflict& conflict, const std::string& report_dir = "");
+// Returns the agent's versions of the files that it did not change alone, and did not remove.
+std::vector<report::ConflictFile> ConflictFiles(const change::ChangeSet& changes);
+
 }  // namespace run

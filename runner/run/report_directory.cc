@@ -13,8 +13,10 @@
 
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "base/tree.h"
 #include "codec/data/json.h"
 #include "report/event_lines.h"
+#include "report/record.h"
 #include "run/trusted/task.h"
 
 namespace run {
@@ -102,6 +104,26 @@ Status RefuseForeignFiles(int directory, const std::string& path) {
   return Ok();
 }
 
+// The agent's versions of files that both it and others changed in an earlier run.
+Status RemoveConflicts(int directory) {
+  if (!sys::ExistsAt(directory, report::kConflictsDirectory)) return Ok();
+  Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file.ok()) return Ok();
+  Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
+  if (!text.ok()) return Ok();
+  Result<codec::Json> record = codec::ParseJson(text.value(), {.bytes_max = kRecordBytesMax});
+  const codec::Json* findings = record.ok() ? record.value().Find("findings") : nullptr;
+  if (findings == nullptr || findings->array() == nullptr) return Ok();
+  for (const codec::Json& finding : *findings->array()) {
+    const codec::Json* rule = finding.Find("rule");
+    if (rule == nullptr || rule->string() == nullptr || *rule->string() != report::kConflictRule) {
+      continue;
+    }
+    return sys::RemoveTree(directory, report::kConflictsDirectory);
+  }
+  return Ok();
+}
+
 // The reports of an earlier run's checks (run/checks.h); files that no run has written stay.
 void RemoveCheckReports(int directory) {
   for (size_t i = 1; i <= kTaskChecksMax; ++i) {
@@ -132,6 +154,7 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
   }
   TRY(RefuseLinks(directory.path));
   TRY(RefuseForeignFiles(fd.get(), path));
+  TRY(RemoveConflicts(fd.get()).Context("removing an earlier run's conflicts"));
   for (const char* name : kFiles) {
     if (::unlinkat(fd.get(), name, 0) != 0 && errno != ENOENT) {
       return Errno("removing " + path + "/" + name);

@@ -15,7 +15,7 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "change/apply.h"
+#include "change/given/given_files.h"
 #include "change/capture.h"
 #include "change/gate.h"
 #include "codec/data/java_keystore.h"
@@ -113,18 +113,21 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                                            const std::string& scratch,
                                            const std::function<Result<std::string>()>& authority) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
-  Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem,
-                                      plan.checkout.path, plan.in_image(), host);
+  const bool moved = request.isolation != "landlock" && !plan.checkout.shown_at.empty();
+  const std::string& checkout = moved ? plan.checkout.shown_at : plan.checkout.path;
+  Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem, checkout,
+                                      plan.in_image(), host);
   sandbox::SandboxRequest wanted;
   sandbox::Places places;
-  places.checkout = plan.checkout.path;
+  places.checkout = checkout;
   if (request.isolation == "landlock") {
     wanted.isolation = sandbox::Isolation::kLandlock;
     wanted.scratch = scratch;
     places = sandbox::PlacesIn(scratch, host);
   }
   wanted.policy = plan.policy.parsed.policy;
-  wanted.checkout = plan.checkout.path;
+  wanted.checkout = checkout;
+  if (moved) wanted.copied_to = plan.checkout.path;
   wanted.foreign = plan.foreign;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
@@ -143,12 +146,12 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                              plan.credentials.files.end());
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.git.included_outside.begin(),
                              plan.git.included_outside.end());
-  PlanGit(plan.checkout.path, plan.git, host, &wanted);
+  PlanGit(checkout, plan.git, host, &wanted);
   wanted.workspace_files.insert(wanted.workspace_files.end(), plan.replaced.begin(),
                                 plan.replaced.end());
   wanted.notes.insert(wanted.notes.end(), plan.notes.begin(), plan.notes.end());
   // The report by default lies in the checkout; what is written there is not for the agent.
-  wanted.shown_empty.push_back(report_dir);
+  if (!moved) wanted.shown_empty.push_back(report_dir);
   wanted.limits = LimitsOf(request);
   wanted.ca_java = SharedText::Later();
   sandbox::SandboxPlan layout = TRY(sandbox::PlanSandbox(wanted, host));
@@ -287,17 +290,6 @@ Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::
   return signs;
 }
 
-// `in_git`: the checkout is a repository's.
-Status Apply(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
-             Recorder& recorder) {
-  if (changes.patch.empty()) return Ok();
-  std::optional<change::Repository> git;
-  if (in_git) git = TRY(change::Repository::Open(checkout));
-  TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, changes).Context("applying the changes"));
-  recorder.NoteApplied();
-  return Ok();
-}
-
 // All of it is borrowed.
 Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
                          const ReportDirectory& directory, Recorder& recorder) {
@@ -339,7 +331,8 @@ struct Watched {
 // Runs from the gateway to the last of its records. Leaving early at any line is safe: owners are
 // destroyed in reverse, so the sandbox is dead before the gateway goes away.
 Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory& directory,
-                             Recorder& recorder, const Signals& signals, Companion* companion) {
+                             Recorder& recorder, const Signals& signals, Companion* companion,
+                             std::shared_ptr<const change::GivenFiles>* given) {
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
@@ -365,6 +358,10 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   LogStart(request, recorder.record());
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files = OutputFilesOf(request, plan, directory, companion);
+  // The agent starts meanwhile. A companion looks by itself.
+  if (given != nullptr) {
+    *given = change::LookAtCheckout(plan.checkout.path, plan.checkout.git(), sandbox.began());
+  }
   if (companion != nullptr) {
     TRY(companion->Begin(StageOf(sandbox, plan, directory, recorder)));
   }
@@ -413,17 +410,19 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   if (companion != nullptr) companion->Replace(&plan.agent);
   LogPolicy(request, plan);
 
-  auto [watched_sandbox, end, signs] =
-      TRY(WatchSandbox(request, plan, directory, recorder, signals, companion));
+  std::shared_ptr<const change::GivenFiles> given;
+  auto [watched_sandbox, end, signs] = TRY(WatchSandbox(
+      request, plan, directory, recorder, signals, companion, companion ? nullptr : &given));
   sandbox::Sandbox& sandbox = ended->emplace(std::move(watched_sandbox));
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
+  tree.meanwhile.given = std::move(given);
   if (companion != nullptr) tree.meanwhile.Add(companion->meanwhile());
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
   NoteLostRefs(sandbox, plan, recorder);
-  signs.nothing_changed = changes.files.empty() && changes.complete;
+  signs.nothing_changed = changes.files.empty() && changes.conflicts.empty() && changes.complete;
   recorder.Phase("changes");
   change::Verdict verdict =
       change::JudgeChanges(changes, GatesOf(plan, changes), &recorder.secrets());
@@ -438,7 +437,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   if (checks && outcome.kind == report::OutcomeKind::kSuccess) {
     auto run = [&signals](const Request& asked, Plan& check, ReportDirectory& place,
                           Recorder& own) -> Result<CheckEnd> {
-      Watched watched = TRY(WatchSandbox(asked, check, place, own, signals, nullptr));
+      Watched watched = TRY(WatchSandbox(asked, check, place, own, signals, nullptr, nullptr));
       return CheckEnd{std::move(watched.end), std::move(watched.signs)};
     };
     outcome = TRY(RunChecks(request, std::move(plan), directory.path, changes, recorder, run)
@@ -449,7 +448,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   }
   bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
   if (!apply || outcome.kind != report::OutcomeKind::kSuccess) return Ok();
-  return Apply(changes, checkout, in_git, recorder);
+  return ApplyChanges(changes, checkout, in_git, recorder);
 }
 
 // Prints what would be done, with no agent and no gateway: its certificate is the one thing not

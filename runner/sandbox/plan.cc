@@ -216,13 +216,14 @@ Status Tree::RefuseMountsBeneath(const std::string& path) const {
 
 Status Tree::PlanWorkspace() {
   // The kernel takes no layer apart from the mounts in it; root hands the checkout over without.
-  std::string mounted = host_.root ? "" : tree_.MountBeneath(request_.checkout);
+  const std::string& from = request_.copied_to.empty() ? request_.checkout : request_.copied_to;
+  std::string mounted = host_.root ? "" : tree_.MountBeneath(from);
   if (!mounted.empty()) plan_.copy_reason = "something is mounted at " + mounted;
   tree_.MakeParents(request_.checkout);
   tree_.MakeDirectory(request_.checkout);
   Add({.kind = Kind::kWorkspace,
        .target = request_.checkout,
-       .source = request_.checkout,
+       .source = from,
        .scratch = "workspace",
        .from = !plan_.as_root         ? Source::kPath
                : plan_.idmap_checkout ? Source::kMapped
@@ -443,7 +444,7 @@ Result<SandboxPlan> Tree::Plan() {
   TRY(PlanWorkspace());
   Add({.kind = Kind::kReadOnly, .target = "/"});
 
-  plan_.checkout = request_.checkout;
+  plan_.checkout = request_.copied_to.empty() ? request_.checkout : request_.copied_to;
   plan_.workdir = request_.checkout;
   plan_.workspace_files = request_.workspace_files;
   plan_.argv = request_.argv;

@@ -130,6 +130,7 @@ struct SandboxRequest {
   policy::Policy policy;
   bool probes = false;   // Only shows that a sandbox starts here: no checkout is copied for it.
   std::string checkout;  // Canonical absolute path.
+  std::string copied_to = {};  // The copy of it that is shown there instead (kNamespaces).
   // The first part of the checkout that belongs to others than the checkout itself, as a reason to
   // copy it; empty if nothing does.
   std::string foreign;

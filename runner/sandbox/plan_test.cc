@@ -274,6 +274,14 @@ TEST_CASE(
   CHECK(Find(plan, Kind::kEmpty, "/elsewhere") == nullptr);
 }
 
+TEST_CASE("A copy of the checkout is shown at the checkout's own path") {
+  SandboxRequest request = Request();
+  request.copied_to = "/var/tmp/copy";
+  SandboxPlan plan = Plan(request, FakeHost());
+  CHECK(Find(plan, Kind::kWorkspace, "/home/alice/work")->source == "/var/tmp/copy");
+  CHECK(plan.workdir == "/home/alice/work");
+}
+
 TEST_CASE(
     "An agent installed beneath /tmp is shown there, and a policy's path beneath /tmp is not") {
   FakeHost host;

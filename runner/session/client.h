@@ -41,8 +41,12 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
 Result<std::string> Get(const Place& place, const std::string& name, const std::string& source,
                         const std::string& target, const ReceiveLimits& limits);
 // Writes what changed to the checkout if the gates let it pass (else kRefused), and lets the
-// sandbox live on. Gives the number of files.
-Result<int64_t> Apply(const Place& place, const std::string& name);
+// sandbox live on.
+struct Applied {
+  int64_t files = 0;
+  std::vector<std::string> conflicts;  // Lines about files that were left as others changed them.
+};
+Result<Applied> Apply(const Place& place, const std::string& name);
 
 // The layer of what was written in the sandbox, a tar stream, to `layer` as it comes, and the
 // shell's state. Nothing in it runs meanwhile.

@@ -213,13 +213,18 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
   return there;
 }
 
-Result<int64_t> Apply(const Place& place, const std::string& name) {
+Result<Applied> Apply(const Place& place, const std::string& name) {
   Fd connection = TRY(place.Connect(name));
   TRY(Send(connection, wire::Write(MessageKind::kApply)));
   std::string text = TRY(AwaitDone(connection));
-  int64_t files = 0;
-  std::from_chars(text.data(), text.data() + text.size(), files);
-  return files;
+  Applied applied;
+  std::from_chars(text.data(), text.data() + text.size(), applied.files);
+  for (size_t line = text.find('\n'); line < text.size();) {
+    const size_t end = std::min(text.find('\n', line + 1), text.size());
+    applied.conflicts.push_back(text.substr(line + 1, end - line - 1));
+    line = end;
+  }
+  return applied;
 }
 
 Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,

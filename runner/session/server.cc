@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "base/wire.h"
 #include "change/capture.h"
+#include "change/given/given_files.h"
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "session/change_list.h"
@@ -73,6 +74,8 @@ Status Server::LookAtSandbox() {
   processes_.emplace(stage_->sandbox);
   for (const auto& client : clients_) client->touched.reset();  // They look at the tree before.
   files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
+  meanwhile_.given = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
+                                            stage_->sandbox.began());
   return Ok();
 }
 

@@ -11,9 +11,12 @@
 #include "change/apply.h"
 #include "change/gate.h"
 #include "change/layer_watch.h"
+#include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
+#include "report/write.h"
 #include "run/environment.h"
 #include "run/prepare.h"
+#include "run/recorder.h"
 #include "session/change_list.h"
 #include "session/helper_work.h"
 #include "session/server.h"
@@ -111,7 +114,8 @@ void Server::SendDiff(Client& client) {
   }
   SendText(client.channel, changes.value().patch);
   std::vector<FileChange> list;
-  bool complete = AddChanges(changes.value().files, &list) && changes.value().complete;
+  bool complete = AddChanges(changes.value().files, &list) && changes.value().complete &&
+                  changes.value().conflicts.empty();
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
@@ -137,7 +141,14 @@ void Server::Apply(Client& client) {
     change::Verdict verdict =
         change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
     if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-    if (changes.patch.empty()) return std::string("0");
+    TRY(report::WriteConflicts(stage_->report_dir, run::ConflictFiles(changes)));
+    std::string done = std::to_string(changes.files.size());
+    for (const change::Conflict& conflict : changes.conflicts) {
+      if (done.size() > kPieceBytesMax) break;
+      done += "\n" + codec::NeutralLine(conflict.path + ": " + run::DescribeConflict(
+                                                                    conflict, stage_->report_dir + "/"));
+    }
+    if (changes.patch.empty()) return done;
     const sandbox::Sandbox& sandbox = stage_->sandbox;
     if (!sandbox.copied()) {
       Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
@@ -146,7 +157,7 @@ void Server::Apply(Client& client) {
     TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
     change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
     TRY(git_.Follow(sandbox).Context("the changes are applied, but git inside does not know"));
-    return std::to_string(changes.files.size());
+    return done;
   };
   Result<std::string> applied = apply();
   client.channel.Send(applied.ok() ? wire::Write(MessageKind::kDone, applied.value())
@@ -264,8 +275,8 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   to_shell_.clear();
   shell_ = std::move(shell);
   was_ready_ = false;
-  meanwhile_.found.clear();
-  git_ = GitState();
+  meanwhile_ = {};
+  git_ = {};
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
   return LookAtSandbox();  // No command made the restored changes.
 }

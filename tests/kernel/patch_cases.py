@@ -269,12 +269,84 @@ class RoundTrips(Case):
                          ['diff --git a/a b/a'])
         for path, text in (('a', '1\nx\ny\n'), ('notes.txt', 'work\n'), ('d/b', '2\n3\n')):
             self.assertEqual(read(f'{self.checkout}/{path}'), text)
-        # A file that both have changed is neither's alone.
-        run = self.run_beside('echo x >> d/b; echo x > d/new', ':', "sed -i 's/2/edited/' d/b", code=77)
-        self.assertIn('changed in the checkout while the agent worked', read(run.report + '/findings.sarif'))
+        # A file that both have changed is neither's alone: the agent's version lies beside the patch, and the rest is delivered.
+        run = self.run_beside('echo x >> d/b; echo x > d/new', ':', "sed -i 's/2/edited/' d/b")
+        self.assertEqual(self.conflicts(run), [('d/b', 'changed in the checkout while the agent worked')])
+        self.assertEqual(read(run.report + '/conflicts/d/b'), '2\n3\nx\n')
         self.assertNotIn('edited', read(run.report + '/changes.patch'))
-        self.assertEqual(read(self.checkout + '/d/b'), 'edited\n3\n')
-        self.assertFalse(os.path.exists(self.checkout + '/d/new'))
+        self.assertEqual((read(self.checkout + '/d/b'), read(self.checkout + '/d/new')), ('edited\n3\n', 'x\n'))
+        for said in (run.err, read(run.report + '/summary.md'), read(run.report + '/report.html'), read(run.report + '/findings.sarif')):
+            self.assertIn('conflicts/d/b', said)
+        self.run_agent('true', report=run.report)
+        self.assertFalse(os.path.exists(run.report + '/conflicts'))
+
+    def conflicts(self, run):
+        told = [finding for finding in run.record['findings'] if finding['rule'] == 'conflict']
+        return [(finding['path'], finding['message'].split(';')[0].split(': ')[1]) for finding in told]
+
+    def test_file_that_was_touched_outside_has_not_changed(self):
+        write(self.checkout + '/dirty', 'committed\n')
+        write(self.checkout + '/d/b', '2\n')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'second')
+        write(self.checkout + '/dirty', 'of the person\n')
+        write(self.checkout + '/untracked', 'of the person\n')
+        for person in ('touch README.md dirty untracked', 'chmod 600 README.md; chmod 644 README.md', 'chown -R "$(id -u)" .',
+                       'cp -p README.md n; mv n README.md', 'echo y >> README.md; git checkout -q README.md',
+                       'git stash -qu; git stash pop -q', 'ln README.md n; rm n', 'touch d; mv d n; mv n d'):
+            with self.subTest(person=person):
+                run = self.run_beside('echo x >> README.md', 'echo x >> dirty; echo x >> untracked; rm -r d', person)
+                self.assertEqual(self.conflicts(run), [])
+                self.assertEqual((read(self.checkout + '/dirty'), os.path.exists(self.checkout + '/d')), ('of the person\nx\n', False))
+                self.assertEqual((read(self.checkout + '/README.md'), read(self.checkout + '/untracked')),
+                                 ('hello\nx\n', 'of the person\nx\n'))
+            git(self.checkout, 'checkout', '-q', 'README.md', 'd')
+            for name in ('dirty', 'untracked'):
+                write(f'{self.checkout}/{name}', 'of the person\n')
+
+    def test_file_that_was_removed_or_moved_outside_is_a_conflict(self):
+        write(self.checkout + '/d/b', '2\n')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'second')
+        for person, path in (('rm README.md', 'README.md'), ('mv d moved', 'd/b')):
+            with self.subTest(person=person):
+                run = self.run_beside('echo x >> README.md; echo x >> d/b', 'echo n > new', person)
+                self.assertEqual(self.conflicts(run), [(path, 'removed in the checkout while the agent worked')])
+                self.assertEqual(read(f'{run.report}/conflicts/{path}').split()[-1], 'x')
+                self.assertFalse(os.path.exists(f'{self.checkout}/{path}'))
+                self.assertEqual(read(self.checkout + '/new'), 'n\n')
+            git(self.checkout, 'checkout', '-q', '.')
+        run = self.run_beside('echo x > new', 'rm README.md', 'echo edited > README.md')
+        self.assertEqual([path for path, _ in self.conflicts(run)], ['README.md'])
+        self.assertFalse(os.path.exists(run.report + '/conflicts'))
+        self.assertEqual(read(self.checkout + '/README.md'), 'edited\n')
+
+    def test_conflict_does_not_reveal_a_secret(self):
+        process = self.started_agent('trap go=1 USR1; echo ready; while [ -z "$go" ]; do sleep 0.1 & wait $!; done; '
+                                     'printf "ghp_%s\\n" 0123456789abcdefghijABCDEFGHIJ012345 >> README.md; echo x > new')
+        self.assertEqual(process.stdout.readline(), b'ready\n')
+        write(self.checkout + '/README.md', 'edited\n')
+        self.release()
+        run = self.finish(process)
+        self.assertEqual(run.code, 77, run.err)
+        self.assertIn('secrets', run.err)
+
+    def test_virtual_environment_that_the_agent_made_refuses_nothing(self):
+        made = 'mkdir -p %s/bin; echo home = /usr/bin > %s/pyvenv.cfg; ln -s /usr/bin/python3 %s/bin/python; echo x > new'
+        run = self.shell(made.replace('%s', 'sub/env'))
+        self.assertEqual([line for line in read(run.report + '/changes.patch').splitlines() if line.startswith('diff')],
+                         ['diff --git a/new b/new'])
+        told = [(finding['path'], finding['severity']) for finding in run.record['findings'] if 'virtual environment' in finding['message']]
+        self.assertEqual(told, [('sub/env', 'warning')])
+        self.shell('ln -s /usr/bin/python3 python', code=77)  # The control.
+
+    def test_virtual_environment_at_another_path_is_named(self):
+        write(self.checkout + '/.venv/pyvenv.cfg', 'home = /usr/bin\n')
+        run = self.shell('echo x > new')
+        told = [finding['message'] for finding in run.record['findings'] if finding['rule'] == 'moved-environment']
+        self.assertEqual(len(told), 1 if TIER == 'landlock' else 0, told)
+        for message in told:
+            self.assertIn('.venv/bin/python -m MODULE', message)
 
     def test_files_that_a_new_rule_ignores_are_named(self):
         run = self.round_trip(*ROUND_TRIPS['rules added'])

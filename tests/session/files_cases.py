@@ -485,6 +485,29 @@ class Files(Case):
         self.git_here('commit', '-qam', 'outside')
         self.says('git log -1 --format=%s; git status --porcelain', 'first\n M a.txt\n')
 
+    def test_apply_goes_on_after_a_touch_and_past_a_conflict(self):
+        self.create()
+        self.script('echo changed >>a.txt')
+        os.utime(self.work + '/a.txt')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
+        os.utime(self.work + '/a.txt')
+        self.script('echo again >>a.txt; rm b.txt')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '2\n')
+        self.assertTrue(read(self.work + '/a.txt').endswith('changed\nagain\n'))
+        pathlib.Path(self.work, 'dir/host').write_text('of the host\n')
+        self.script('mkdir -p dir; echo inside >>dir/host')  # In tier namespaces, it finds the host's.
+        os.utime(self.work + '/dir/host')
+        found = self.TIER == 'namespaces'
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n' if found else '0\n')
+        self.assertEqual(read(self.work + '/dir/host'), 'of the host\n' + 'inside\n' * found)
+        pathlib.Path(self.work, 'a.txt').write_text('of the host\n')
+        self.script('echo last >>a.txt; echo new >n.txt')
+        done = self.call('sandbox', 'apply', 'one')
+        self.assertEqual((done.returncode, done.stdout), (0, '1\n'), done.stderr)
+        line = [line for line in done.stderr.splitlines() if 'a.txt: not part of the patch: changed in the checkout' in line][0]
+        self.assertTrue(read(line.split("the agent's version is ")[1]).endswith('again\nlast\n'))
+        self.assertEqual((read(self.work + '/a.txt'), read(self.work + '/n.txt')), ('of the host\n', 'new\n'))
+
     def test_apply_is_judged_by_the_gates(self):
         self.create()
         self.script('mkdir -p .github/workflows; echo "on: push" >.github/workflows/x.yml; echo 1 >fine')

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "change/apply.h"
+#include "change/given/given_files.h"
 #include "codec/text/neutral.h"
 #include "gateway/record/ocsf.h"
 #include "report/agent_findings.h"
@@ -186,6 +187,7 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
 
   const std::string stage = gateway_->state().path() + "/stage";
   began_ = sys::FileTime(plan_->checkout.path);
+  given_ = change::LookAtCheckout(plan_->checkout.path, plan_->checkout.git(), began_);
   hidden_ = HiddenPaths(*plan_, request_, directory_.path);
   TRY(StageWorkspace(*plan_, hidden_, request_.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
@@ -357,6 +359,7 @@ change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
   tree.meanwhile.since = began_;
+  tree.meanwhile.given = given_;
   tree.not_copied = hidden_;
   for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());

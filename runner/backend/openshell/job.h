@@ -72,6 +72,7 @@ class Job {
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
   timespec began_{};           // When the sandbox's copy of the checkout began to be made.
+  std::shared_ptr<const change::GivenFiles> given_;
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 

@@ -112,8 +112,9 @@ std::string RenderEnd(const RunRecord& record, const std::string& directory,
   }
   // Work that no patch carries must not be missed.
   for (const Finding& finding : record.findings) {
-    if (finding.rule != kLostRefRule) continue;
-    out += "  " + Paint("!", kYellow, style) + " " + Neutral(finding.message, 300) + "\n";
+    if (finding.rule != kLostRefRule && finding.rule != kConflictRule) continue;
+    const std::string place = finding.path.empty() ? "" : Neutral(PlaceOf(finding)) + "  ";
+    out += "  " + Paint("!", kYellow, style) + " " + place + Neutral(finding.message, 300) + "\n";
   }
   const int64_t refused = CountAttempts(record);
   return out + "  " +
