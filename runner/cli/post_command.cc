@@ -63,11 +63,7 @@ Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& e
 post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event) {
   post::Target target;
   target.place = std::move(place);
-  // The jobs of a matrix have one name; the action says which of them this is.
-  std::string job = event.workflow + "/" + event.job;
-  const std::string index = sys::Environment("AGENTIC_CI_MATRIX_JOB").value_or("");
-  if (!index.empty()) job += "/" + index;
-  target.marker_key = arguments.Get("marker", job);
+  target.marker_key = arguments.Get("marker", event.JobKey());
   target.run_url = event.run_url;
   if (event.head_origin == forge::HeadOrigin::kBase) {
     target.head_sha = event.head_sha;

@@ -306,7 +306,7 @@ class Poster {
     if (upload.ref.empty()) {
       return Error{Code::kRefused, "the event does not say which branch or tag the commit is on"};
     }
-    upload.sarif = report::RenderSarif(report_.record);
+    upload.sarif = report::RenderSarif(report_.record, target_.marker_key);
     return forge_.UploadSarif(upload, deadline_);
   }
 

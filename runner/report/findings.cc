@@ -8,11 +8,13 @@
 #include <map>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/version.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
+#include "codec/text/utf8.h"
 #include "report/record_names.h"
 #include "report/verdict.h"
 #include "report/wording.h"
@@ -226,6 +228,7 @@ std::vector<Finding> ListFindings(const RunRecord& record) {
       finding.line = 0;
       finding.end_line = 0;
       finding.suggestion.reset();
+      finding.line_hash.clear();
     }
   }
   return all;
@@ -269,7 +272,47 @@ std::string LinesDigest(std::span<const std::string_view> lines) {
   return digest.Hex();
 }
 
-std::string RenderSarif(const RunRecord& record) {
+std::vector<std::string> LineHashes(std::string_view text) {
+  constexpr size_t kWindow = 100;
+  constexpr uint64_t kFactor = 37;
+  constexpr char16_t kEnd = 0xffff;  // Ends each file, and then zeros.
+  std::u16string units;
+  std::vector<size_t> starts;
+  bool at_start = true;
+  bool after_return = false;
+  auto take = [&](char32_t c) {
+    const bool again = c == '\n' && after_return;  // Of "\r\n".
+    after_return = c == '\r';
+    if (c == ' ' || c == '\t' || again) return;
+    if (c == '\r') c = '\n';
+    if (at_start) starts.push_back(units.size());
+    at_start = c == '\n';
+    if (c > 0xffff) units += static_cast<char16_t>(0xd7c0 + (c >> 10));
+    units += static_cast<char16_t>(c > 0xffff ? 0xdc00 + (c & 0x3ff) : c);
+  };
+  while (!text.empty()) {
+    const codec::Utf8Character next = codec::NextUtf8(text);
+    take(next.value);
+    text.remove_prefix(next.bytes);
+  }
+  take(kEnd);
+  uint64_t leaving = 1;  // The factor of the character that leaves the window.
+  for (size_t i = 0; i < kWindow; ++i) leaving *= kFactor;
+  std::vector<std::string> hashes;
+  std::unordered_map<uint64_t, int> seen;
+  uint64_t hash = 0;
+  for (size_t i = 0; hashes.size() < starts.size(); ++i) {
+    hash = hash * kFactor + (i < units.size() ? units[i] : 0);
+    if (i >= kWindow) hash -= leaving * units[i - kWindow];
+    if (i + 1 != starts[hashes.size()] + kWindow) continue;
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%llx", static_cast<unsigned long long>(hash));
+    hashes.push_back(digits + (":" + std::to_string(++seen[hash])));
+  }
+  return hashes;
+}
+
+std::string RenderSarif(const RunRecord& record, const std::string& job_key) {
   Json rules = Json::EmptyArray();
   Json results = Json::EmptyArray();
   std::map<std::string, int> rule_index;
@@ -284,8 +327,11 @@ std::string RenderSarif(const RunRecord& record) {
         .Set("ruleIndex", rule->second)
         .Set("level", NameOf(kSeverityNames, finding.severity))
         .Set("message", Json().Set("text", SarifText(finding.message)))
-        .Set("locations", RenderLocation(finding))
-        .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
+        .Set("locations", RenderLocation(finding));
+    Json fingerprints;
+    fingerprints.Set("agenticCi/v1", fingerprint);
+    if (!finding.line_hash.empty()) fingerprints.Set("primaryLocationLineHash", finding.line_hash);
+    result.Set("partialFingerprints", std::move(fingerprints));
     if (finding.suggestion) result.Set("fixes", RenderFixes(finding));
     results.Push(std::move(result));
   }
@@ -297,9 +343,12 @@ std::string RenderSarif(const RunRecord& record) {
   Json invocation;
   invocation.Set("executionSuccessful", record.outcome.kind == OutcomeKind::kSuccess)
       .Set("exitCode", record.outcome.exit_code);
+  // The category is all up to the last slash.
+  std::string category = "agentic-ci/";
+  if (job_key.size() > 1) category += codec::NeutralLine(job_key, 200) + "/";
   Json run;
   run.Set("tool", Json().Set("driver", std::move(driver)))
-      .Set("automationDetails", Json().Set("id", "agentic-ci/"))
+      .Set("automationDetails", Json().Set("id", category))
       .Set("invocations", Json().Push(std::move(invocation)))
       .Set("columnKind", "utf16CodeUnits")
       .Set("results", std::move(results));

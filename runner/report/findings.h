@@ -36,9 +36,16 @@ std::string Fingerprint(const Finding& finding, int occurrence);
 size_t LinesInDigest(int line, int end_line);
 std::string LinesDigest(std::span<const std::string_view> lines);
 
+// Returns, for each line of a file, what GitHub's code scanning finds an alert again by
+// (`primaryLocationLineHash`, as github/codeql-action computes it): "hash:count", of the hundred
+// characters from the line's beginning, blanks aside. An alert so stays the same when its line
+// moves, with any tool that says where it is.
+std::vector<std::string> LineHashes(std::string_view text);
+
 // Renders SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help).
-// At most 5000 results, GitHub's bound.
-std::string RenderSarif(const RunRecord& record);
+// `job_key` goes into the category: of two logs of one commit and category, GitHub keeps the second
+// and closes the alerts of the first. At most 5000 results, GitHub's bound.
+std::string RenderSarif(const RunRecord& record, const std::string& job_key);
 
 // Renders GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that
 // is not valid, so every item is.

@@ -172,7 +172,7 @@ TEST_CASE(
 
 TEST_CASE("A policy path becomes a mount and a Landlock rule") {
   SandboxRequest request = Request();
-  request.policy.filesystem.read_only = {"/opt//"};
+  request.policy.filesystem.read_only = {"/opt"};
   request.policy.filesystem.read_write = {"/var/log"};
   SandboxPlan plan = Plan(request, FakeHost());
   CHECK(Find(plan, Kind::kShown, "/opt") != nullptr);
