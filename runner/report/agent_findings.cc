@@ -364,8 +364,6 @@ void ReadSarif(const Json& runs, Checker& out) {
 }  // namespace
 
 AgentFindings ParseAgentFindings(std::string_view text, std::span<const std::string> tops) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   Checker out(tops);
   Result<Json> json = codec::ParseJson(text);
   if (!json.ok()) {

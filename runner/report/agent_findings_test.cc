@@ -181,7 +181,6 @@ TEST_CASE("A SARIF rule gives what its result leaves out") {
 
 TEST_CASE("A SARIF result that is no problem is not a finding") {
   AgentFindings read = ParseAgentFindings(
-      "\xEF\xBB\xBF"
       R"({"runs": [{"results": [
       {"kind": "pass", "message": {"text": "m"}}, {"kind": "notApplicable"},
       {"baselineState": "absent", "message": {"text": "m"}},
