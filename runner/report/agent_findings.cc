@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -181,7 +182,9 @@ std::string WithArguments(std::string_view text, const Json* arguments) {
     const std::string_view rest = text.substr(i);
     const size_t digits = rest.substr(1).find_first_not_of("0123456789");
     if (rest[0] == '{' && digits > 0 && digits < 6 && rest[1 + digits] == '}') {
-      const Json* argument = At(arguments, std::stoi(std::string(rest.substr(1, digits))));
+      int number = 0;
+      std::from_chars(rest.data() + 1, rest.data() + 1 + digits, number);
+      const Json* argument = At(arguments, number);
       const bool known = argument != nullptr && argument->string() != nullptr;
       out += known ? *argument->string() : std::string(rest.substr(0, digits + 2));
       i += digits + 1;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,11 +38,10 @@ std::string Fingerprint(const Finding& finding, int occurrence);
 size_t LinesInDigest(int line, int end_line);
 std::string LinesDigest(std::span<const std::string_view> lines);
 
-// Returns, for each line of a file, what GitHub's code scanning finds an alert again by
-// (`primaryLocationLineHash`, as github/codeql-action computes it): "hash:count", of the hundred
-// characters from the line's beginning, blanks aside. An alert so stays the same when its line
-// moves, with any tool that says where it is.
-std::vector<std::string> LineHashes(std::string_view text);
+// Returns what GitHub's code scanning finds alerts at these lines of a file again by, though the
+// lines move: `primaryLocationLineHash` ("hash:count") as github/codeql-action computes it. `lines`
+// start at 1; one that the file does not have is left out.
+std::map<int, std::string> LineHashes(std::string_view text, const std::set<int>& lines);
 
 // Renders SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help).
 // `job_key` goes into the category: of two logs of one commit and category, GitHub keeps the second

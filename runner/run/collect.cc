@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kRunJsonBytesMax = 16 << 20;
 // The bytes of a file; in a longer one, lines are not followed.
 constexpr size_t kLinesBytesMax = 16 << 20;
+constexpr size_t kHashedBytesMax = 4 << 20;  // Likewise, for GitHub's fingerprints.
 
 // Each without its newline.
 std::vector<std::string_view> LinesOf(std::string_view text) {
@@ -51,11 +52,15 @@ void NoteLines(const change::Repository& git, const std::string& head_sha,
   for (const auto& [path, there] : by_path) {
     const std::optional<std::string> text = git.TrackedBlob(path);
     if (!text || text->size() > kLinesBytesMax) continue;
-    const std::vector<std::string_view> lines = LinesOf(*text);
-    const std::vector<std::string> hashes = report::LineHashes(*text);
+    const std::vector<std::string_view> lines = LinesOf(may_move ? *text : "");
+    std::set<int> starts;
+    for (const report::Finding* finding : there) starts.insert(std::max(1, finding->line));
+    const bool hashed = text->size() <= kHashedBytesMax;
+    const std::map<int, std::string> hashes =
+        report::LineHashes(hashed ? *text : "", hashed ? starts : std::set<int>());
     for (report::Finding* finding : there) {
-      const auto at = static_cast<size_t>(std::max(1, finding->line));
-      if (at <= hashes.size()) finding->line_hash = hashes[at - 1];
+      const auto hash = hashes.find(std::max(1, finding->line));
+      if (hash != hashes.end()) finding->line_hash = hash->second;
       if (!may_move || finding->line == 0) continue;
       const auto first = static_cast<size_t>(finding->line - 1);
       const size_t count = report::LinesInDigest(finding->line, finding->end_line);
