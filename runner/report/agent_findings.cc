@@ -197,7 +197,7 @@ std::string WithArguments(std::string_view text, const Json* arguments) {
 }
 
 // SARIF 2.1.0, 3.11.6: `[text](1)` leads to another place of the same result, which is not shown;
-// a bracket that is none of a link is written `\[`.
+// another bracket is written `\[`.
 std::string WithoutLinks(std::string_view text) {
   std::string out;
   size_t open = std::string::npos;

@@ -310,6 +310,7 @@ std::string LinesDigest(std::span<const std::string_view> lines) {
 }
 
 std::map<int, std::string> LineHashes(std::string_view text, const std::set<int>& lines) {
+  if (lines.empty()) return {};
   const std::vector<uint64_t> hashes = HashLines(text);
   std::map<uint64_t, int> seen;  // Of the lines that are asked for.
   for (int line : lines) {

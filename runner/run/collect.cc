@@ -52,12 +52,11 @@ void NoteLines(const change::Repository& git, const std::string& head_sha,
   for (const auto& [path, there] : by_path) {
     const std::optional<std::string> text = git.TrackedBlob(path);
     if (!text || text->size() > kLinesBytesMax) continue;
-    const std::vector<std::string_view> lines = LinesOf(may_move ? *text : "");
+    const std::vector<std::string_view> lines = LinesOf(may_move ? std::string_view(*text) : "");
     std::set<int> starts;
     for (const report::Finding* finding : there) starts.insert(std::max(1, finding->line));
-    const bool hashed = text->size() <= kHashedBytesMax;
-    const std::map<int, std::string> hashes =
-        report::LineHashes(hashed ? *text : "", hashed ? starts : std::set<int>());
+    if (text->size() > kHashedBytesMax) starts.clear();
+    const std::map<int, std::string> hashes = report::LineHashes(*text, starts);
     for (report::Finding* finding : there) {
       const auto hash = hashes.find(std::max(1, finding->line));
       if (hash != hashes.end()) finding->line_hash = hash->second;
