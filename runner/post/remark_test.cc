@@ -37,8 +37,8 @@ std::string Patch(const std::string& path, const std::string& lines) {
 
 TEST_CASE("A suggestion of the lines as they are is not offered") {
   report::PostedReport report;
-  for (const char* text : {"two\nthree\n", "two\nthree", "two\n", "two\nthree\nfour\n", "two\nThree\n",
-                           "", "two\nthree\n\n"}) {
+  for (const char* text : {"two\nthree\n", "two\nthree", "two\n", "two\nthree\nfour\n",
+                           "two\nThree\n", "", "two\nthree\n\n"}) {
     report.record.findings.push_back(AgentFinding("src/a.c", 2, 3));
     report.record.findings.back().suggestion = text;
   }
