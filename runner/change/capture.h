@@ -71,8 +71,8 @@ inline constexpr char kEnvironmentMade[] =
     "a virtual environment that the agent made and no .gitignore names";
 
 struct ChangeSet {
-  std::vector<FileChange> files;  // In the patch's order.
-  std::string patch;              // The patch for `git apply`; empty if nothing changed.
+  std::vector<FileChange> files;    // In the patch's order.
+  std::string patch;                // The patch for `git apply`; empty if nothing changed.
   std::vector<Conflict> conflicts;  // At most kConflictsMax; more are left out, and lost.
   // At most 1000, whose paths have at most 256 KiB together; `left_out_count` counts all.
   std::vector<LeftOut> left_out;
@@ -173,6 +173,7 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
+  std::string seen_at = {};  // Where the agent saw the tree, if not at the checkout's own path.
   // A path that both changed, by content or mode, is a conflict: the base of the agent's change is
   // gone.
   Meanwhile meanwhile = {};
