@@ -96,7 +96,7 @@ void PlanGit(const std::string& checkout, const GitFiles& git, const sandbox::Ho
   for (const std::string& objects : git.directories) check(objects);
   if (git.layers.empty()) return;
   check(git.common + "/objects");
-  Result<std::vector<sandbox::WorkspaceFile>> copy = CopyGitDirectory(git);
+  Result<std::vector<sandbox::WorkspaceFile>> copy = CopyGitDirectory(git, checkout);
   if (!copy.ok()) {
     wanted->notes.push_back("git does not work: " + copy.error().what);
     return;

@@ -2,7 +2,7 @@
 """Git in the sandbox answers and writes as outside, and what a patch cannot carry is named."""
 import os
 
-from harness import ROOT, Case, git, only_as, only_in, read
+from harness import ROOT, Case, git, only_as, only_in, read, write
 
 # Plumbing that does not refresh the index, as version scripts call it.
 CLEAN = ('git diff-index --quiet HEAD --; echo "index=$?"; git diff-files --quiet; echo "files=$?";'
@@ -75,6 +75,19 @@ class GitTest(Case):
         git(self.checkout, 'config', 'user.name', 'Somebody')
         run = self.shell('git commit -q --allow-empty -m x; git log -1 --format=%an:%ae')
         self.assertEqual(run.out, 'Somebody:noreply@agentic-ci.invalid\n')
+
+    def test_hooks_of_the_checkout_run_wherever_git_is_told_to_find_them(self):
+        commit = 'echo 1 >n; git add n; git commit -qm n; cat ran || true'
+        for path, told in (('.git/hooks', None), ('.husky/_', '.husky/_'), ('.husky/_', self.checkout + '/.husky/_')):
+            with self.subTest(told=told):
+                write(f'{self.checkout}/{path}/pre-commit', f'#!/bin/sh\necho {path} >>ran\n', 0o755)
+                if told:
+                    git(self.checkout, 'config', 'core.hooksPath', told)
+                self.assertEqual(self.shell(commit).out.splitlines(), [path])
+        outside = self.dir + '/hooks'
+        write(outside + '/pre-commit', '#!/bin/sh\necho outside >>ran\n', 0o755)
+        git(self.checkout, 'config', 'core.hooksPath', outside)  # The control: what is not in the checkout is not there.
+        self.assertNotIn('outside', self.shell(commit).out)
 
     def test_git_writes_in_a_linked_worktree(self):
         git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')

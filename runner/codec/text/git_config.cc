@@ -13,8 +13,7 @@ namespace {
 // Sections without a place for a credential or for a program to start.
 constexpr std::array<std::string_view, 8> kSections = {"remote", "branch",    "user", "extensions",
                                                        "init",   "submodule", "gc",   "index"};
-// The keys of core that say how the repository is stored; not sshCommand, askPass, fsmonitor,
-// hooksPath, ...
+// The keys of core that say how the repository is stored; not sshCommand, askPass, fsmonitor, ...
 constexpr std::array<std::string_view, 8> kCoreKeys = {"repositoryformatversion",
                                                        "filemode",
                                                        "bare",
@@ -47,6 +46,24 @@ std::string WithoutUserInfo(std::string_view url) {
   size_t at = url.substr(0, slash).rfind('@');
   if (at == std::string_view::npos || at < host) return std::string(url);
   return std::string(url.substr(0, host)) + std::string(url.substr(at + 1));
+}
+
+// Returns core.hooksPath as a path from the working tree, which is at `top`; empty if it leads
+// elsewhere, or has what git reads otherwise (an escape, a comment, `~`).
+std::string HooksInTree(std::string_view path, std::string_view top) {
+  if (path.size() > 1 && path.front() == '"' && path.back() == '"') {
+    path = path.substr(1, path.size() - 2);
+  }
+  if (!top.empty() && path.starts_with(top) && path.substr(top.size()).starts_with('/')) {
+    path.remove_prefix(top.size() + 1);
+  }
+  const std::string framed = "/" + std::string(path) + "/";
+  const bool plain = std::all_of(path.begin(), path.end(), [](char c) {
+    return ascii::IsAlphanumeric(c) ||
+           std::string_view("/._-+@ ").find(c) != std::string_view::npos;
+  });
+  const bool leads_out = path.starts_with('/') || framed.find("/../") != std::string::npos;
+  return path.empty() || !plain || leads_out ? "" : std::string(path);
 }
 
 // One "key = value", or a key alone.
@@ -104,13 +121,18 @@ class Reader {
 
 }  // namespace
 
-std::string RedactGitConfig(std::string_view text) {
+std::string RedactGitConfig(std::string_view text, std::string_view top) {
   std::string kept;
   Reader reader(text);
   Setting setting;
   const char* written = nullptr;  // The section's line is written once one of its keys is kept.
   while (reader.Next(&setting)) {
-    if (!Kept(setting.section, setting.key)) continue;
+    std::string hooks;
+    if (setting.section == "core" && setting.key == "hookspath" && setting.value) {
+      hooks = HooksInTree(*setting.value, top);
+      setting.value = hooks;
+    }
+    if (hooks.empty() && !Kept(setting.section, setting.key)) continue;
     if (setting.head.data() != written) kept += std::string(setting.head) + "\n";
     written = setting.head.data();
     kept += "\t" + setting.key;

@@ -10,9 +10,11 @@ namespace codec {
 // Returns a repository's configuration with only what git needs to work in the checkout: how the
 // repository is stored, its remotes and branches, who the author is. Everything else is dropped,
 // because checkout steps keep credentials there in ever new ways (http.*.extraheader, credential.*,
-// url.*.insteadOf, includeIf), and user names and passwords are cut out of remote addresses. Total:
-// a line that is not understood is a line that is dropped.
-std::string RedactGitConfig(std::string_view text);
+// url.*.insteadOf, includeIf), and user names and passwords are cut out of remote addresses. A
+// core.hooksPath that leads into the working tree is kept, as a path from there: `top` is where the
+// working tree is, if it may be named by that. Total: a line that is not understood is a line that
+// is dropped.
+std::string RedactGitConfig(std::string_view text, std::string_view top = {});
 
 // Returns the files that `text` includes, as they are written there: "include.path", and
 // "includeIf" under any condition. A line that goes on in the next one names nothing.

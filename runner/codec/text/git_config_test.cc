@@ -32,6 +32,21 @@ TEST_CASE("RedactGitConfig drops what could start a program") {
                                "[remote \"o\"]\n\tuploadpack = evil\n") == "");
 }
 
+TEST_CASE("RedactGitConfig keeps hooks that lie in the working tree") {
+  auto hooks = [](const std::string& value) {
+    return codec::RedactGitConfig("[core]\n\thooksPath = " + value + "\n", "/work/site");
+  };
+  CHECK(hooks(".husky/_") == "[core]\n\thookspath = .husky/_\n");
+  CHECK(hooks("\"my hooks\"") == "[core]\n\thookspath = my hooks\n");
+  CHECK(hooks("/work/site/.githooks") == "[core]\n\thookspath = .githooks\n");
+  for (const char* outside : {"/work/site2/x", "/etc", "../x", "a/../../x", "~/hooks", "a;b", "a#b",
+                              "a\\\\b", "\"a", "", "%(prefix)/x"}) {
+    INFO(outside);
+    CHECK(hooks(outside).empty());
+  }
+  CHECK(codec::RedactGitConfig("[core]\n\thooksPath = /work/site/.githooks\n").empty());
+}
+
 TEST_CASE("RedactGitConfig drops a value that goes on in the next line, with its continuation") {
   CHECK(codec::RedactGitConfig("[user]\n\tname = a\\\n[http]\n\temail = b\n") ==
         "[user]\n\temail = b\n");

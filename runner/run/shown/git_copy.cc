@@ -21,7 +21,7 @@ constexpr int kDepthMax = 16;
 
 class GitCopy {
  public:
-  explicit GitCopy(const GitFiles& git) : git_(git) {}
+  GitCopy(const GitFiles& git, const std::string& checkout) : git_(git), checkout_(checkout) {}
 
   Result<std::vector<sandbox::WorkspaceFile>> Make() {
     for (const char* name : {"HEAD", "index", "info/sparse-checkout"}) {
@@ -70,19 +70,21 @@ class GitCopy {
     std::string text;
     for (const std::string& path : {git_.common + "/config", git_.own + "/config.worktree"}) {
       if (!sys::Exists(path)) continue;
-      text += codec::RedactGitConfig(TRY(change::ReadGitText(path, kConfigBytesMax)));
+      text += codec::RedactGitConfig(TRY(change::ReadGitText(path, kConfigBytesMax)), checkout_);
     }
     return text + "[core]\n\tbare = false\n";
   }
 
   const GitFiles& git_;
+  const std::string& checkout_;
   std::vector<sandbox::WorkspaceFile> files_;
 };
 
 }  // namespace
 
-Result<std::vector<sandbox::WorkspaceFile>> CopyGitDirectory(const GitFiles& git) {
-  return GitCopy(git).Make();
+Result<std::vector<sandbox::WorkspaceFile>> CopyGitDirectory(const GitFiles& git,
+                                                             const std::string& checkout) {
+  return GitCopy(git, checkout).Make();
 }
 
 }  // namespace run

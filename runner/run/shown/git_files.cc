@@ -100,12 +100,14 @@ class GitSearch {
   }
 
   void AddConfigs(const std::string& git) {
+    const bool own = git == files_.own || git == files_.common;
+    const std::string top = own ? checkout_ : "";
     for (const char* name : {"/config", "/config.worktree"}) {
       std::string path = git + name;
       if (host_.kind(path) == PathKind::kMissing) continue;
       // A configuration that cannot be read whole is not shown at all.
       Result<std::string> text = change::ReadGitText(path, kGitConfigBytesMax);
-      std::string redacted = text.ok() ? codec::RedactGitConfig(text.value()) : "";
+      std::string redacted = text.ok() ? codec::RedactGitConfig(text.value(), top) : "";
       if (text.ok()) AddIncluded(git, text.value(), kIncludeDepthMax);
       if (sandbox::Beneath(path, checkout_)) {
         if (shown_in_ == &files_.nested && text.ok() && text.value() == redacted) continue;
