@@ -142,7 +142,7 @@ std::string DescribeOrigin(const std::vector<Denial>& denials) {
 std::string SuggestLine(const Denial& denial) {
   if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
   std::string host = policy::CanonicalHost(denial.host);
-  if (denial.host.ends_with('.') || MustNotBeSuggested(host) || denial.port == 0) return {};
+  if (MustNotBeSuggested(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
     return addition ? AdditionLine(*addition) : std::string();

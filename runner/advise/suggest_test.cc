@@ -42,11 +42,15 @@ TEST_CASE("SuggestLine suggests no line that would not help") {
   CHECK(SuggestLine({"example.com", 443, "GET", "/a%2Fb", ""}).empty());
 }
 
+TEST_CASE("SuggestLine names a host without the dot at its end") {
+  CHECK(SuggestLine({"example.com.", 443, "GET", "/a/b", ""}) == "example.com:443:read-only");
+}
+
 TEST_CASE("SuggestLine suggests nothing that no policy opens, or that is no name") {
   for (const char* host :
        {"127.0.0.1", "::1", "169.254.169.254", "localhost", "", "METADATA.google.internal",
-        "example.com.", "metadata", "10.200.0.1", "100.100.100.200", "x.localhost", "instance-data",
-        "a b", "*.example.com", "x\ny", "sandbox"}) {
+        "example.com..", "metadata", "metadata.", "localhost.", "10.200.0.1", "100.100.100.200",
+        "x.localhost", "instance-data", "a b", "*.example.com", "x\ny", "sandbox"}) {
     CHECK(SuggestLine({host, 443, "", "", ""}).empty());
   }
 }

@@ -177,8 +177,7 @@ std::vector<Suggestion> CollectSuggestions(const std::vector<Denial>& denials) {
     std::string host = policy::CanonicalHost(denial.host);
     bool plain =
         IsPlain(host) && IsPlain(denial.method) && IsPlain(denial.path) && IsPlain(denial.binary);
-    if (denial.host.ends_with('.') || MustNotBeSuggested(host) || denial.port == 0 || !plain)
-      continue;
+    if (MustNotBeSuggested(host) || denial.port == 0 || !plain) continue;
     std::optional<Suggestion> one = SuggestionFor(denial, host);
     if (!one) continue;
     if (++taken > kDenialsMax) break;

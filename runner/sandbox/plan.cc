@@ -306,9 +306,8 @@ Status Tree::PlanPolicyPaths() {
   std::set<std::string> read_only;
   std::set<std::string> read_write;
   for (const std::string& path : filesystem.read_only) {
-    std::string clean = CleanPath(path);
-    if (clean != "/") {
-      read_only.insert(clean);
+    if (path != "/") {
+      read_only.insert(path);
       continue;
     }
     // "/" means what the host has apart from its homes, its sockets and our own places.
@@ -321,9 +320,10 @@ Status Tree::PlanPolicyPaths() {
   for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc"}) {
     if (host_.kind(path) != PathKind::kMissing) read_only.insert(path);
   }
-  for (const std::string& path : request_.extra_read_only) installed_.insert(CleanPath(path));
+  for (const std::string& path : request_.extra_read_only)
+    installed_.insert(policy::CleanPath(path));
   read_only.insert(installed_.begin(), installed_.end());
-  for (const std::string& path : filesystem.read_write) read_write.insert(CleanPath(path));
+  read_write.insert(filesystem.read_write.begin(), filesystem.read_write.end());
 
   for (const std::string& path : read_only) {
     TRY(CheckRequired(request_, path, host_.kind(path)));
@@ -388,25 +388,24 @@ Status Tree::PlanImagePaths() {
   std::set<std::string> read_only;
   std::set<std::string> read_write;
   for (const std::string& path : filesystem.read_only) {
-    std::string clean = CleanPath(path);
-    TRY(CheckRequired(request_, clean, request_.image->kind(clean)));
-    read_only.insert(std::move(clean));
+    TRY(CheckRequired(request_, path, request_.image->kind(path)));
+    read_only.insert(path);
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.
   for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/proc", "/bin", "/sbin",
                            "/lib32", "/lib64", "/libx32"}) {
     if (request_.image->kind(path) != PathKind::kMissing) read_only.insert(path);
   }
-  for (const std::string& path : request_.extra_read_only) read_only.insert(CleanPath(path));
+  for (const std::string& path : request_.extra_read_only)
+    read_only.insert(policy::CleanPath(path));
   for (const std::string& path : filesystem.read_write) {
-    std::string clean = CleanPath(path);
-    read_write.insert(clean);
-    if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
-    if (request_.image->kind(clean) == PathKind::kMissing) {
-      plan_.notes.push_back(clean + ": not in the image");
+    read_write.insert(path);
+    if (IsPrivate(path) || Beneath(path, request_.checkout)) continue;
+    if (request_.image->kind(path) == PathKind::kMissing) {
+      plan_.notes.push_back(path + ": not in the image");
       continue;
     }
-    Add({.kind = Kind::kWritable, .target = clean});
+    Add({.kind = Kind::kWritable, .target = path});
   }
   PlanLandlock(read_only, read_write);
   return Ok();

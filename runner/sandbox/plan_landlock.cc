@@ -64,7 +64,7 @@ void HostRules::PlanIds() {
 void HostRules::PlanSecrets() {
   std::vector<std::string> also = request_.host_secrets;
   for (const std::string& path : request_.extra_read_only) {
-    std::vector<std::string> more = InstallationSecrets(CleanPath(path));
+    std::vector<std::string> more = InstallationSecrets(policy::CleanPath(path));
     also.insert(also.end(), more.begin(), more.end());
   }
   for (const WorkspaceFile& file : request_.repository_files) also.push_back(file.path);
@@ -117,11 +117,10 @@ Status HostRules::PlanPaths() {
   const policy::FilesystemPolicy& filesystem = request_.policy.filesystem;
   std::set<std::string> read_only;
   for (const std::string& path : filesystem.read_only) {
-    std::string clean = CleanPath(path);
-    TRY(CheckRequired(request_, clean, host_.kind(clean)));
-    NoteAbsence(clean);
-    if (clean != "/") {
-      read_only.insert(std::move(clean));
+    TRY(CheckRequired(request_, path, host_.kind(path)));
+    NoteAbsence(path);
+    if (path != "/") {
+      read_only.insert(path);
       continue;
     }
     for (const std::string& name : host_.list("/")) {
@@ -130,12 +129,11 @@ Status HostRules::PlanPaths() {
     }
   }
   for (const std::string& path : filesystem.read_write) {
-    std::string clean = CleanPath(path);
-    NoteAbsence(clean);
-    if (IsPrivate(clean) || Beneath(clean, request_.checkout)) continue;
-    read_only.insert(clean);
-    if (host_.kind(clean) == PathKind::kMissing || IsScratchPlace(host_.real(clean))) continue;
-    plan_.notes.push_back(clean + ": read-only, since tier landlock writes nothing of the host's");
+    NoteAbsence(path);
+    if (IsPrivate(path) || Beneath(path, request_.checkout)) continue;
+    read_only.insert(path);
+    if (host_.kind(path) == PathKind::kMissing || IsScratchPlace(host_.real(path))) continue;
+    plan_.notes.push_back(path + ": read-only, since tier landlock writes nothing of the host's");
   }
   // OpenShell's additions, and what else /usr means where its parts are not merged.
   for (const char* path : {"/usr", "/lib", "/etc", "/app", "/var/log", "/bin", "/sbin", "/lib32",
@@ -143,7 +141,8 @@ Status HostRules::PlanPaths() {
     read_only.insert(path);
   }
   std::set<std::string> installed;
-  for (const std::string& path : request_.extra_read_only) installed.insert(CleanPath(path));
+  for (const std::string& path : request_.extra_read_only)
+    installed.insert(policy::CleanPath(path));
   for (const std::string& path : request_.repository_directories) installed.insert(path);
   for (const std::string& path : read_only) {
     if (!IsPrivate(path) && !Beneath(path, request_.checkout)) Read(path);
@@ -182,9 +181,8 @@ Status HostRules::PlanWorkspace() {
   if (access == WorkdirAccess::kByLandlock) {
     for (const auto* paths : {&filesystem.read_only, &filesystem.read_write}) {
       for (const std::string& path : *paths) {
-        std::string clean = CleanPath(path);
-        if (Beneath(clean, request_.checkout)) {
-          Allow(InCopy(clean), paths == &filesystem.read_write);
+        if (Beneath(path, request_.checkout)) {
+          Allow(InCopy(path), paths == &filesystem.read_write);
         }
       }
     }

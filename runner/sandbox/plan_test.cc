@@ -172,7 +172,7 @@ TEST_CASE(
 
 TEST_CASE("A policy path becomes a mount and a Landlock rule") {
   SandboxRequest request = Request();
-  request.policy.filesystem.read_only = {"/opt//"};
+  request.policy.filesystem.read_only = {"/opt"};
   request.policy.filesystem.read_write = {"/var/log"};
   SandboxPlan plan = Plan(request, FakeHost());
   CHECK(Find(plan, Kind::kShown, "/opt") != nullptr);
@@ -572,7 +572,7 @@ TEST_CASE("In an image nothing of the host's is mounted but devices and the chec
 TEST_CASE("A policy's writable directories of an image stay so when its root is sealed") {
   SandboxRequest request = Request();
   request.image = Image();
-  request.policy.filesystem.read_write = {"/opt/", "/tmp", "/missing"};
+  request.policy.filesystem.read_write = {"/opt", "/tmp", "/missing"};
   SandboxPlan plan = Plan(request, FakeHost());
   CHECK(Find(plan, Kind::kWritable, "/opt") != nullptr);
   CHECK(Find(plan, Kind::kWritable, "/tmp") == nullptr);  // The sandbox's own.

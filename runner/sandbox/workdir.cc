@@ -2,21 +2,11 @@
 #include "sandbox/workdir.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "policy/model/own_places.h"
 #include "sandbox/mask.h"
 
 namespace sandbox {
-std::string CleanPath(const std::string& path) {
-  std::string clean;
-  std::istringstream parts(path);
-  for (std::string part; std::getline(parts, part, '/');) {
-    if (!part.empty() && part != ".") clean += "/" + part;
-  }
-  return clean.empty() ? "/" : clean;
-}
-
 Status CheckRequired(const SandboxRequest& request, const std::string& path, PathKind kind) {
   bool required = request.policy.landlock == policy::LandlockMode::kHardRequirement;
   if (!required || IsPrivate(path) || kind != PathKind::kMissing) return Ok();
@@ -46,7 +36,7 @@ Result<WorkdirAccess> DecideWorkdir(const policy::FilesystemPolicy& filesystem,
     inside.insert(inside.end(), filesystem.read_only.begin(), filesystem.read_only.end());
   }
   for (const std::string& path : inside) {
-    if (!Beneath(CleanPath(path), checkout)) continue;
+    if (!Beneath(path, checkout)) continue;
     if (!private_place) return WorkdirAccess::kByLandlock;
     return Error{Code::kInvalid,
                  path + " of the policy is in the checkout, which include_workdir: false hides",

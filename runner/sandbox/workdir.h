@@ -11,9 +11,6 @@
 
 namespace sandbox {
 
-// Cleans a path: "/a//b/./" becomes "/a/b". The policy parser has already refused "..".
-std::string CleanPath(const std::string& path);
-
 // Fails with kInvalid where `path`, at which `kind` stands, is missing and the policy demands that
 // each of its paths exists.
 Status CheckRequired(const SandboxRequest& request, const std::string& path, PathKind kind);

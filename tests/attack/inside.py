@@ -220,7 +220,7 @@ def destinations(port):
              "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::]", "[64:ff9b::7f00:1]", "[fe80::1%25lo]", "[fe80::1%lo]",
              "10.200.0.1", "169.254.169.254", "[::ffff:169.254.169.254]", "metadata.google.internal",
              "host.containers.internal", "a." + ALIAS, "a@" + ALIAS, ALIAS + "@127.0.0.1",
-             ALIAS + ".", ALIAS + "..", "." + ALIAS, ALIAS + "%00.example", "", "[127.0.0.1]", ALIAS + "/", "\u0127ost.openshell.internal",
+             ALIAS + "..", "." + ALIAS, ALIAS + "%00.example", "", "[127.0.0.1]", ALIAS + "/", "\u0127ost.openshell.internal",
              "wild.attack.internal"]
     for form in forms:
         connection, head = tunnel("%s:%d" % (form, port))
@@ -231,7 +231,7 @@ def destinations(port):
         connection, head = tunnel(form)
         connection.close()
         result("destination: " + form, status=status_of(head))
-    for form in (ALIAS, ALIAS.upper()):
+    for form in (ALIAS, ALIAS.upper(), ALIAS + "."):
         connection, head = tunnel("%s:%d" % (form, port))
         connection.close()
         result("reachable: " + form, status=status_of(head))

@@ -161,14 +161,14 @@ def requests(dice, file):
 
 # Places of a policy, and what may stand there, as YAML. Most of it is wrong.
 ODD = {
-    'path': ('/x', '" /x"', '"/x "', 'x', '""', '1', 'true', 'null', '"/["', '"/{a"'),
+    'path': ('/x', '" /x"', '"/x "', 'x', '""', '1', 'true', 'null', '"/["', '"/{a"', r'"/\0x"', '!!str /x', '!x /x', '&a /x'),
     'method': ('GET', '" GET"', '""', '1', 'null', 'BREW'),
     'query': ('{t: "1"}', '{t: 1}', '{t: true}', '{t: 1.5}', '{t: " 1"}', '{t: {any: [a, 2]}}', '{t: {any: []}}', '{t: ""}', '{}', '[]',
               '{t: 012}', '{t: 0x1F}', '{t: 0o7}', '{t: 1_000}', '{t: .5}', '{t: 1.}', '{t: +1}', '{t: 1e3}', '{t: 1.0e+3}', '{t: .inf}', '{t: -.INF}',
-              '{t: yes}', '{t: 2024-01-01}', '{t: ~}', '{t: 1.2.3}', '{t: e3}', '{t: {glob: 2}}', '{t: {glob: a, any: [b]}}'),
+              '{t: yes}', '{t: 2024-01-01}', '{t: ~}', '{t: 1.2.3}', '{t: e3}', '{t: {glob: 2}}', '{t: {glob: a, any: [b]}}', '{t: a, t: b}'),
     'host': ('a.example.com', '" a.example.com"', '"*.com"', '"*"', '"**"', 'a.*b.example.com', 'http://a', 'a b', '"*.co.uk"',
              'a.**.example.com', '""', 'null'),
-    'port': ('443', '"443"', '" 443"', '0', '65536', '-1', 'null'),
+    'port': ('443', '"443"', '" 443"', '0', '65536', '-1', 'null', '0x1BB', '0o673', '443, port: 443'),
     'protocol': ('rest', 'REST', '" rest"', 'http', '1'),
     'access': ('full', '" full"', 'write', 'read-only'),
     'enforcement': ('enforce', '" enforce"', 'audit', 'strict'),
@@ -176,9 +176,11 @@ ODD = {
     'allowed_ips': ('[10.0.0.0/16]', '[" 10.0.0.0/16"]', '[127.0.0.1]', '[x]', '[168.63.129.16]', '[]'),
     'allow_encoded_slash': ('true', '"true"', '1', 'null'),
     'unknown': ('1',),
-    'version': ('1', '2', '"1"', '" 1"', 'null'),
+    'version': ('1', '2', '"1"', '" 1"', 'null', '0x1'),
     'run_as_user': ('sandbox', '" sandbox"', 'root', '"0"', '"1000"', '1000'),
-    'read_only': ('[/usr]', '[" /usr"]', '[usr]', '[/../x]'),
+    'read_only': ('[/usr]', '[" /usr"]', '[usr]', '[/../x]', r'["/usr/\0x"]'),
+    'read_write': ('[/tmp]', '[/]', '[//]', '[/.]', '[/tmp/./x]'),
+    'landlock': ('{}', 'null', '{compatibility: best_effort}', '[]'),
     'operation_type': ('query', 'QUERY', '" query"', 'read', '""', '1'),
     'operation_name': ('V*', '""', '1', 'yes', 'null'),
     'fields': ('[viewer]', '[]', '[1]', '[""]', 'viewer'),
@@ -202,8 +204,10 @@ def _odd_file(key, value):
         root['version'] = value
     elif key == 'run_as_user':
         root['process'] = '{run_as_user: %s}' % value
-    elif key == 'read_only':
-        root['filesystem_policy'] = '{read_only: %s}' % value
+    elif key in ('read_only', 'read_write'):
+        root['filesystem_policy'] = '{%s: %s}' % (key, value)
+    elif key == 'landlock':
+        root['landlock'] = value
     else:
         endpoint[key] = value
     if key != 'access':

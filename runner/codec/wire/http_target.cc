@@ -169,6 +169,7 @@ Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
   std::string lower(host);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (lower == "." || lower.ends_with("..")) return Invalid("the host ends in an empty label");
+  if (lower.ends_with('.')) lower.pop_back();  // The same name.
   return std::make_pair(std::move(lower), static_cast<uint16_t>(number));
 }
 

@@ -124,7 +124,7 @@ TEST_CASE("ParseQuery refuses bad escapes and invalid UTF-8") {
 TEST_CASE("ParseAuthority reads host and port") {
   CHECK(ParseAuthority("[::1]:443").value() == std::pair<std::string, uint16_t>("::1", 443));
   CHECK(ParseAuthority("Example.COM.:80").value() ==
-        std::pair<std::string, uint16_t>("example.com.", 80));
+        std::pair<std::string, uint16_t>("example.com", 80));
   CHECK(ParseAuthority("host:0").value().second == 0);
   for (std::string_view bad :
        {"host", "host:", "host:abc", "host:70000", ":443", "::1:443", "2001:db8::1:443", "[x]:1",

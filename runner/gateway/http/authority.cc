@@ -40,18 +40,16 @@ bool IsHostName(std::string_view host) {
 std::optional<std::string> CanonicalHost(std::string_view text) {
   std::string host(text);
   std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
-  bool dot = host.ends_with('.');
-  if (dot) host.pop_back();
+  if (host.ends_with('.')) host.pop_back();
   if (!IsHostName(host)) return std::nullopt;
   std::optional<policy::Address> address = policy::ParseAddress(host);
-  if (address.has_value()) return policy::RenderAddress(*address) + (dot ? "." : "");
+  if (address.has_value()) return policy::RenderAddress(*address);
   // "127.1" and "0x7f.1" are addresses to some resolvers: a name whose last label is a number is
   // not a name (WHATWG URL, "ends in a number").
   std::string_view last = std::string_view(host).substr(host.rfind('.') + 1);
   bool number = std::all_of(last.begin(), last.end(), ascii::IsDigit) ||
                 (last.size() > 1 && last.substr(0, 2) == "0x");
   if (number) return std::nullopt;
-  if (dot) host += '.';
   return host;
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 TEST_CASE("An authority is made canonical") {
   CHECK(ParseAuthority("API.Example.COM:443", std::nullopt) == Authority{"api.example.com", 443});
-  CHECK(ParseAuthority("github.com.:443", std::nullopt) == Authority{"github.com.", 443});
+  CHECK(ParseAuthority("github.com.:443", std::nullopt) == Authority{"github.com", 443});
   CHECK(ParseAuthority("[::1]:443", std::nullopt) == Authority{"::1", 443});
   CHECK(ParseAuthority("[2001:DB8::0001]:1", std::nullopt) == Authority{"2001:db8::1", 1});
   CHECK(ParseAuthority("10.0.0.1:80", std::nullopt) == Authority{"10.0.0.1", 80});

@@ -65,12 +65,8 @@ RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const
   return Refuse(std::move(event), "http-parser", why, std::move(refusal));
 }
 
-// A dot at the end is ignored: what is sent on has the authority without one.
 bool IsAuthority(const RequestContext& context, std::string_view text) {
-  std::optional<Authority> authority = ParseAuthority(text, context.default_port());
-  if (!authority.has_value()) return false;
-  if (authority->host.ends_with('.')) authority->host.pop_back();
-  return *authority == context.authority;
+  return ParseAuthority(text, context.default_port()) == context.authority;
 }
 
 // Returns an empty text if the request is for the authority that the connection was allowed for.

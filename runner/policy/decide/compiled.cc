@@ -202,11 +202,6 @@ Route CompiledPolicy::FindRoute(const CallerMatch& caller, std::string_view host
   Verdict& verdict = route.connection_;
   if (tables_->source.network.empty()) return route;
   verdict.reason = Reason::kNoEndpoint;
-  if (host.ends_with('.')) {
-    // The same name to a resolver, and not to OpenShell, nor to every server behind it.
-    route.host_ += '.';
-    return route;
-  }
   for (const CompiledEndpoint* endpoint : tables_->FindEndpoints(route.host_, port)) {
     if (!caller.policies_[endpoint->policy_number]) {
       if (route.missed_.empty() || route.missed_.back() != endpoint->policy) {

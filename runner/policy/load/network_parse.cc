@@ -68,7 +68,10 @@ Result<NetworkPolicy> ParseNetworkPolicy(Reader* reader, const YamlEntry& entry)
   if (policy.name.empty()) policy.name = policy.key;
   if (auto binaries = reader->Keep(ParseBinaries(reader, fields))) policy.binaries = *binaries;
   const YamlNode* endpoints = TRY(fields.List("endpoints"));
-  if (endpoints == nullptr) return policy;
+  if (endpoints == nullptr || endpoints->items.empty()) {
+    reader->Warn(fields.At("endpoints"), "no 'endpoints': this policy opens nothing");
+    return policy;
+  }
   for (const YamlNode& item : endpoints->items) {
     if (auto endpoint = reader->Keep(ParseEndpoint(reader, item))) {
       policy.endpoints.push_back(*std::move(endpoint));

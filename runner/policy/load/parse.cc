@@ -32,10 +32,6 @@ FilesystemPolicy DefaultFilesystem() {
   return filesystem;
 }
 
-bool IsOnlySlashes(const std::string& path) {
-  return path.find_first_not_of('/') == std::string::npos;
-}
-
 bool HasParentComponent(const std::string& path) {
   size_t start = 0;
   while (start <= path.size()) {
@@ -58,7 +54,7 @@ Status CheckPath(const Reader& reader, codec::Position at, const std::string& pa
     return reader.Invalid(at, "path '" + path + "' contains a '..' (path traversal)",
                           "write the path it resolves to");
   }
-  if (writable && IsOnlySlashes(path)) {
+  if (writable && CleanPath(path) == "/") {
     return reader.Invalid(at, "writing to '/' is overly broad", "list the directories to write to");
   }
   return Ok();
@@ -69,8 +65,9 @@ Result<std::vector<std::string>> ParsePaths(Reader* reader, const Fields& fields
   std::vector<std::string> paths = TRY(fields.Texts(key));
   const YamlNode* list = fields.Find(key);
   for (size_t i = 0; i < paths.size(); ++i) {
-    const std::string& path = paths[i];
-    reader->Keep(CheckPath(*reader, list->items[i].at, path, writable));
+    std::string& path = paths[i];
+    if (!reader->Keep(CheckPath(*reader, list->items[i].at, path, writable))) continue;
+    path = CleanPath(path);
     std::string fault = OwnPlaceFault(path);
     if (!fault.empty()) reader->Warn(list->items[i].at, "'" + path + "' is not exposed: " + fault);
   }

@@ -164,6 +164,40 @@ TEST_CASE("ParsePolicy bounds the number and the length of paths (OpenShell 6.1 
             .find("longer than 4096 bytes") != std::string::npos);
 }
 
+TEST_CASE("ParsePolicy judges and gives paths in their one spelling") {
+  for (const char* root : {"/", "//", "/.", "/./", "/.//"}) {
+    INFO(root);
+    CHECK(ErrorOf("version: 1\nfilesystem_policy: {read_write: [" + std::string(root) + "]}")
+              .ends_with("writing to '/' is overly broad"));
+  }
+  FilesystemPolicy filesystem =
+      ParsePolicy("version: 1\nfilesystem_policy: {read_only: [/./], read_write: [/opt//, /a/./b]}",
+                  Context())
+          .value()
+          .policy.filesystem;
+  CHECK(filesystem.read_only == std::vector<std::string>{"/"});
+  CHECK(filesystem.read_write == std::vector<std::string>{"/opt", "/a/b"});
+}
+
+TEST_CASE("ParsePolicy says that a network policy without endpoints opens nothing") {
+  for (const char* endpoints : {"", ", endpoints: []"}) {
+    INFO(endpoints);
+    Result<ParsedPolicy> parsed =
+        ParsePolicy("version: 1\nnetwork_policies: {a: {binaries: [{path: /**}]" +
+                        std::string(endpoints) + "}}",
+                    Context());
+    REQUIRE(parsed.ok());
+    REQUIRE(parsed.value().warnings.size() == 1);
+    CHECK(parsed.value().warnings[0].what == "no 'endpoints': this policy opens nothing");
+  }
+}
+
+TEST_CASE("ParsePolicy reads an empty landlock section as an absent one") {
+  CHECK(ErrorOf("version: 1\nlandlock: {}\n") == "accepted");
+  CHECK(ErrorOf("version: 1\nlandlock:\n") == "accepted");
+  CHECK(ErrorOf("version: 1\nlandlock: {compatibility: \"\"}\n") != "accepted");
+}
+
 TEST_CASE("ParsePolicy bounds the file") {
   std::string filler(262144 - 11, '#');
   CHECK(ErrorOf("version: 1\n" + filler) == "accepted");

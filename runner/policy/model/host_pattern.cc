@@ -133,14 +133,13 @@ bool IsHostPattern(std::string_view host) { return host.find('*') != std::string
 
 std::string CanonicalHost(std::string_view host) {
   std::string canonical = ascii::LowerCase(ascii::Trimmed(host));
+  if (canonical.size() > 1 && canonical.back() == '.') canonical.pop_back();
   if (canonical.size() > 2 && canonical.front() == '[' && canonical.back() == ']') {
     std::optional<Address> bracketed = ParseAddress(canonical.substr(1, canonical.size() - 2));
     if (bracketed) return RenderAddress(*bracketed);
   }
   std::optional<Address> address = ParseAddress(canonical);
-  if (address) return RenderAddress(*address);
-  if (canonical.size() > 1 && canonical.back() == '.') canonical.pop_back();
-  return canonical;
+  return address ? RenderAddress(*address) : canonical;
 }
 
 std::string BracketedHost(const std::string& host) {

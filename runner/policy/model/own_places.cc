@@ -18,8 +18,17 @@ bool LiesIn(std::string_view path, std::string_view top) {
 
 }  // namespace
 
+std::string CleanPath(std::string_view path) {
+  std::string clean;
+  while (!path.empty()) {
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (!part.empty() && part != ".") clean.append("/").append(part);
+    path.remove_prefix(std::min(path.size(), part.size() + 1));
+  }
+  return clean.empty() ? "/" : clean;
+}
+
 std::string OwnPlaceFault(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   if (LiesIn(path, "/proc") || LiesIn(path, "/sys/devices/system/cpu")) return {};
   if (std::find(kAlwaysThere.begin(), kAlwaysThere.end(), path) != kAlwaysThere.end()) return {};
   auto place = std::find_if(kOwnPlaces.begin(), kOwnPlaces.end(),

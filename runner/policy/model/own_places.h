@@ -12,8 +12,11 @@ namespace policy {
 inline constexpr std::array<std::string_view, 7> kOwnPlaces = {
     "/proc", "/dev", "/tmp", "/sandbox", "/sys", "/run", "/var/run"};
 
-// Returns why the sandbox does not have the host's `path`, an absolute one that is or lies in one
-// of them; empty for what every sandbox has there, and for a path that lies elsewhere.
+// Cleans an absolute path without "..": "/a//b/./" becomes "/a/b", and "/." becomes "/".
+std::string CleanPath(std::string_view path);
+
+// Returns why the sandbox does not have the host's `path`, an absolute, clean one that is or lies
+// in one of them; empty for what every sandbox has there, and for a path that lies elsewhere.
 std::string OwnPlaceFault(std::string_view path);
 
 }  // namespace policy

@@ -241,6 +241,7 @@ struct KeyName {
 constexpr auto kMayBeEmpty = std::to_array<KeyName>({
     {kShortForm, "endpoints"},
     {kDocument, "filesystem_policy"},
+    {kDocument, "landlock"},
     {kDocument, "process"},
     {kDocument, "network_policies"},
     {kDocument, "network_middlewares"},
