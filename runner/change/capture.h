@@ -123,6 +123,7 @@ struct ChangedTree {
   // left out, and lost.
   std::map<std::string, std::optional<std::string>> replaced = {};
   int64_t taken_out_bytes_max = 0;
+  std::string seen_at = {};  // Where the agent saw the tree, if not at the checkout's own path.
   // A path that both changed is left out of the patch as lost: the base of the agent's change is
   // gone.
   Meanwhile meanwhile = {};

@@ -63,11 +63,7 @@ Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& e
 post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event) {
   post::Target target;
   target.place = std::move(place);
-  // The jobs of a matrix have one name; the action says which of them this is.
-  std::string job = event.workflow + "/" + event.job;
-  const std::string index = sys::Environment("AGENTIC_CI_MATRIX_JOB").value_or("");
-  if (!index.empty()) job += "/" + index;
-  target.marker_key = arguments.Get("marker", job);
+  target.marker_key = arguments.Get("marker", event.JobKey());
   target.run_url = event.run_url;
   if (event.head_origin == forge::HeadOrigin::kBase) {
     target.head_sha = event.head_sha;
@@ -240,6 +236,7 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("nowhere", delivered.nowhere)
       .Set("resolved", delivered.resolved)
       .Set("settled", delivered.settled)
+      .Set("of_others", outcome.comment.others + delivered.others)
       .Set("commit", outcome.patch.commit)
       .Set("branch", outcome.patch.branch)
       .Set("pull_request_url", outcome.patch.url)
@@ -247,6 +244,21 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("late", outcome.late)
       .Set("refused", codec::Json::FromStrings(outcome.refused));
   return object;
+}
+
+// Says that earlier posts were made with another token, whose comments this one may not change.
+std::string OthersLine(const post::Outcome& outcome) {
+  const int comments = outcome.comment.others;
+  const int threads = outcome.delivered.others;
+  if (comments + threads == 0) return {};
+  auto count = [](int n, const std::string& what) {
+    return n == 0 ? "" : std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  std::string line = count(comments, "comment") + (comments > 0 && threads > 0 ? " and " : "") +
+                     count(threads, "thread") + " with this marker: written with another token";
+  const std::string& author = outcome.comment.other_author;
+  if (!author.empty()) line += " (" + author + ")";
+  return codec::NeutralLine(line + ", and left as they are") + "\n";
 }
 
 std::string OutcomeLines(const post::Outcome& outcome) {
@@ -267,6 +279,7 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   if (delivered.settled > 0) {
     text += "review: " + std::to_string(delivered.settled) + " resolved by people, and left so\n";
   }
+  text += OthersLine(outcome);
   if (!outcome.patch.commit.empty()) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
     text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";

@@ -179,6 +179,17 @@ Error Client::Explain(const net::HttpResponse& response, const std::string& perm
     case 401:
       return Error{Code::kSetup, "the token is not valid: " + said, options_.token_hint};
     case 403:
+      // What no permission of the token mends.
+      if (said.find("issue is locked") != std::string::npos ||
+          said.find("locked issue") != std::string::npos) {
+        return Error{Code::kRefused, "the conversation of " + where + " is locked: " + said,
+                     "unlock the conversation"};
+      }
+      if (said.find("not permitted to create or approve pull requests") != std::string::npos) {
+        return Error{Code::kRefused, where + " takes no pull requests of its workflows: " + said,
+                     "Settings > Actions > General: Allow GitHub Actions to create and approve "
+                     "pull requests"};
+      }
       return Error{Code::kRefused, "the token is not allowed to do this on " + where + ": " + said,
                    permission};
     case 404:

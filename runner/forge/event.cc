@@ -333,6 +333,10 @@ std::string RunUrl(const Variables& variables, const Event& event) {
 
 }  // namespace
 
+std::string Event::JobKey() const {
+  return workflow + "/" + job + (matrix_job.empty() ? "" : "/" + matrix_job);
+}
+
 Result<Event> ReadEvent(const EnvironmentReader& environment) {
   Variables variables(environment);
   if (!ReadsWorkflowCommands(ForgeOf(variables))) return ParseEvent(environment, "");
@@ -369,6 +373,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   event.output_path = variables.Get("GITHUB_OUTPUT");
   event.workflow = variables.Get("GITHUB_WORKFLOW");
   event.job = variables.Get("GITHUB_JOB");
+  event.matrix_job = variables.Get("AGENTIC_CI_MATRIX_JOB");
 
   std::string ref = variables.Get("GITHUB_REF");
   std::string sha = variables.Get("GITHUB_SHA");

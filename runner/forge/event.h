@@ -72,6 +72,11 @@ struct Event {
   std::string output_path;          // GITHUB_OUTPUT: a file to append `name=value` to.
   std::string workflow;             // GITHUB_WORKFLOW, any characters.
   std::string job;                  // GITHUB_JOB.
+  std::string matrix_job;           // AGENTIC_CI_MATRIX_JOB: the job's number in a matrix.
+
+  // Returns what tells the jobs that look at one commit apart: "workflow/job", and in a matrix
+  // "workflow/job/number", since its jobs have one name. "/" without a workflow.
+  std::string JobKey() const;
 };
 
 // Gives an environment variable, as sys::Environment does.

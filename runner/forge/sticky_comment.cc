@@ -41,6 +41,10 @@ class Keeper {
   Result<CommentOutcome> Post() {
     for (int round = 1;; ++round) {
       Result<CommentOutcome> outcome = PostOnce();
+      if (outcome.ok()) {
+        outcome.value().others = others_;
+        outcome.value().other_author = other_author_;
+      }
       if (outcome.ok() || round == kRoundsMax) return outcome;
       Code code = outcome.error().code;
       bool changed_under_us = code == Code::kNotFound && target_gone_;
@@ -55,6 +59,7 @@ class Keeper {
   // Asks for the token's user only where a comment has the marker and this post has created none.
   Result<std::vector<Comment>> FindOurs() {
     std::vector<Comment> ours;
+    others_ = 0;
     std::vector<Comment> all = TRY(comments_.List(deadline_));
     for (Comment& comment : all) {
       if (!CarriesMarker(comment.text, marker_)) continue;
@@ -63,6 +68,9 @@ class Keeper {
       }
       if (viewer_->Wrote(comment.author_id, comment.author_login)) {
         ours.push_back(std::move(comment));
+      } else {
+        ++others_;
+        other_author_ = comment.author_login;
       }
     }
     return ours;
@@ -120,6 +128,8 @@ class Keeper {
   const StickyComment& comment_;
   std::string text_;
   Deadline deadline_;
+  int others_ = 0;  // CommentOutcome::others
+  std::string other_author_;
   bool target_gone_ = false;       // The comment to update was deleted since the listing.
   bool creation_unclear_ = false;  // No answer to a creation: it may have happened.
 };

@@ -32,6 +32,10 @@ struct CommentOutcome {
   bool created = false;  // False if an earlier comment was updated, or `stayed`.
   bool cut = false;      // The body was over the bound.
   bool stayed = false;   // True if nothing was written.
+  // The comments that carry the marker and that another identity than the token's wrote, and one of
+  // its names. They stay as they are.
+  int others = 0;
+  std::string other_author = {};
 };
 
 // Makes the one comment of `marker_key` say `comment`: updates ours if there is one, creates it

@@ -295,6 +295,7 @@ Status PatchDelivery::KeepPullRequest(const std::string& summary, Deadline deadl
         outcome_.refused =
             "the pull request " + ReferenceTo(forge_.capabilities(), found->number) + " is closed";
         outcome_.told = true;
+        outcome_.closed = true;
         return Ok();
       }
       if (found->body == text.body && found->title == text.title) return Ok();

@@ -35,12 +35,15 @@ struct PatchRequest {
 };
 
 struct PatchOutcome {
-  std::string refused;  // Why the patch is not delivered; empty if it is, or there is none.
+  // Why the patch is not delivered, or not in all ways: with a `commit`, no pull request carries
+  // that, or its text stays. Empty if it is delivered, or there is none.
+  std::string refused;
   // True if a refusal is a matter of course, such as for a fork, and not a failure.
   bool told = false;
   std::string commit;  // The commit that holds the patch.
   std::string branch;
-  int64_t number = 0;  // The number of the pull request that carries it.
+  int64_t number = 0;   // The number of the pull request that carries it.
+  bool closed = false;  // True if a person has closed that pull request.
   std::string url;
   bool fresh = false;  // True if this post made the commit.
 };

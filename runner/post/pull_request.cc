@@ -44,20 +44,22 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   return run;
 }
 
-// Says where the changes are, or why they are nowhere.
+// Says where the changes are, and what is not done for them.
 std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
+  const forge::Capabilities& can = forge.capabilities();
+  const std::string why = codec::MarkdownText(patch.refused, 500);
   std::string text;
-  if (patch.number > 0) {
-    text = "The changes are in " + ReferenceTo(forge.capabilities(), patch.number) + ".";
+  if (patch.number > 0 && !patch.closed) {
+    text = "The changes are in " + ReferenceTo(can, patch.number);
+    if (!why.empty()) text += ", whose text was not updated: " + why;
   } else if (!patch.commit.empty()) {
     text = "The changes are in the commit " + patch.commit + " on the branch " +
-           codec::MarkdownCode(patch.branch, 250) + ".";
+           codec::MarkdownCode(patch.branch, 250);
+    if (!why.empty()) text += ", and in no open " + std::string(can.proposal) + ": " + why;
+  } else if (!why.empty()) {
+    text = "The changes were not delivered: " + why;
   }
-  if (!patch.refused.empty()) {
-    text += std::string(text.empty() ? "" : " ") +
-            "The changes were not delivered: " + codec::MarkdownText(patch.refused, 500) + ".";
-  }
-  return text.empty() ? "" : "> [!NOTE]\n> " + text + "\n\n";
+  return text.empty() ? "" : "> [!NOTE]\n> " + text + ".\n\n";
 }
 
 forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
@@ -306,7 +308,7 @@ class Poster {
     if (upload.ref.empty()) {
       return Error{Code::kRefused, "the event does not say which branch or tag the commit is on"};
     }
-    upload.sarif = report::RenderSarif(report_.record);
+    upload.sarif = report::RenderSarif(report_.record, target_.marker_key);
     return forge_.UploadSarif(upload, deadline_);
   }
 

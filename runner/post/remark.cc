@@ -104,6 +104,16 @@ bool Replaces(const forge::DiffFile& file, const Edit& edit) {
   return Spans(file, edit.line, edit.line + static_cast<int>(edit.removed.size()) - 1);
 }
 
+// Returns whether the pull request's lines of the remark are `text` already.
+bool Shows(const forge::DiffFile& file, const Remark& remark, std::string_view text) {
+  for (int number = remark.line; number <= remark.end_line; ++number) {
+    const forge::DiffLine* line = file.Find(number);
+    if (line == nullptr || !text.starts_with(line->text + "\n")) return false;
+    text.remove_prefix(line->text.size() + 1);
+  }
+  return remark.line > 0 && text.empty();
+}
+
 // "Lines 3 to 5"
 std::string LinesText(int line, int end_line) {
   if (end_line <= line) return "Line " + std::to_string(line);
@@ -147,6 +157,10 @@ class RemarkReader {
     remark.suggestion = finding.suggestion;
     if (remark.suggestion && !remark.suggestion->empty() && !remark.suggestion->ends_with('\n')) {
       *remark.suggestion += '\n';
+    }
+    const forge::DiffFile* file = FileAt(diff_, remark.path);
+    if (file != nullptr && remark.suggestion && Shows(*file, remark, *remark.suggestion)) {
+      remark.suggestion.reset();  // A click would change nothing, and forges refuse it.
     }
     remarks_.push_back(std::move(remark));
   }

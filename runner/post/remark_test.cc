@@ -35,6 +35,23 @@ std::string Patch(const std::string& path, const std::string& lines) {
          " 100644\n--- a/" + path + "\n+++ b/" + path + "\n" + lines;
 }
 
+TEST_CASE("A suggestion of the lines as they are is not offered") {
+  report::PostedReport report;
+  for (const char* text : {"two\nthree\n", "two\nthree", "two\n", "two\nthree\nfour\n",
+                           "two\nThree\n", "", "two\nthree\n\n"}) {
+    report.record.findings.push_back(AgentFinding("src/a.c", 2, 3));
+    report.record.findings.back().suggestion = text;
+  }
+  report.record.findings.push_back(AgentFinding("src/a.c", 20, 20));  // Not shown.
+  report.record.findings.back().suggestion = "two\n";
+  std::string offered;
+  for (const Remark& remark : RemarksOf(report, Diff())) {
+    offered += remark.suggestion ? '+' : '-';
+    CHECK(remark.withheld.empty());
+  }
+  CHECK(offered == "--++++++");
+}
+
 TEST_CASE("The agent's findings become remarks, those of gates do not") {
   report::PostedReport report;
   report.record.changes.prefix = "src/";

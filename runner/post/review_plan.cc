@@ -158,15 +158,19 @@ std::string MarkerOf(const std::string& marker_key, const Remark& remark) {
 ReviewPlan PlanReview(const std::vector<Placed>& placed, const std::vector<ReviewThread>& threads,
                       const ReviewFacts& facts) {
   const std::string stem = MarkerStem(facts.marker_key);
+  ReviewPlan plan;
   std::map<std::string, Group> groups;  // The groups by rule and file.
   for (const ReviewThread& thread : threads) {
-    if (!thread.ours || !thread.first_text.starts_with(stem)) continue;
+    if (!thread.first_text.starts_with(stem)) continue;
+    if (!thread.ours) {
+      plan.others += Open(thread) ? 1 : 0;
+      continue;
+    }
     const Fingerprint said =
         Fingerprint::Read(std::string_view(thread.first_text).substr(stem.size()));
     groups[said.place].Add(thread, said);
   }
   for (const Placed& one : placed) groups[one.remark.fingerprint.place].Add(one);
-  ReviewPlan plan;
   for (auto& [place, group] : groups) {
     group.Match();
     group.PlanRemarks(plan);

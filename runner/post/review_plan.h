@@ -29,6 +29,7 @@ struct ReviewPlan {
   std::vector<ReturnedRemark> reopen;  // Threads that we resolved, of remarks that are back.
   std::vector<const forge::ReviewThread*> resolve;
   std::vector<const forge::ReviewThread*> remove;  // Posted by another post at the same moment.
+  int others = 0;   // Open threads with our marker that another identity wrote.
   int settled = 0;  // Remarks whose thread a person resolved: theirs, so not posted again.
 };
 

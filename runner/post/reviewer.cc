@@ -91,6 +91,7 @@ Status Reviewer::PostAll(const ReviewFacts& facts, Delivered* delivered) {
     threads_ = TRY(reviews_.ReadThreads(deadline_));
     ReviewPlan plan = PlanReview(placed_, threads_, facts);
     delivered->settled = plan.settled;
+    delivered->others = plan.others;
     if (plan.post.empty()) return Ok();
     std::vector<Placed*> missing;
     for (Placed& placed : placed_) {

@@ -24,6 +24,7 @@ struct Delivered {
   int in_summary = 0;  // Only in the comment.
   int nowhere = 0;     // Outcome::undelivered.
   int resolved = 0;    // Threads of earlier posts whose remark is gone.
+  int others = 0;      // ReviewPlan::others
   int settled = 0;     // Remarks whose thread a person resolved: not posted again.
 };
 

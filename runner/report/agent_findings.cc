@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -30,6 +33,9 @@ std::string Quoted(std::string_view text) { return "\"" + codec::NeutralLine(tex
 // Collects findings and mistakes; `where` names the entry at hand.
 class Checker {
  public:
+  // `tops` are the absolute paths of the checkout.
+  explicit Checker(std::span<const std::string> tops) : tops_(tops) {}
+
   AgentFindings Take() { return std::move(result_); }
 
   void Mistake(const std::string& where, const std::string& what) {
@@ -63,17 +69,28 @@ class Checker {
 
   void Skip() { failed_ = false; }
 
+  // Returns the path from the checkout's top where `path` leads there, else `path`.
+  std::string InCheckout(std::string path) const {
+    for (const std::string& top : tops_) {
+      if (path.starts_with(top + "/")) return path.substr(top.size() + 1);
+    }
+    while (path.starts_with("./")) path.erase(0, 2);
+    return path;
+  }
+
  private:
   void CheckPath(const std::string& where, const std::string& path) {
     std::string framed = "/" + path + "/";
     bool leads_out = path[0] == '/' || framed.find("/../") != std::string::npos ||
                      framed.find("/./") != std::string::npos ||
                      framed.find("//") != std::string::npos;
-    if (leads_out || path.size() > kFindingPathBytesMax || path.find('\\') != std::string::npos) {
+    if (leads_out || path.size() > kFindingPathBytesMax || path.find('\\') != std::string::npos ||
+        path.find('\0') != std::string::npos) {
       Mistake(where + ".path", Quoted(path) + " is not a path relative to the checkout");
     }
   }
 
+  std::span<const std::string> tops_;
   AgentFindings result_;
   bool failed_ = false;
 };
@@ -104,7 +121,7 @@ void ReadShort(const Json& entry, const std::string& where, Checker& out) {
     }
   }
   Finding finding;
-  finding.path = Text(entry, "path", where, out);
+  finding.path = out.InCheckout(Text(entry, "path", where, out));
   finding.line = Line(entry, "line", where, out);
   finding.end_line = Line(entry, "end_line", where, out);
   finding.rule = Text(entry, "rule", where, out);
@@ -144,23 +161,187 @@ std::optional<std::string> FixOf(const Json& result, const Finding& finding) {
   return inserted == nullptr ? "" : inserted->StringAt("text");
 }
 
-void ReadResult(const Json& result, const std::string& where, Checker& out) {
+// Returns the element of a list member at `index`, or null.
+const Json* At(const Json* list, int64_t index) {
+  if (list == nullptr || list->array() == nullptr || index < 0) return nullptr;
+  const auto place = static_cast<size_t>(index);
+  return place < list->array()->size() ? &(*list->array())[place] : nullptr;
+}
+
+std::string TextIn(const Json* message) {
+  if (message == nullptr) return {};
+  std::string text = message->StringAt("text");
+  return text.empty() ? message->StringAt("markdown") : text;
+}
+
+// SARIF 2.1.0, 3.11.5: `{0}` is the first argument, and `{{` a brace.
+std::string WithArguments(std::string_view text, const Json* arguments) {
+  if (At(arguments, 0) == nullptr) return std::string(text);
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    const size_t digits = rest.substr(1).find_first_not_of("0123456789");
+    if (rest[0] == '{' && digits > 0 && digits < 6 && rest[1 + digits] == '}') {
+      int number = 0;
+      std::from_chars(rest.data() + 1, rest.data() + 1 + digits, number);
+      const Json* argument = At(arguments, number);
+      const bool known = argument != nullptr && argument->string() != nullptr;
+      out += known ? *argument->string() : std::string(rest.substr(0, digits + 2));
+      i += digits + 1;
+    } else {
+      out += rest[0];
+      if (rest.starts_with("{{") || rest.starts_with("}}")) ++i;
+    }
+  }
+  return out;
+}
+
+// SARIF 2.1.0, 3.11.6: `[text](1)` leads to another place of the same result, which is not shown;
+// another bracket is written `\[`.
+std::string WithoutLinks(std::string_view text) {
+  std::string out;
+  size_t open = std::string::npos;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const std::string_view rest = text.substr(i);
+    if (rest.starts_with("\\[") || rest.starts_with("\\]")) {
+      out += text[++i];
+      continue;
+    }
+    if (rest[0] == '[') open = out.size();
+    const size_t digits = rest.starts_with("](") ? rest.find_first_not_of("0123456789", 2) : 0;
+    if (open != std::string::npos && digits > 2 && digits < rest.size() && rest[digits] == ')') {
+      out.erase(open, 1);
+      i += digits;
+      open = std::string::npos;
+    } else {
+      out += rest[0];
+    }
+  }
+  return out;
+}
+
+// Returns the path that a URI names, absolute or not, without `.` and `..`.
+std::string PathOfUri(std::string uri) {
+  if (uri.starts_with("file:")) {
+    uri.erase(0, 5);
+    if (uri.starts_with("//")) uri.erase(0, std::min(uri.size(), uri.find('/', 2)));
+  } else if (uri.find("://") != std::string::npos) {
+    return uri;
+  }
+  return std::filesystem::path(codec::PercentDecode(uri)).lexically_normal().string();
+}
+
+// One run of a SARIF log: what its results refer to.
+class SarifRun {
+ public:
+  explicit SarifRun(const Json& run) : run_(run), driver_(Member(run.Find("tool"), "driver")) {
+    AddRules(driver_);
+    for (int64_t i = 0; const Json* extension = At(Extensions(), i); ++i) AddRules(extension);
+  }
+
+  // `where` names the result in mistakes.
+  void Read(const Json& result, const std::string& where, Checker& out) const;
+
+ private:
+  const Json* Extensions() const { return Member(run_.Find("tool"), "extensions"); }
+  void AddRules(const Json* component) {
+    const Json* rules = Member(component, "rules");
+    for (int64_t i = 0; const Json* rule = At(rules, i); ++i)
+      rules_.emplace(rule->StringAt("id"), rule);
+  }
+  const Json* RuleOf(const Json& result, const std::string& id) const;
+  std::string MessageOf(const Json* message, const Json* rule) const;
+  std::string PathOf(const Json* artifact, const Checker& out) const;
+
+  const Json& run_;
+  const Json* driver_;
+  std::map<std::string, const Json*> rules_;
+};
+
+// SARIF 2.1.0, 3.52: by its place in the tool or an extension, or by an id, of which the rule's may
+// be the beginning.
+const Json* SarifRun::RuleOf(const Json& result, const std::string& id) const {
+  const Json* reference = result.Find("rule");
+  const Json* component = Member(reference, "toolComponent");
+  const Json* extension =
+      component == nullptr ? nullptr : At(Extensions(), component->IntegerAt("index", -1));
+  const int64_t index = reference == nullptr ? -1 : reference->IntegerAt("index", -1);
+  const Json* rules = Member(extension == nullptr ? driver_ : extension, "rules");
+  const Json* rule = At(rules, result.IntegerAt("ruleIndex", index));
+  for (std::string part = id; rule == nullptr && !part.empty();) {
+    const auto known = rules_.find(part);
+    if (known != rules_.end()) rule = known->second;
+    part.resize(part.find('/') == std::string::npos ? 0 : part.rfind('/'));
+  }
+  return rule;
+}
+
+std::string SarifRun::MessageOf(const Json* message, const Json* rule) const {
+  std::string text = TextIn(message);
+  if (message != nullptr) {
+    const std::string id = message->StringAt("id");
+    if (text.empty()) text = TextIn(Member(Member(rule, "messageStrings"), id.c_str()));
+    if (text.empty()) text = TextIn(Member(Member(driver_, "globalMessageStrings"), id.c_str()));
+    text = WithoutLinks(WithArguments(text, message->Find("arguments")));
+  }
+  for (const char* name : {"shortDescription", "fullDescription", "help"}) {
+    if (text.empty()) text = TextIn(Member(rule, name));
+  }
+  return text;
+}
+
+// SARIF 2.1.0, 3.4.
+std::string SarifRun::PathOf(const Json* artifact, const Checker& out) const {
+  constexpr int kBasesMax = 8;
+  if (artifact != nullptr && artifact->Find("uri") == nullptr) {
+    artifact = Member(At(run_.Find("artifacts"), artifact->IntegerAt("index", -1)), "location");
+  }
+  if (artifact == nullptr) return {};
+  const std::string named = artifact->StringAt("uri");
+  std::string uri = named;
+  const Json* place = artifact;
+  for (int i = 0; i < kBasesMax && place != nullptr; ++i) {
+    if (uri.starts_with('/') || uri.find(':') != std::string::npos) break;
+    const std::string base = place->StringAt("uriBaseId");
+    place = Member(run_.Find("originalUriBaseIds"), base.c_str());
+    std::string above = place == nullptr ? "" : place->StringAt("uri");
+    if (!above.empty() && !above.ends_with('/')) above += '/';
+    uri.insert(0, above);
+  }
+  std::string path = out.InCheckout(PathOfUri(uri));
+  // The name stands for the checkout, which a tool in a container may have seen elsewhere.
+  if (path.starts_with('/') && artifact->StringAt("uriBaseId") == "%SRCROOT%") {
+    path = out.InCheckout(PathOfUri(named));
+  }
+  return path;
+}
+
+Severity SeverityOf(const std::string& level) {
+  if (level == "error") return Severity::kError;
+  return level == "note" || level == "none" ? Severity::kNote : Severity::kWarning;
+}
+
+void SarifRun::Read(const Json& result, const std::string& where, Checker& out) const {
   if (result.object() == nullptr) return out.Mistake(where, "not an object"), out.Skip();
-  if (First(&result, "suppressions") != nullptr) return;
+  const std::string kind = result.StringAt("kind");
+  if (kind == "pass" || kind == "notApplicable") return;
+  if (First(&result, "suppressions") != nullptr || result.StringAt("baselineState") == "absent") {
+    return;
+  }
   Finding finding;
   finding.rule = result.StringAt("ruleId");
-  const Json* message = result.Find("message");
-  if (message != nullptr) finding.message = message->StringAt("text");
+  const Json* reference = result.Find("rule");
+  if (finding.rule.empty() && reference != nullptr) finding.rule = reference->StringAt("id");
+  const Json* rule = RuleOf(result, finding.rule);
+  if (finding.rule.empty() && rule != nullptr) finding.rule = rule->StringAt("id");
+  finding.message = MessageOf(result.Find("message"), rule);
   std::string level = result.StringAt("level");
-  finding.severity = level == "error"                     ? Severity::kError
-                     : level == "note" || level == "none" ? Severity::kNote
-                                                          : Severity::kWarning;
+  if (level.empty() && !kind.empty() && kind != "fail") level = "none";
+  const Json* usual = Member(rule, "defaultConfiguration");
+  if (level.empty() && usual != nullptr) level = usual->StringAt("level");
+  finding.severity = SeverityOf(level);
   const Json* physical = Member(First(&result, "locations"), "physicalLocation");
-  if (const Json* artifact = Member(physical, "artifactLocation")) {
-    std::string uri = artifact->StringAt("uri");
-    if (uri.starts_with("./")) uri.erase(0, 2);
-    finding.path = codec::PercentDecode(uri);
-  }
+  finding.path = PathOf(Member(physical, "artifactLocation"), out);
   if (const Json* region = Member(physical, "region")) {
     finding.line =
         static_cast<int>(std::clamp<int64_t>(region->IntegerAt("startLine"), 0, kLineMax));
@@ -173,19 +354,20 @@ void ReadResult(const Json& result, const std::string& where, Checker& out) {
 
 void ReadSarif(const Json& runs, Checker& out) {
   for (size_t r = 0; r < runs.array()->size(); ++r) {
+    const SarifRun run((*runs.array())[r]);
     const Json* results = (*runs.array())[r].Find("results");
     if (results == nullptr || results->array() == nullptr) continue;
     for (size_t i = 0; i < results->array()->size(); ++i) {
-      ReadResult((*results->array())[i],
-                 "runs[" + std::to_string(r) + "].results[" + std::to_string(i) + "]", out);
+      run.Read((*results->array())[i],
+               "runs[" + std::to_string(r) + "].results[" + std::to_string(i) + "]", out);
     }
   }
 }
 
 }  // namespace
 
-AgentFindings ParseAgentFindings(std::string_view text) {
-  Checker out;
+AgentFindings ParseAgentFindings(std::string_view text, std::span<const std::string> tops) {
+  Checker out(tops);
   Result<Json> json = codec::ParseJson(text);
   if (!json.ok()) {
     out.Mistake(kAgentFindingsFile, json.error().what);

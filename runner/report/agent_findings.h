@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,11 @@ struct AgentFindings {
   std::vector<std::string> mistakes;
 };
 
-// Reads either form: ours (docs/reference/schemas/findings.schema.json) or SARIF 2.1.0. A finding
-// with a mistake is left out; the others count. Suppressed SARIF results (3.27.23) are left out
-// without a word. Never fails: a file that is not JSON is one mistake.
-AgentFindings ParseAgentFindings(std::string_view text);
+// Reads either form: ours (docs/reference/schemas/findings.schema.json) or SARIF 2.1.0. `tops` are
+// the paths at which the agent may have seen the checkout, absolute and canonical: a path or
+// `file:` URL below one of them counts as the path from there. A finding with a mistake is left
+// out; the others count. SARIF results that are suppressed (3.27.23), passed or no longer there
+// are left out without a word. Never fails: a file that is not JSON is one mistake.
+AgentFindings ParseAgentFindings(std::string_view text, std::span<const std::string> tops = {});
 
 }  // namespace report

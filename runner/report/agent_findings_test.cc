@@ -46,7 +46,7 @@ TEST_CASE("A mistake in a finding is named, and the other findings count") {
   CHECK(mistake(R"({"message": "m", "path": "a", "suggestion": "x"})") ==
         "findings[0]: a suggestion without a line");
   CHECK(mistake("7") == "findings[0]: not an object");
-  for (const char* path : {"/etc/passwd", "../a", "a/../../b", "a//b", "./a", "a\\\\b"}) {
+  for (const char* path : {"/etc/passwd", "../a", "a/../../b", "a//b", "a/./b", "a\\\\b"}) {
     CHECK(mistake(R"({"message": "m", "path": ")" + std::string(path) + R"("})")
               .starts_with("findings[0].path: "));
   }
@@ -92,6 +92,102 @@ TEST_CASE("An agent's findings are read from SARIF") {
   CHECK(read.findings[0].suggestion == "good\n");
   CHECK(read.findings[1].rule == "r3");
   CHECK_FALSE(read.findings[1].suggestion);
+}
+
+// Reads one result of a run that has `more` beside its results.
+Finding OneResult(const std::string& result, const std::string& more = "") {
+  const std::vector<std::string> tops = {"/work/site", "/scratch/checkout"};
+  AgentFindings read =
+      ParseAgentFindings(R"({"runs": [{)" + more + R"("results": [)" + result + "]}]}", tops);
+  INFO(result);
+  for (const std::string& mistake : read.mistakes) UNSCOPED_INFO(mistake);
+  REQUIRE(read.mistakes.empty());
+  REQUIRE(read.findings.size() == 1);
+  return read.findings[0];
+}
+
+std::string PathAt(const std::string& artifact, const std::string& more = "") {
+  return OneResult(R"({"message": {"text": "m"}, "locations": [{"physicalLocation":
+      {"artifactLocation": {)" +
+                       artifact + "}}}]}",
+                   more)
+      .path;
+}
+
+TEST_CASE("A SARIF location below the checkout is a path of it") {
+  CHECK(PathAt(R"("uri": "file:///work/site/src/a%20b.c")") == "src/a b.c");
+  CHECK(PathAt(R"("uri": "file://localhost/scratch/checkout/a.c")") == "a.c");
+  CHECK(PathAt(R"("uri": "file:/work/site/src/../a.c")") == "a.c");
+  CHECK(PathAt(R"("uri": "/work/site/a.c")") == "a.c");
+  CHECK(PathAt(R"("uri": "./src//a.c")") == "src/a.c");
+  CHECK(PathAt(R"("uri": "a.c", "uriBaseId": "%SRCROOT%")") == "a.c");
+  const std::string bases = R"("originalUriBaseIds": {
+      "%SRCROOT%": {"uri": "file:///container/src/"}, "TOP": {"uri": "file:///work/site"},
+      "SUB": {"uri": "pkg/", "uriBaseId": "TOP"}, "LOOP": {"uri": "x/", "uriBaseId": "LOOP"}},
+      "artifacts": [{"location": {"uri": "b.c", "uriBaseId": "SUB"}}], )";
+  CHECK(PathAt(R"("uri": "a.c", "uriBaseId": "%SRCROOT%")", bases) == "a.c");
+  CHECK(PathAt(R"("uri": "a.c", "uriBaseId": "SUB")", bases) == "pkg/a.c");
+  CHECK(PathAt(R"("uri": "a.c", "uriBaseId": "UNKNOWN")", bases) == "a.c");
+  CHECK(PathAt(R"("uri": "a.c", "uriBaseId": "LOOP")", bases).ends_with("x/a.c"));
+  CHECK(PathAt(R"("index": 0)", bases) == "pkg/b.c");
+}
+
+TEST_CASE("A SARIF location that leads out of the checkout is a mistake") {
+  const std::vector<std::string> tops = {"/work/site"};
+  for (const char* uri : {"file:///work/site2/a.c", "file:///work/site/../a.c", "../a.c",
+                          "https://example.com/a.c", "/etc/passwd", "a%00b"}) {
+    AgentFindings read = ParseAgentFindings(
+        R"({"runs": [{"results": [{"message": {"text": "m"}, "locations": [{"physicalLocation":
+            {"artifactLocation": {"uri": ")" +
+            std::string(uri) + R"("}}}]}]}]})",
+        tops);
+    INFO(uri);
+    CHECK(read.findings.empty());
+    CHECK(read.mistakes.size() == 1);
+  }
+}
+
+TEST_CASE("A SARIF rule gives what its result leaves out") {
+  const std::string rules = R"("tool": {"driver": {
+      "globalMessageStrings": {"all": {"text": "for all"}}, "rules": [
+      {"id": "r0", "shortDescription": {"text": "short"}, "help": {"text": "help"},
+       "defaultConfiguration": {"level": "error"},
+       "messageStrings": {"m": {"text": "{0} of {{1}} and {1}, {7}"}}},
+      {"id": "r1", "defaultConfiguration": {"level": "note"}, "help": {"text": "help"}}]},
+      "extensions": [{"rules": [{"id": "e0", "defaultConfiguration": {"level": "error"},
+                                 "fullDescription": {"text": "full"}}]}]}, )";
+  auto is = [&](const std::string& result, const char* rule, Severity severity,
+                const char* message) {
+    Finding finding = OneResult(result, rules);
+    CHECK(finding.rule == rule);
+    CHECK(finding.severity == severity);
+    CHECK(finding.message == message);
+  };
+  is(R"({"ruleId": "r0"})", "r0", Severity::kError, "short");
+  is(R"({"ruleIndex": 1})", "r1", Severity::kNote, "help");
+  is(R"({"rule": {"id": "r1"}})", "r1", Severity::kNote, "help");
+  is(R"({"ruleId": "r1/more/x"})", "r1/more/x", Severity::kNote, "help");
+  is(R"({"rule": {"index": 0, "toolComponent": {"index": 0}}})", "e0", Severity::kError, "full");
+  is(R"({"rule": {"id": "e0"}, "level": "warning"})", "e0", Severity::kWarning, "full");
+  is(R"({"ruleId": "r0", "message": {"id": "m", "arguments": ["a", "b"]}})", "r0", Severity::kError,
+     "a of {1} and b, {7}");
+  is(R"({"ruleId": "r1", "message": {"id": "all"}})", "r1", Severity::kNote, "for all");
+  is(R"({"ruleId": "r0", "kind": "review"})", "r0", Severity::kNote, "short");
+  is(R"({"ruleId": "x", "message": {"text": "a {0} b"}})", "x", Severity::kWarning, "a {0} b");
+  is(R"({"ruleId": "x", "message": {"text": "[one](1), \\[two\\](2), a[3], [x](y), [", "arguments": []}})",
+     "x", Severity::kWarning, "one, [two](2), a[3], [x](y), [");
+  is(R"({"ruleId": "x", "message": {"markdown": "**m**"}})", "x", Severity::kWarning, "**m**");
+}
+
+TEST_CASE("A SARIF result that is no problem is not a finding") {
+  AgentFindings read = ParseAgentFindings(
+      R"({"runs": [{"results": [
+      {"kind": "pass", "message": {"text": "m"}}, {"kind": "notApplicable"},
+      {"baselineState": "absent", "message": {"text": "m"}},
+      {"kind": "fail", "message": {"text": "the control"}}]}]})");
+  CHECK(read.mistakes.empty());
+  REQUIRE(read.findings.size() == 1);
+  CHECK(read.findings[0].message == "the control");
 }
 
 }  // namespace

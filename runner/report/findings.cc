@@ -13,6 +13,7 @@
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
+#include "codec/text/utf8.h"
 #include "report/record_names.h"
 #include "report/verdict.h"
 #include "report/wording.h"
@@ -144,6 +145,44 @@ class Occurrences {
   std::map<std::string, int> seen_;
 };
 
+// The hash of each line as GitHub's code scanning computes it, over UTF-16: of the hundred units
+// from the line's beginning, blanks and tabs aside, where every line ends in "\n" and the file in
+// 0xffff.
+std::vector<uint64_t> HashLines(std::string_view text) {
+  constexpr size_t kWindow = 100;
+  constexpr uint64_t kFactor = 37;
+  std::vector<uint16_t> units;
+  std::vector<size_t> starts;
+  bool at_start = true;
+  bool after_return = false;
+  auto take = [&](uint32_t c) {
+    const bool again = c == '\n' && after_return;  // Of "\r\n".
+    after_return = c == '\r';
+    if (c == ' ' || c == '\t' || again) return;
+    if (c == '\r') c = '\n';
+    if (at_start) starts.push_back(units.size());
+    at_start = c == '\n';
+    if (c > 0xffff) units.push_back(static_cast<uint16_t>(0xd7c0 + (c >> 10)));
+    units.push_back(static_cast<uint16_t>(c > 0xffff ? 0xdc00 + (c & 0x3ff) : c));
+  };
+  while (!text.empty()) {
+    const codec::Utf8Character next = codec::NextUtf8(text);
+    take(next.value);
+    text.remove_prefix(next.bytes);
+  }
+  take(0xffff);
+  uint64_t leaving = 1;  // The factor of the unit that leaves the window.
+  for (size_t i = 0; i < kWindow; ++i) leaving *= kFactor;
+  std::vector<uint64_t> hashes;
+  uint64_t hash = 0;
+  for (size_t i = 0; hashes.size() < starts.size(); ++i) {
+    hash = hash * kFactor + (i < units.size() ? units[i] : 0);
+    if (i >= kWindow) hash -= leaving * units[i - kWindow];
+    if (i + 1 == starts[hashes.size()] + kWindow) hashes.push_back(hash);
+  }
+  return hashes;
+}
+
 // A time in UTC without a time zone, as GitLab's schema of security reports requires.
 std::string SecondOf(int64_t ms_since_1970) {
   const time_t seconds = ms_since_1970 / 1000;
@@ -226,6 +265,7 @@ std::vector<Finding> ListFindings(const RunRecord& record) {
       finding.line = 0;
       finding.end_line = 0;
       finding.suggestion.reset();
+      finding.line_hash.clear();
     }
   }
   return all;
@@ -269,7 +309,29 @@ std::string LinesDigest(std::span<const std::string_view> lines) {
   return digest.Hex();
 }
 
-std::string RenderSarif(const RunRecord& record) {
+std::map<int, std::string> LineHashes(std::string_view text, const std::set<int>& lines) {
+  if (lines.empty()) return {};
+  const std::vector<uint64_t> hashes = HashLines(text);
+  std::map<uint64_t, int> seen;  // Of the lines that are asked for.
+  for (int line : lines) {
+    if (line > 0 && static_cast<size_t>(line) <= hashes.size()) seen[hashes[line - 1u]] = 0;
+  }
+  std::map<int, std::string> named;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const auto asked = seen.find(hashes[i]);
+    if (asked == seen.end()) continue;
+    ++asked->second;
+    const int line = static_cast<int>(i) + 1;
+    if (!lines.contains(line)) continue;
+    char text_of[32];
+    std::snprintf(text_of, sizeof text_of, "%llx:%d", static_cast<unsigned long long>(hashes[i]),
+                  asked->second);
+    named[line] = text_of;
+  }
+  return named;
+}
+
+std::string RenderSarif(const RunRecord& record, const std::string& job_key) {
   Json rules = Json::EmptyArray();
   Json results = Json::EmptyArray();
   std::map<std::string, int> rule_index;
@@ -284,8 +346,11 @@ std::string RenderSarif(const RunRecord& record) {
         .Set("ruleIndex", rule->second)
         .Set("level", NameOf(kSeverityNames, finding.severity))
         .Set("message", Json().Set("text", SarifText(finding.message)))
-        .Set("locations", RenderLocation(finding))
-        .Set("partialFingerprints", Json().Set("agenticCi/v1", fingerprint));
+        .Set("locations", RenderLocation(finding));
+    Json fingerprints;
+    fingerprints.Set("agenticCi/v1", fingerprint);
+    if (!finding.line_hash.empty()) fingerprints.Set("primaryLocationLineHash", finding.line_hash);
+    result.Set("partialFingerprints", std::move(fingerprints));
     if (finding.suggestion) result.Set("fixes", RenderFixes(finding));
     results.Push(std::move(result));
   }
@@ -297,9 +362,12 @@ std::string RenderSarif(const RunRecord& record) {
   Json invocation;
   invocation.Set("executionSuccessful", record.outcome.kind == OutcomeKind::kSuccess)
       .Set("exitCode", record.outcome.exit_code);
+  // The category is all up to the last slash.
+  std::string category = "agentic-ci/";
+  if (job_key.size() > 1) category += codec::NeutralLine(job_key, 200) + "/";
   Json run;
   run.Set("tool", Json().Set("driver", std::move(driver)))
-      .Set("automationDetails", Json().Set("id", "agentic-ci/"))
+      .Set("automationDetails", Json().Set("id", category))
       .Set("invocations", Json().Push(std::move(invocation)))
       .Set("columnKind", "utf16CodeUnits")
       .Set("results", std::move(results));

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,9 +38,15 @@ std::string Fingerprint(const Finding& finding, int occurrence);
 size_t LinesInDigest(int line, int end_line);
 std::string LinesDigest(std::span<const std::string_view> lines);
 
+// Returns what GitHub's code scanning finds alerts at these lines of a file again by, though the
+// lines move: `primaryLocationLineHash` ("hash:count") as github/codeql-action computes it. `lines`
+// start at 1; one that the file does not have is left out.
+std::map<int, std::string> LineHashes(std::string_view text, const std::set<int>& lines);
+
 // Renders SARIF 2.1.0 with what GitHub asks for on top (each rule with fullDescription and help).
-// At most 5000 results, GitHub's bound.
-std::string RenderSarif(const RunRecord& record);
+// `job_key` goes into the category: of two logs of one commit and category, GitHub keeps the second
+// and closes the alerts of the first. At most 5000 results, GitHub's bound.
+std::string RenderSarif(const RunRecord& record, const std::string& job_key);
 
 // Renders GitLab's Code Quality format: a JSON array. GitLab stops reading at the first item that
 // is not valid, so every item is.

@@ -78,11 +78,67 @@ TEST_CASE("A message steers no reader: neither a terminal nor SARIF's own links"
   record.findings = {
       {FindingSource::kAgent, "r", Severity::kError, "\x1b[31mred [x](y)\n\u202e", "a", 1, false}};
   CHECK(AllFindings(record)[0].message == "red [x](y) \\u{202e}");
-  CHECK(RenderSarif(record).find(R"(red \\[x\\](y) \\\\u{202e})") != std::string::npos);
+  CHECK(RenderSarif(record, "").find(R"(red \\[x\\](y) \\\\u{202e})") != std::string::npos);
+}
+
+TEST_CASE("LineHashes gives the fingerprints of GitHub's code scanning") {
+  using Hashes = std::vector<std::string>;
+  auto hashes = [](std::string_view text) {
+    std::set<int> lines;
+    for (int line = 0; line < 100; ++line) lines.insert(line);
+    Hashes all;
+    for (const auto& [line, hash] : LineHashes(text, lines)) {
+      all.push_back(hash);
+      CHECK(line == static_cast<int>(all.size()));
+    }
+    return all;
+  };
+  CHECK(hashes("") == Hashes{"c129715d7a2bc9a3:1"});
+  CHECK(hashes(" a\nb\n  \t\tc\n d") == Hashes{"271789c17abda88f:1", "54703d4cd895b18:1",
+                                               "180aee12dab6264:1", "a23a3dc5e078b07b:1"});
+  const Hashes greetings = {"e9496ae3ebfced30:1", "fb7c023a8b9ccb3f:1", "ce8ba1a563dcdaca:1",
+                            "e20e36e16fcb0cc8:1", "b3edc88f2938467e:1", "c8e28b0b4002a3a0:1",
+                            "c129715d7a2bc9a3:1"};
+  CHECK(hashes(" hello; \t\nworld!!!\n\n\n  \t\tGreetings\n End\n") == greetings);
+  CHECK(hashes(" hello; \t\nworld!!!\r\r\r  \t\tGreetings\r End\r") == greetings);
+  CHECK(hashes(" hello; \t\nworld!!!\r\n\n\r  \t\tGreetings\r End\r\n") == greetings);
+  std::string repeated;
+  for (int i = 0; i < 10; ++i) repeated += "Lorem ipsum dolor sit amet.\n";
+  CHECK(hashes(repeated) == Hashes{"a7f2ff13bc495cf2:1", "a7f2ff13bc495cf2:2", "a7f2ff13bc495cf2:3",
+                                   "a7f2ff13bc495cf2:4", "a7f2ff13bc495cf2:5", "a7f2ff13bc495cf2:6",
+                                   "a7f2ff1481e87703:1", "a9cf91f7bbf1862b:1", "55ec222b86bcae53:1",
+                                   "cc97dc7b1d7d8f7b:1", "c129715d7a2bc9a3:1"});
+  // UTF-16 units, as there: one of a letter, two of a smiley.
+  CHECK(hashes("\u00e9") != hashes("\u00c3\u00a9"));
+  CHECK(hashes("\U0001f600\n").size() == 2);
+  CHECK(LineHashes(repeated, {3, 7, 12}) ==
+        std::map<int, std::string>{{3, "a7f2ff13bc495cf2:3"}, {7, "a7f2ff1481e87703:1"}});
+}
+
+TEST_CASE("SARIF has a category of its own for each job, and GitHub's fingerprint beside ours") {
+  RunRecord record;
+  record.findings = {{FindingSource::kAgent, "r", Severity::kError, "m", "a", 1, false},
+                     {FindingSource::kAgent, "r", Severity::kError, "n", "/a", 1, false}};
+  for (Finding& finding : record.findings) finding.line_hash = "abc:1";
+  auto run = [&](const std::string& job) {
+    return codec::ParseJson(RenderSarif(record, job)).value().Find("runs")->array()->at(0);
+  };
+  auto category = [&](const std::string& job) {
+    return run(job).Find("automationDetails")->StringAt("id");
+  };
+  CHECK(category("ci/one") == "agentic-ci/ci/one/");
+  CHECK(category("ci/one/2") == "agentic-ci/ci/one/2/");
+  CHECK(category("") == "agentic-ci/");
+  CHECK(category("/") == "agentic-ci/");
+  const Json one = run("");
+  const Json::Array& results = *one.Find("results")->array();
+  CHECK(results[0].Find("partialFingerprints")->StringAt("primaryLocationLineHash") == "abc:1");
+  CHECK_FALSE(results[0].Find("partialFingerprints")->StringAt("agenticCi/v1").empty());
+  CHECK(results[1].Find("partialFingerprints")->Find("primaryLocationLineHash") == nullptr);
 }
 
 TEST_CASE("SARIF has what GitHub asks for") {
-  const Json sarif = codec::ParseJson(RenderSarif(Sample())).value();
+  const Json sarif = codec::ParseJson(RenderSarif(Sample(), "ci/test")).value();
   CHECK(sarif.StringAt("version") == "2.1.0");
   const Json& run = sarif.Find("runs")->array()->at(0);
   const Json& driver = *run.Find("tool")->Find("driver");

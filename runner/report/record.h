@@ -183,6 +183,8 @@ struct Finding {
   // have the file.
   std::string blob = {};
   std::string lines_sha256 = {};
+  // The line's fingerprint by GitHub's reckoning (LineHashes); empty if git does not have the file.
+  std::string line_hash = {};
 };
 
 // Requests the gateway refused, equal ones counted once.
@@ -275,8 +277,9 @@ std::string Render(Severity severity);
 struct ReportInput {
   RunRecord record;
   std::vector<ChangedFile> files;
-  std::string patch;       // Bytes, as `git apply` takes them.
-  std::string agent_text;  // The agent's last word; may be empty.
+  std::string patch;         // Bytes, as `git apply` takes them.
+  std::string agent_text;    // The agent's last word; may be empty.
+  std::string job_key = {};  // forge::Event::JobKey(); may be empty.
   // The text that the page shows in place of a withheld `patch`; or empty.
   std::string shown_patch = {};
   // The last lines of the agent's log, where the run did not succeed.

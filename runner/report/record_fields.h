@@ -151,6 +151,7 @@ void Fields(Io& io, Finding& finding) {
   io.Field("refuses", finding.refuses);
   io.Field("blob", finding.blob);
   io.Field("lines_sha256", finding.lines_sha256);
+  io.Field("line_hash", finding.line_hash);
 }
 
 template <typename Io>

@@ -86,7 +86,7 @@ Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
   return WriteFiles(into.get(), {{"changes.patch", input.patch},
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
-                                 {"findings.sarif", RenderSarif(input.record)},
+                                 {"findings.sarif", RenderSarif(input.record, input.job_key)},
                                  {"gl-code-quality-report.json", RenderCodeQuality(input.record)},
                                  {"gl-sast-report.json", RenderSast(input.record)},
                                  {"policy-suggestion.yml", RenderSuggestion(input.record)},

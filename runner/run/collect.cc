@@ -26,6 +26,7 @@ namespace {
 constexpr size_t kRunJsonBytesMax = 16 << 20;
 // The bytes of a file; in a longer one, lines are not followed.
 constexpr size_t kLinesBytesMax = 16 << 20;
+constexpr size_t kHashedBytesMax = 4 << 20;  // Likewise, for GitHub's fingerprints.
 
 // Each without its newline.
 std::vector<std::string_view> LinesOf(std::string_view text) {
@@ -37,21 +38,29 @@ std::vector<std::string_view> LinesOf(std::string_view text) {
   return lines;
 }
 
-// Notes what the lines of findings say, where the checkout is not `head_sha`: the lines of that
-// commit may be elsewhere. Only for files that git has, which do not hold the checkout's secrets.
+// Notes what findings are found again by: GitHub's fingerprint of their first line and, where the
+// checkout is not `head_sha`, what their lines say, since the lines of that commit may be
+// elsewhere. Only for files that git has, which do not hold the checkout's secrets.
 void NoteLines(const change::Repository& git, const std::string& head_sha,
                std::vector<report::Finding>& findings) {
   Result<std::string> commit = git.ResolveCommit("HEAD");
-  if (!commit.ok() || commit.value() == head_sha) return;
+  const bool may_move = commit.ok() && commit.value() != head_sha;
   std::map<std::string, std::vector<report::Finding*>> by_path;
   for (report::Finding& finding : findings) {
-    if (finding.line > 0) by_path[finding.path].push_back(&finding);
+    if (!finding.path.empty()) by_path[finding.path].push_back(&finding);
   }
   for (const auto& [path, there] : by_path) {
-    const std::string text = git.TrackedBlob(path).value_or("");
-    if (text.size() > kLinesBytesMax) continue;
-    const std::vector<std::string_view> lines = LinesOf(text);
+    const std::optional<std::string> text = git.TrackedBlob(path);
+    if (!text || text->size() > kLinesBytesMax) continue;
+    const std::vector<std::string_view> lines = LinesOf(may_move ? std::string_view(*text) : "");
+    std::set<int> starts;
+    for (const report::Finding* finding : there) starts.insert(std::max(1, finding->line));
+    if (text->size() > kHashedBytesMax) starts.clear();
+    const std::map<int, std::string> hashes = report::LineHashes(*text, starts);
     for (report::Finding* finding : there) {
+      const auto hash = hashes.find(std::max(1, finding->line));
+      if (hash != hashes.end()) finding->line_hash = hash->second;
+      if (!may_move || finding->line == 0) continue;
       const auto first = static_cast<size_t>(finding->line - 1);
       const size_t count = report::LinesInDigest(finding->line, finding->end_line);
       if (first >= lines.size() || lines.size() - first < count) continue;
@@ -95,7 +104,9 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   recorder.Note(changes, git == nullptr ? "" : git->prefix());
   report::AgentFindings found;
   if (changes.taken_out) {
-    found = report::ParseAgentFindings(*changes.taken_out);
+    const std::string tops[] = {plan.checkout.path, tree.seen_at};
+    found = report::ParseAgentFindings(*changes.taken_out,
+                                       std::span(tops).first(tree.seen_at.empty() ? 1 : 2));
   } else if (!changes.taken_out_fault.empty()) {
     found.mistakes = {report::kAgentFindingsFile + (": " + changes.taken_out_fault)};
   }

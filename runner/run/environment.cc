@@ -358,7 +358,9 @@ change::ChangedTree TreeOf(const sandbox::Sandbox& sandbox, const std::string& r
   if (!sandbox.copied()) return tree;
   tree.copied = *sandbox.copied();
   tree.not_copied = {report_dir};
-  if (!sandbox.scratch().empty()) tree.not_copied.push_back(sandbox.scratch());
+  if (sandbox.scratch().empty()) return tree;
+  tree.not_copied.push_back(sandbox.scratch());
+  tree.seen_at = sandbox::PlacesIn(sandbox.scratch()).checkout;
   return tree;
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("What has the form of a credential is in no text of the record") {
   recorder.Note(changes, "");
   const report::ReportInput& input = recorder.Finish();
   const report::RunRecord& record = input.record;
-  for (const std::string& text : {report::RenderSummary(input, {}), report::RenderSarif(record),
+  for (const std::string& text : {report::RenderSummary(input, {}), report::RenderSarif(record, ""),
                                   report::RenderCodeQuality(record), report::RenderSast(record),
                                   record.findings[2].message, input.files[0].path}) {
     CHECK(text.find(token) == std::string::npos);

@@ -423,6 +423,27 @@ describe('a branch with a pull request', () => {
     assert.equal(service.git.pulls.length, 2);
   });
 
+  claim('that the repository lets no workflow open is told with the setting, and the comment says where the changes are', async (service, site) => {
+    service.fail({ method: 'POST', path: '/pulls', status: 403, times: -1,
+                   body: { message: 'GitHub Actions is not permitted to create or approve pull requests.', documentation_url: 'https://docs.github.com/', status: '403' } });
+    const posted = await post(service, report(site, small(site).text), 'comment,pull-request');
+    assert.equal(posted.status, 77, posted.stdout);
+    assert.match(posted.stdout, /Settings > Actions > General: Allow GitHub Actions to create and approve pull requests/);
+    const { body } = service.comments[0];
+    assert.match(body, /The changes are in the commit [0-9a-f]{40} on the branch `agentic-ci\/[^`]+`, and in no open pull request: /);
+    assert.doesNotMatch(body, /not delivered/);
+  });
+
+  claim('that is closed is not called the place of the changes', async (service, site) => {
+    const one = report(site, small(site).text);
+    await post(service, one, 'comment,pull-request');
+    assert.match(service.comments[0].body, /The changes are in #100\./);
+    service.git.pulls[0].state = 'closed';
+    await post(service, one, 'comment,pull-request');
+    assert.match(service.comments[0].body, /The changes are in the commit [^,]+, and in no open pull request: the pull request \S+ is closed\./);
+    assert.doesNotMatch(service.comments[0].body, /not delivered/);
+  });
+
   claim('is made for a branch without a pull request, such as of a schedule', async (service, site) => {
     const event = path.join(folder, 'event.json');
     fs.writeFileSync(event, '{}');

@@ -101,6 +101,35 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     assert.ok(!said.join().includes(token) && !said.join().includes('curl'));
   });
 
+  claim('offers no change of lines to what they are already', async (service, reviews) => {
+    const posted = await post(service, report([
+      onLine('as it is', 2, { suggestion: 'two\n' }), onLine('another', 3, { suggestion: 'Three\n' })]));
+    assert.equal(posted.status, 0, posted.stderr);
+    assert.deepEqual(texts(reviews).map((text) => text.includes('```suggestion')), [false, true]);
+  });
+
+  claim('says in one line that earlier posts were made with another token', async (service) => {
+    const findings = report([onLine('placed', 2), onLine('placed, too', 3)]);
+    const first = await post(service, findings);
+    assert.doesNotMatch(first.stdout, /another token/);
+    service.allow('token-other', { id: 667, login: 'other[bot]', type: 'Bot' }, { installation: true });
+    const second = await post(service, findings, { token: 'token-other' });
+    assert.equal(second.status, 0, second.stderr);
+    assert.match(second.stdout, /^1 comment and 2 threads with this marker: written with another token \(github-actions\[bot\]\), and left as they are$/m);
+    const json = await post(service, findings, { token: 'token-other', args: ['--json'] });
+    assert.equal(JSON.parse(json.stdout).of_others, 3);
+  });
+
+  claim('on a locked conversation says what to do', async (service) => {
+    service.fail({ method: 'POST', path: '/comments', status: 403, times: -1,
+                   body: { message: 'Unable to create comment because issue is locked.', documentation_url: 'https://docs.github.com/', status: '403' } });
+    const posted = await post(service, report([]), { what: 'comment' });
+    assert.equal(posted.status, 77, posted.stdout);
+    assert.match(posted.stderr, /the conversation of acme\/site#7 is locked: .*issue is locked/);
+    assert.match(posted.stderr, /hint: unlock the conversation/);
+    assert.doesNotMatch(posted.stderr, /permissions:/);
+  });
+
   claim('has findings and suggested changes beside their lines', async (service, reviews) => {
     const directory = report([
       onLine('two lines are wrong', 2, { end_line: 3, suggestion: '2\n3\n', severity: 'error' }),

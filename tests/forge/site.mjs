@@ -78,7 +78,7 @@ export class Site {
 export const small = (site) => site.patch((s) => s.write('a.c', 'one\n2\nthree\nfour\n'));
 export const finding = (message, place = {}) => ({
   source: 'agent', rule: 'bug', severity: 'warning', message, path: '', line: 0, end_line: 0, suggestion: null,
-  refuses: false, blob: '', lines_sha256: '', ...place,
+  refuses: false, blob: '', lines_sha256: '', line_hash: '', ...place,
 });
 
 // A report directory with this patch, whose record is the sample's after `change`.

@@ -163,7 +163,7 @@ class Way:
 
 
 def finding(message, **place):
-    return {'source': 'agent', 'rule': 'bug', 'severity': 'warning', 'message': message, 'path': '', 'line': 0, 'end_line': 0, 'blob': '', 'lines_sha256': '',
+    return {'source': 'agent', 'rule': 'bug', 'severity': 'warning', 'message': message, 'path': '', 'line': 0, 'end_line': 0, 'blob': '', 'lines_sha256': '', 'line_hash': '',
             'suggestion': None, 'refuses': False, **place}
 
 

@@ -361,6 +361,7 @@ change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }
+  tree.seen_at = kWorkspace;
   tree.taken_out = report::kAgentFindingsFile;
   tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
   if (!fetched.whole) {
