@@ -176,7 +176,7 @@ Command PostCommandSpec() {
                      "The same for GitLab: a project or group access token with the role Developer "
                      "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
                      "findings are printed, and the exit status is 78."},
-                    {"AGENTIC_CI_MATRIX_JOB", "The job's number in a matrix, set by the action."},
+                    kMatrixVariable,
                     kProxyVariable,
                     kNoProxyVariable,
                     kGitHubVariables,
@@ -286,7 +286,7 @@ Command ActionCommandSpec(std::string_view name, std::string_view doc) {
           .operands = "",
           .doc = doc,
           .options = {},
-          .variables = {kInputVariables, kGitHubVariables},
+          .variables = {kInputVariables, kGitHubVariables, kMatrixVariable},
           .hidden = true};
 }
 

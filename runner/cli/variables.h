@@ -6,6 +6,9 @@
 
 namespace cli {
 
+inline constexpr VariableSpec kMatrixVariable = {
+    "AGENTIC_CI_MATRIX_JOB", "The job's number in a matrix, set by the action."};
+
 inline constexpr VariableSpec kGitHubVariables = {
     "GITHUB_*",
     "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "

@@ -52,6 +52,14 @@ Event Read(const Environment& variables, const std::string& payload) {
   return event.value();
 }
 
+TEST_CASE("JobKey tells jobs of one workflow apart, and those of a matrix") {
+  Environment variables = GitHub("push", {{"GITHUB_WORKFLOW", "ci"}, {"GITHUB_JOB", "review"}});
+  CHECK(Read(variables, "{}").JobKey() == "ci/review");
+  variables["AGENTIC_CI_MATRIX_JOB"] = "2";
+  CHECK(Read(variables, "{}").JobKey() == "ci/review/2");
+  CHECK(Event().JobKey() == "/");
+}
+
 TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {
   Result<Event> event = ReadEvent(Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "false"}}));
   REQUIRE(event.ok());

@@ -387,9 +387,9 @@ class Action(unittest.TestCase):
         told = []
         for name in ('action.yml', 'post/action.yml'):
             steps = yaml.safe_load((ROOT / name).read_text())['runs']['steps']
-            told.append(next(step for step in steps if step['id'] == 'post')['env']['AGENTIC_CI_MATRIX_JOB'])
+            told += [step['env'].get('AGENTIC_CI_MATRIX_JOB') for step in steps if step['id'] in ('run', 'post')]
         self.assertIn('strategy.job-index', told[0])
-        self.assertEqual(told[0], told[1])
+        self.assertEqual(told, [told[0]] * 3)
 
 
 class Pin(unittest.TestCase):
