@@ -227,7 +227,7 @@ class Task(Runs):
         description = {'like': AGENT, 'npm': PACKAGE, 'lockfile': '.agentic-ci/an-agent/package-lock.json'}
         (self.checkout / '.agentic-ci/config.yml').write_text(yaml.safe_dump({'agents': {'an-agent': description}}))
         options = ('--policy-ref', 'worktree')
-        host = {'AGENTIC_CI_STORE': str(store)}
+        host = {'AGENTIC_CI_STORE': str(store), 'XDG_RUNTIME_DIR': str(self.directory)}  # The user may have sandboxes.
         # The agent tries to leave something for the next run, beside every program that it can start.
         plants = {'turns': [*WRITES['turns'][:1], {'text': 'I plant.', 'action': {'run': {
             'command': 'IFS=:; for place in $PATH; do echo "$place" >>again.txt; touch "$place/planted"; done'}}},
