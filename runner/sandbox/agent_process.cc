@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 
+#include "base/deadline.h"
 #include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
@@ -24,6 +27,11 @@ namespace sandbox {
 namespace {
 
 constexpr rlim_t kPendingSignals = 4096;
+// How long what an ended agent has left is looked at, from when it last became more.
+constexpr std::chrono::milliseconds kFewTime{50};
+constexpr std::chrono::milliseconds kManyTime{1200};
+constexpr std::chrono::milliseconds kLooksTime{2500};
+constexpr std::chrono::milliseconds kLookPause{1};
 
 // The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
 // descriptor of the set-up nor, later, a pipe that happened to get the lowest free number.
@@ -223,7 +231,7 @@ void AgentProcess::Reap() {
   for (;;) {
     int status = 0;
     for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
-      if (programs_.Take(pid, status) || pid != pid_) continue;
+      if (!Take(pid, status)) continue;
       (void)sys::SendMessage(resources_.control.get(),
                              wire::Write(ControlKind::kEnded, status, TasksLeft() + 1));
       return;
@@ -237,13 +245,35 @@ void AgentProcess::Reap() {
   }
 }
 
-int64_t AgentProcess::TasksLeft() const {
-  if (plan_.limits.pids <= 0) return 0;
+int64_t AgentProcess::CountTasks() const {
   Result<Fd> processes = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
   if (!processes.ok()) return 0;
   std::optional<std::vector<pid_t>> started;
   if (plan_.isolation == Isolation::kLandlock) started = Descendants(::getpid());
   return MeasureProcesses(processes.value().get(), started).tasks;
+}
+
+// The first process of a shell's fork bomb ends at once, and the limit is reached after that. A
+// bash that is refused a child tries again a second later: many tasks are looked at for so long.
+int64_t AgentProcess::TasksLeft() {
+  if (plan_.limits.pids <= 0) return 0;
+  const int64_t own = plan_.isolation == Isolation::kLandlock ? 0 : 1;  // This process.
+  int64_t most = 0;
+  const Deadline end = Deadline::After(kLooksTime);
+  Deadline growth = end;
+  for (int64_t tasks = CountTasks(); tasks > own; tasks = CountTasks()) {
+    if (tasks > most) {
+      most = tasks;
+      growth = Deadline::After(2 * most < plan_.limits.pids ? kFewTime : kManyTime);
+    }
+    // A cgroup counts what it refuses, which comes next.
+    if (plan_.counts_tasks && most >= plan_.limits.pids) break;
+    if (growth.passed() || end.passed()) break;
+    std::this_thread::sleep_for(kLookPause);
+    int status = 0;
+    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) Take(pid, status);
+  }
+  return most;
 }
 
 void AgentProcess::Report(const Error& error) {

@@ -85,7 +85,7 @@ Status LandlockInit::Confine() {
   // Counted for the user: that of a root's run has no other process.
   if (plan_.as_root && plan_.limits.pids > 0) {
     TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
-  } else if (plan_.counts_user) {
+  } else if (plan_.counts_tasks) {
     // The user's others may become more meanwhile: they are not to keep the agent from its share.
     const auto most = static_cast<rlim_t>(plan_.limits.pids);
     TRY(SetLimit(RLIMIT_NPROC, TasksOfUser() + most + std::max(most, kUsersMore)));

@@ -235,6 +235,7 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
 
 Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, Surroundings around) {
   Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
+  plan.counts_tasks = plan.limits.pids > 0 && !cgroup.enforces("pids");
   if (plan.isolation == Isolation::kNamespaces) {
     return StartInNamespaces(std::move(plan), std::move(input), std::move(cgroup),
                              std::move(around.programs));
@@ -448,10 +449,9 @@ std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
   if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
-  // An agent that was refused a child may end at once, before anything was measured.
-  if (watch_pids && tasks_at_end_ >= limits_.pids) return Limit::kPids;
-  bool alive = init_pid_ >= 0;
-  if (!alive || (!watch_memory && !watch_pids)) return std::nullopt;
+  // What a refused agent leaves is read while it comes and goes: seven eighths count as the limit.
+  if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return Limit::kPids;
+  if (init_pid_ < 0 || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
   bool over = watch_memory && MemoryBytes(used, disk) + adopted.memory_bytes > limits_.memory_bytes;
   // Processes are read one after another. While they map what others have, a page counts as a whole

@@ -265,7 +265,6 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
-  plan.counts_user = !plan.as_root && plan.limits.pids > 0 && !sandbox.cgroup_.enforces("pids");
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.

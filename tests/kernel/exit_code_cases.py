@@ -401,6 +401,36 @@ class ExitCodes(Case):
         if run.code != 124:  # Where nothing counts refused forks, it may be over before it is seen; its first shell goes on.
             self.limited(run, 'pids')
 
+    def run_without_cgroups(self, *command, options):
+        """As in a pod: root's run finds no cgroup. An ordinary user's has none here."""
+        line, report = self.command(list(command), options)
+        hidden = ['unshare', '-m', '--propagation', 'private', 'sh', '-c', 'umount -l /sys/fs/cgroup && exec "$@"', 'sh']
+        process = subprocess.Popen((hidden if ROOT and os.listdir('/sys/fs/cgroup') else []) + line, cwd=self.dir,
+                                   env=dict(PLAIN_ENV, HOME=self.home), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.report = report
+        self.supervisors.append(process.pid)
+        run = self.finish(process)
+        self.assertNotIn('cgroup', [control['note'] for control in run.record['isolation']['controls']])
+        return run
+
+    def test_fork_bomb_whose_first_process_ends_at_once_is_125(self):
+        bomb, options = ('bash', '-c', 'f() { f | f & }; f'), ['--pids', '64', '--timeout', '20s']
+        for _ in range(3):
+            self.limited(self.run_agent(*bomb, options=options, code=125), 'pids')
+            self.limited(self.run_without_cgroups(*bomb, options=options), 'pids')
+
+    def test_what_is_left_running_near_the_limit(self):
+        script, options = 'for i in $(seq %d); do sleep 50 & done', ['--pids', '64']
+        run = self.finish(self.start(['bash', '-c', script % 58], options=options))
+        if 'cgroup' in [control['note'] for control in run.record['isolation']['controls'] if control['name'] == 'pids']:
+            self.assertEqual(run.code, 0, run.err)  # It would know of a refusal.
+        else:
+            self.limited(run, 'pids')
+        self.limited(self.run_without_cgroups('bash', '-c', script % 58, options=options), 'pids')
+        for run in (self.run_agent, self.run_without_cgroups):  # The control.
+            self.assertEqual(run('bash', '-c', script % 40, options=options).code, 0)
+
     def test_refused_fork_of_an_agent_that_ends_at_once_is_remembered(self):
         script = ('import os, time\n'
                   'try:\n'
