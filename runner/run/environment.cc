@@ -121,7 +121,25 @@ std::string Unproxied(const std::string& host_name) {
   return host_name.empty() ? names : names + "," + host_name;
 }
 
+constexpr char kPhpScan[] = "PHP_INI_SCAN_DIR";
 constexpr char kPhpDirectory[] = ".config/php";
+// Each comes before the tool's configuration, which may name the authority of a company: the
+// gateway is trusted all the same. Tools that take no such variable have files, TrustFiles().
+constexpr const char* kBundleVariables[] = {"SSL_CERT_FILE",
+                                            "REQUESTS_CA_BUNDLE",
+                                            "CURL_CA_BUNDLE",
+                                            "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+                                            "GIT_SSL_CAINFO",
+                                            "npm_config_cafile",
+                                            "PIP_CERT",
+                                            "CARGO_HTTP_CAINFO",
+                                            "COMPOSER_CAFILE",
+                                            "BUNDLE_SSL_CA_CERT",
+                                            "CONDA_SSL_VERIFY",
+                                            "MAMBA_SSL_VERIFY",
+                                            "HEX_CACERTS_PATH",
+                                            "AWS_CA_BUNDLE",
+                                            "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE"};
 
 // Those about the way out, and about who is trusted there.
 void AddNetworkVariables(const sandbox::Places& places,
@@ -138,20 +156,14 @@ void AddNetworkVariables(const sandbox::Places& places,
   for (const char* name : {"NODE_EXTRA_CA_CERTS", "DENO_CERT"}) {
     variables->emplace_back(name, places.ca_file);
   }
-  for (const char* name :
-       {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT",
-        "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"}) {
-    variables->emplace_back(name, places.ca_bundle);
-  }
+  for (const char* name : kBundleVariables) variables->emplace_back(name, places.ca_bundle);
   // The one variable that every Java reads, whatever starts it.
   std::string java = std::string("-Djavax.net.ssl.trustStore=") + places.ca_java;
   // Java does not read TMPDIR.
   if (places.temporary != "/tmp") java += " -Djava.io.tmpdir=" + places.temporary;
   variables->emplace_back("JAVA_TOOL_OPTIONS", std::move(java));
   // An empty first directory is PHP's own.
-  if (!places.own_etc) {
-    variables->emplace_back("PHP_INI_SCAN_DIR", ":" + places.home + "/" + kPhpDirectory);
-  }
+  variables->emplace_back(kPhpScan, ":" + places.home + "/" + kPhpDirectory);
   // The C library's own resolver: no name service answers over UDP there.
   if (!places.names_over_udp) variables->emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
 }
@@ -200,9 +212,14 @@ Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Reque
 }
 
 std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places) {
-  if (places.own_etc) return {};
-  return {{".wgetrc", "ca_certificate = " + places.ca_bundle + "\n"},
-          {std::string(kPhpDirectory) + "/trust.ini", "curl.cainfo = " + places.ca_bundle + "\n"}};
+  const std::string& bundle = places.ca_bundle;
+  const std::string java = "systemProp.javax.net.ssl.trustStore";
+  return {{".wgetrc", "ca_certificate = " + bundle + "\n"},
+          {".hgrc", "[web]\ncacerts = " + bundle + "\n"},
+          {std::string(kPhpDirectory) + "/trust.ini",
+           "openssl.cafile = " + bundle + "\ncurl.cainfo = " + bundle + "\n"},
+          {".gradle/gradle.properties", java + "=" + places.ca_java + "\n" + java + "Type=JKS\n" +
+                                            java + "Password=changeit\n"}};
 }
 
 Programs FindRunPrograms(const AgentProgram& program, const policy::FilesystemPolicy& policy,
@@ -239,7 +256,11 @@ void AddImageVariables(const RunImage& image,
   for (const auto& [name, value] : image.env) {
     auto known = std::find_if(variables->begin(), variables->end(),
                               [&](const auto& one) { return one.first == name; });
-    if (known == variables->end()) variables->emplace_back(name, value);
+    if (known == variables->end()) {
+      variables->emplace_back(name, value);
+    } else if (name == kPhpScan) {
+      known->second = value + known->second;  // The image's directories, and then ours.
+    }
   }
 }
 

@@ -64,8 +64,8 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
     const Programs& programs, const std::vector<std::pair<std::string, std::string>>& credentials,
     const RunImage* image, const sandbox::Places& places);
 
-// Files below the agent's home, where /etc is the host's: for programs that learn from no variable
-// whom to trust, wget and PHP's own use of curl.
+// Returns files below the agent's home, for programs that learn from no variable whom to trust, or
+// whose configuration comes before it: wget, Mercurial, PHP and Gradle.
 std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places);
 
 // Files and directories on the host where this CI keeps tokens, from the variables it names them

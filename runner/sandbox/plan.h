@@ -46,7 +46,6 @@ struct Places {
   std::string ca_bundle = kCaBundleFile;
   std::string ca_java = kCaJavaFile;
   bool names_over_udp = true;
-  bool own_etc = true;        // /etc is the sandbox's own, with the system's bundle in it.
   std::string checkout = {};  // The place where it works; by default where that is on the host.
   // The user that the agent is, and the name of its machine.
   std::string user = "sandbox";

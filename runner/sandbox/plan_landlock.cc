@@ -231,7 +231,6 @@ Places PlacesIn(const std::string& scratch, const HostView& host) {
                    .ca_bundle = scratch + "/ca-bundle.pem",
                    .ca_java = scratch + "/ca-bundle.jks",
                    .names_over_udp = false,
-                   .own_etc = false,
                    .checkout = scratch + "/checkout",
                    .host_name = host.name};
   // An id of the agent's own has no account.

@@ -236,7 +236,9 @@ class Services(unittest.TestCase):
             self.assertEqual(environment[name].split(",")[:3] + environment[name].split(",")[-1:],
                              ["127.0.0.1", "localhost", "::1", "sandbox"], name)
         for name in ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "DENO_CERT",
-                     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"):
+                     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", "npm_config_cafile", "PIP_CERT", "CARGO_HTTP_CAINFO", "COMPOSER_CAFILE",
+                     "BUNDLE_SSL_CA_CERT", "CONDA_SSL_VERIFY", "MAMBA_SSL_VERIFY", "HEX_CACERTS_PATH", "AWS_CA_BUNDLE",
+                     "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE"):
             self.assertRegex(environment[name], "^/etc/openshell-tls/", name)
             self.assertIn(environment[name], self.answers["files"][0], name)
 

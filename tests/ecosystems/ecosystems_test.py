@@ -8,11 +8,15 @@ import glob
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / 'agents'))
+from upstream import NAME, Upstream  # noqa: E402  pylint: disable=wrong-import-position
 
 BINARY = os.path.abspath(sys.argv.pop(1))
 POLICY = '''
@@ -23,6 +27,32 @@ filesystem_policy:
   read_write: [/tmp, /dev/null]
 '''
 SECONDS = 180
+SERVICE = '''network_policies:
+  service:
+    endpoints: [{{host: {host}, port: {port}, protocol: rest, access: read-only}}]
+    binaries: [{{path: "/**"}}]
+'''
+# Each tool, with a configuration of its own that names a company's authority ($foreign): how it is made, what asks for $at,
+# and what takes our own setting away.
+CONFIGURED = {
+    'npm': ('echo "cafile=$foreign" >.npmrc', 'npm ping --registry "$at" --fetch-retries 0 --cache "$TMPDIR/npm"',
+            '-u npm_config_cafile'),
+    'pip': ('mkdir -p ~/.config/pip && printf "[global]\\ncert = $foreign\\n" >~/.config/pip/pip.conf',
+            'PYTHONPATH="$tools/lib" /usr/bin/python3 -m pip download --no-cache-dir --retries 0 -i "$at" x',
+            '-u PIP_CERT -u REQUESTS_CA_BUNDLE -u CURL_CA_BUNDLE'),
+    'cargo': ('mkdir -p .cargo && printf "[http]\\ncainfo = \'$foreign\'\\n" >.cargo/config.toml',
+              'CARGO_HOME="$TMPDIR/cargo" RUSTC="$tools/bin/rustc" CARGO_REGISTRIES_X_INDEX="sparse+$at/" '
+              '"$tools/bin/cargo" search --registry x y', '-u CARGO_HTTP_CAINFO'),
+    'git': ('printf "[http]\\nsslCAInfo = $foreign\\nsslCAPath = $PWD/none\\n" >gitconfig', 'GIT_CONFIG_SYSTEM="$PWD/gitconfig" git ls-remote "$at"',
+            '-u GIT_SSL_CAINFO'),
+    'php': ('echo "openssl.cafile = $foreign" >php.ini', 'PHPRC="$PWD" php -r \'file_get_contents($argv[1]);\' "$at"',
+            '-u PHP_INI_SCAN_DIR'),
+    'php-curl': ('echo "curl.cainfo = $foreign" >php.ini',
+                 'PHPRC="$PWD" php -r \'curl_exec(curl_init($argv[1]));\' "$at"', '-u PHP_INI_SCAN_DIR'),
+    'wget': (': >empty; printf "ca_certificate = $foreign\\nca_directory = $PWD/none\\n" >wgetrc', 'SYSTEM_WGETRC="$PWD/wgetrc" wget -t 1 -O /dev/null "$at"',
+             'WGETRC=empty'),
+    'hg': ('printf "[web]\\ncacerts = $foreign\\n" >hgrc', 'HGRCPATH="$PWD/hgrc${alone-:$HOME/.hgrc}" hg identify "$at"', 'alone='),
+}
 POM = '''<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId><version>1</version>
 <packaging>pom</packaging><parent><groupId>org.sonatype.oss</groupId><artifactId>oss-parent</artifactId>
 <version>7</version><relativePath/></parent></project>
@@ -105,10 +135,13 @@ class Ecosystems(unittest.TestCase):
         self.check('node', 'npm install --no-audit --no-fund --fetch-retries 0 --prefix /tmp/out --cache /tmp/cache @types/retry@0.12.5'
                            ' && grep -q 0.12.5 /tmp/out/node_modules/@types/retry/package.json')
 
-    def test_python(self):
+    def install_pip(self):
         import pip
         shutil.copytree(os.path.dirname(pip.__file__), self.tools / 'lib/pip',
                         ignore=shutil.ignore_patterns('__pycache__'))
+
+    def test_python(self):
+        self.install_pip()
         self.check('python', '/usr/bin/python3 -m pip download --no-deps --no-cache-dir -q -d /tmp/out six==1.16.0',
                    {'PYTHONPATH': str(self.tools / 'lib')})
 
@@ -118,7 +151,7 @@ class Ecosystems(unittest.TestCase):
         self.check('go', f'{go} mod download -json github.com/google/uuid@v1.6.0',
                    {'GOPATH': '/tmp/go', 'GOCACHE': '/tmp/go-build', 'GOFLAGS': '-modcacherw', 'GOTOOLCHAIN': 'local'})
 
-    def test_rust(self):
+    def install_cargo(self):
         need('cargo')
         root = subprocess.run(['rustc', '--print', 'sysroot'], capture_output=True, text=True, check=True).stdout.strip()
         for name in ['bin/cargo', 'bin/rustc', *[os.path.relpath(path, root) for path in glob.glob(f'{root}/lib/*.so*')]]:
@@ -128,6 +161,9 @@ class Ecosystems(unittest.TestCase):
                 os.link(f'{root}/{name}', target)
             except OSError:
                 shutil.copy(f'{root}/{name}', target)
+
+    def test_rust(self):
+        self.install_cargo()
         (self.checkout / 'src').mkdir()
         (self.checkout / 'src/lib.rs').write_text('')
         (self.checkout / 'Cargo.toml').write_text(
@@ -139,6 +175,35 @@ class Ecosystems(unittest.TestCase):
         need('mvn')
         (self.checkout / 'pom.xml').write_text(POM)
         self.check('java', 'mvn -B -q -Dmaven.repo.local=/tmp/m2 validate')
+
+    def test_a_tools_own_configuration_of_a_companys_authority_does_not_matter(self):
+        self.install_pip()
+        self.install_cargo()
+        for program in ('npm', 'git', 'php', 'wget'):
+            need(program)
+        chosen = {name: row for name, row in CONFIGURED.items() if name != 'hg' or shutil.which('hg')}
+        upstream = Upstream(self.directory)
+        self.addCleanup(upstream.server_close)
+        self.addCleanup(upstream.shutdown)
+        self.configure('')
+        foreign = self.checkout / 'foreign.pem'
+        subprocess.run(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
+                        '-subj', '/CN=company', '-keyout', '/dev/null', '-out', foreign], check=True, capture_output=True)
+        policy = self.directory / 'policy.yml'
+        policy.write_text(POLICY.format(tools=self.tools) + SERVICE.format(host=NAME, port=upstream.port))
+        lines = [f'tools={self.tools} foreign="$PWD/foreign.pem"; export tools foreign']
+        for name, (make, ask, without) in chosen.items():
+            lines.append(make)
+            for word, prefix in (('control', f'env {without}'), ('asked', 'env')):
+                lines.append(f'{prefix} at={upstream.url}/{word}/{name} sh -c {shlex.quote(ask)} </dev/null')
+        for tier in ('namespaces', 'landlock'):
+            upstream.requests.clear()
+            run = subprocess.run(
+                [BINARY, 'run', '--workdir', self.checkout, '--policy', policy, '--ca-file', upstream.ca_file, '--isolation', tier,
+                 '--report-dir', self.directory / tier, '--timeout', f'{SECONDS}s', '--', '/bin/sh', '-c', '\n'.join(lines)],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS + 60, check=False)
+            asked = {tuple(re.split('[/?]', request.split()[1])[1:3]) for request in upstream.requests}
+            self.assertEqual(asked, {('asked', name) for name in chosen}, f'{tier}: {run.stdout[-3000:]}{run.stderr[-6000:]}')
 
     def test_a_tool_is_asked_again_only_when_its_settings_or_itself_changed(self):
         """A tool of the test's own, which counts."""
