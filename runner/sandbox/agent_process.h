@@ -70,8 +70,8 @@ class AgentProcess {
   bool Take(pid_t pid, int status) { return !programs_.Take(pid, status) && pid == pid_; }
   // Returns the number of the sandbox's processes and threads, as the supervisor counts them.
   int64_t CountTasks() const;
-  // Returns the most of them that the ended agent has left at once; 0 if they are not limited. Waits
-  // while they become more, 2.5 seconds at most; not if none is left.
+  // Returns the most of them that the ended agent has left at once; 0 if they are not limited.
+  // Waits while they become more, 2.5 seconds at most; not if none is left.
   int64_t TasksLeft();
 
   const SandboxPlan& plan_;

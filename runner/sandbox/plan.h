@@ -189,7 +189,7 @@ struct SandboxPlan {
   bool layers_on_disk = false;
   std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // Says what was left out and why, for the record.
-  bool watched = true;  // True if the supervisor takes the calls that wait (ConnectWatch).
+  bool watched = true;        // True if the supervisor takes the calls that wait (ConnectWatch).
   bool counts_tasks = false;  // True if there is a limit of processes, and no cgroup for it.
 
   // The rest is for tier landlock.
