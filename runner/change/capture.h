@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -71,8 +70,8 @@ inline constexpr char kEnvironmentMade[] =
     "a virtual environment that the agent made and no .gitignore names";
 
 struct ChangeSet {
-  std::vector<FileChange> files;  // In the patch's order.
-  std::string patch;              // The patch for `git apply`; empty if nothing changed.
+  std::vector<FileChange> files;    // In the patch's order.
+  std::string patch;                // The patch for `git apply`; empty if nothing changed.
   std::vector<Conflict> conflicts;  // At most kConflictsMax; more are left out, and lost.
   // At most 1000, whose paths have at most 256 KiB together; `left_out_count` counts all.
   std::vector<LeftOut> left_out;
@@ -134,8 +133,7 @@ struct Meanwhile {
     std::optional<FileContent> content = std::nullopt;  // What was found; nullopt if not known.
   };
   std::map<std::string, Found> found = {};
-  // What the tree was made from; may be null.
-  std::shared_ptr<const GivenFiles> given = {};
+  const GivenFiles* given = nullptr;  // What the tree was made from; borrowed, may be null.
 
   // Adds the paths of `other`, which is about the same checkout.
   void Add(const Meanwhile& other);

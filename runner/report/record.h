@@ -287,7 +287,7 @@ struct ConflictFile {
 struct ReportInput {
   RunRecord record;
   std::vector<ChangedFile> files;
-  std::string patch;       // Bytes, as `git apply` takes them.
+  std::string patch;  // Bytes, as `git apply` takes them.
   std::vector<ConflictFile> conflicts = {};
   std::string agent_text;  // The agent's last word; may be empty.
   // The text that the page shows in place of a withheld `patch`; or empty.

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "change/capture.h"
@@ -20,9 +19,7 @@ constexpr std::chrono::milliseconds kLookMax{100};
 // null, does not have as they are in its index are read. Nothing is written, and no link is
 // followed. What `longest` is too short for is missing, and the list is not whole then; so is all
 // that cannot be listed.
-std::shared_ptr<const GivenFiles> LookAtCheckout(const std::string& checkout,
-                                                 const Repository* repository,
-                                                 const timespec& since,
-                                                 std::chrono::milliseconds longest = kLookMax);
+GivenFiles LookAtCheckout(const std::string& checkout, const Repository* repository,
+                          const timespec& since, std::chrono::milliseconds longest = kLookMax);
 
 }  // namespace change
