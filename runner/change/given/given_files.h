@@ -12,7 +12,7 @@
 namespace change {
 
 // The longest time that one look at a checkout takes.
-constexpr std::chrono::milliseconds kLookMax{100};
+constexpr std::chrono::milliseconds kLookMax{250};
 
 // Looks at what the directory `checkout` has, and had at `since` (sys::FileTime): a file with a
 // later time (ctime) is listed without its content. Only files that `repository`, which may be
