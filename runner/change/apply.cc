@@ -72,8 +72,7 @@ void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes
   }
   for (const std::string& path : paths) {
     meanwhile->written[path] = {TimeBeneath(root.value().get(), path).value_or(timespec{}),
-                                TimeBeneath(tree, path),
-                                ContentBeneath(root.value().get(), path)};
+                                TimeBeneath(tree, path), ContentBeneath(root.value().get(), path)};
   }
 }
 

@@ -226,8 +226,8 @@ class Collector {
   void SetAside(const std::string& path, const char* reason, const TreeFile* now) {
     Conflict conflict{path, reason, 0, {}};
     if (now != nullptr) {
-      Result<std::string> bytes = now->Read(
-          std::min(limits_.file_bytes_max, limits_.content_bytes_max - content_bytes_));
+      Result<std::string> bytes =
+          now->Read(std::min(limits_.file_bytes_max, limits_.content_bytes_max - content_bytes_));
       if (!bytes.ok()) return LeaveOut(changes_, path, reason, true);
       content_bytes_ += now->size();
       conflict.mode = now->mode();

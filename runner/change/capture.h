@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -134,8 +133,7 @@ struct Meanwhile {
     std::optional<FileContent> content = std::nullopt;  // What was found; nullopt if not known.
   };
   std::map<std::string, Found> found = {};
-  // What the tree was made from; may be null.
-  std::shared_ptr<const GivenFiles> given = {};
+  const GivenFiles* given = nullptr;  // What the tree was made from; borrowed, may be null.
 
   // Adds the paths of `other`, which is about the same checkout.
   void Add(const Meanwhile& other);

@@ -515,13 +515,13 @@ TEST_CASE("What others did to a checkout while its copy was worked on is not the
   timespec since = Now(checkout);
   ChangedTree tree = CopyOf(checkout, copy, opened.value());
   tree.meanwhile.since = since;
-  auto given = std::make_shared<GivenFiles>();
-  given->whole = true;
+  GivenFiles given;
+  given.whole = true;
   for (const char* name :
        {"edited", "both", "deleted", "agent's", "dir/edited", "old/a", "only/a", "put/a"}) {
-    given->files[name] = FileContent{0100644, BlobId(checkout.Read(name)).value()};
+    given.files[name] = FileContent{0100644, BlobId(checkout.Read(name)).value()};
   }
-  tree.meanwhile.given = given;
+  tree.meanwhile.given = &given;
   copy.Write("agent's", "changed\n");
   for (const char* name : {"edited", "both", "dir/edited"}) checkout.Write(name, "edited\n");
   checkout.Write("dir/new", "an hour of work\n");

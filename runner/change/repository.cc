@@ -440,7 +440,8 @@ std::optional<std::string> Repository::CleanBlob(const std::string& path,
       static_cast<int>(entry->mode) != GitMode(file.st_mode)) {
     return std::nullopt;
   }
-  return TrackedId(path);
+  char text[GIT_OID_HEXSZ + 1];
+  return std::string(git_oid_tostr(text, sizeof text, &entry->id));
 }
 
 std::optional<std::string> Repository::TrackedId(const std::string& path) const {

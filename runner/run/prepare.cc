@@ -297,9 +297,9 @@ void NoteEnvironments(const Request& request, Plan* plan, Recorder& recorder) {
     finding.rule = "moved-environment";
     finding.severity = report::Severity::kNote;
     finding.path = name;
-    finding.message = "its scripts and activate name the checkout's own path, which tier landlock " +
-                      ("does not show; what works there: " + name) +
-                      "/bin/python -m MODULE, or uv sync";
+    finding.message =
+        "its scripts and activate name the checkout's own path, which tier landlock " +
+        ("does not show; what works there: " + name) + "/bin/python -m MODULE, or uv sync";
     plan->notes.push_back(name + ": " + finding.message);
     recorder.Note(std::move(finding));
   }

@@ -15,9 +15,9 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/thread.h"
-#include "change/given/given_files.h"
 #include "change/capture.h"
 #include "change/gate.h"
+#include "change/given/given_files.h"
 #include "codec/data/java_keystore.h"
 #include "gateway/gateway.h"
 #include "policy/model/host_pattern.h"
@@ -332,7 +332,7 @@ struct Watched {
 // destroyed in reverse, so the sandbox is dead before the gateway goes away.
 Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory& directory,
                              Recorder& recorder, const Signals& signals, Companion* companion,
-                             std::shared_ptr<const change::GivenFiles>* given) {
+                             change::GivenFiles* given) {
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
@@ -410,14 +410,14 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   if (companion != nullptr) companion->Replace(&plan.agent);
   LogPolicy(request, plan);
 
-  std::shared_ptr<const change::GivenFiles> given;
-  auto [watched_sandbox, end, signs] = TRY(WatchSandbox(
-      request, plan, directory, recorder, signals, companion, companion ? nullptr : &given));
+  change::GivenFiles given;
+  auto [watched_sandbox, end, signs] = TRY(WatchSandbox(request, plan, directory, recorder, signals,
+                                                        companion, companion ? nullptr : &given));
   sandbox::Sandbox& sandbox = ended->emplace(std::move(watched_sandbox));
   watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
-  tree.meanwhile.given = std::move(given);
+  tree.meanwhile.given = &given;
   if (companion != nullptr) tree.meanwhile.Add(companion->meanwhile());
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));

@@ -74,8 +74,9 @@ Status Server::LookAtSandbox() {
   processes_.emplace(stage_->sandbox);
   for (const auto& client : clients_) client->touched.reset();  // They look at the tree before.
   files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
-  meanwhile_.given = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
-                                            stage_->sandbox.began());
+  given_ = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
+                                  stage_->sandbox.began());
+  meanwhile_.given = &given_;
   return Ok();
 }
 

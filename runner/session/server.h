@@ -195,6 +195,7 @@ class Server final : public run::Companion {
     bool killed = false;
   };
   std::optional<ShellDue> shell_due_;
+  change::GivenFiles given_;
   change::Meanwhile
       meanwhile_;  // Changes of the checkout that are not conflicts: `written`, `found`.
   GitState git_;

@@ -145,8 +145,8 @@ void Server::Apply(Client& client) {
     std::string done = std::to_string(changes.files.size());
     for (const change::Conflict& conflict : changes.conflicts) {
       if (done.size() > kPieceBytesMax) break;
-      done += "\n" + codec::NeutralLine(conflict.path + ": " + run::DescribeConflict(
-                                                                    conflict, stage_->report_dir + "/"));
+      done += "\n" + codec::NeutralLine(conflict.path + ": " +
+                                        run::DescribeConflict(conflict, stage_->report_dir + "/"));
     }
     if (changes.patch.empty()) return done;
     const sandbox::Sandbox& sandbox = stage_->sandbox;

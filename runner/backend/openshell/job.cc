@@ -359,7 +359,7 @@ change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   change::ChangedTree tree{directory};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
   tree.meanwhile.since = began_;
-  tree.meanwhile.given = given_;
+  tree.meanwhile.given = &given_;
   tree.not_copied = hidden_;
   for (const sandbox::WorkspaceFile& file : plan_->replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());

@@ -71,8 +71,8 @@ class Job {
   std::vector<std::string> hidden_;         // Paths of which the sandbox has no copy.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
-  timespec began_{};           // When the sandbox's copy of the checkout began to be made.
-  std::shared_ptr<const change::GivenFiles> given_;
+  timespec began_{};  // When the sandbox's copy of the checkout began to be made.
+  change::GivenFiles given_;
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 

@@ -36,11 +36,9 @@ std::optional<FileContent> ContentOf(int checkout, const Repository* repository,
 
 }  // namespace
 
-std::shared_ptr<const GivenFiles> LookAtCheckout(const std::string& checkout,
-                                                 const Repository* repository,
-                                                 const timespec& since,
-                                                 std::chrono::milliseconds longest) {
-  auto given = std::make_shared<GivenFiles>();
+GivenFiles LookAtCheckout(const std::string& checkout, const Repository* repository,
+                          const timespec& since, std::chrono::milliseconds longest) {
+  GivenFiles given;
   Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!root.ok()) return given;
   const Deadline deadline = Deadline::After(longest);
@@ -48,7 +46,7 @@ std::shared_ptr<const GivenFiles> LookAtCheckout(const std::string& checkout,
   UpperVisitor visitor;
   visitor.gone = [&](const std::string& path) -> Status {
     if (deadline.passed()) return Error{Code::kTemporary, "too many files"};
-    given->files.emplace(path, ContentOf(root.value().get(), repository, path, since));
+    given.files.emplace(path, ContentOf(root.value().get(), repository, path, since));
     return Ok();
   };
   visitor.left_out = [&](const std::string&, const std::string&, bool lost) {
@@ -57,7 +55,7 @@ std::shared_ptr<const GivenFiles> LookAtCheckout(const std::string& checkout,
   visitor.submodule = [](const std::string&) {};
   visitor.ignored = [](const std::string&) {};
   Status walked = WalkUpper({-1, root.value().get()}, repository, kEntriesMax, visitor);
-  given->whole = walked.ok() && whole;
+  given.whole = walked.ok() && whole;
   return given;
 }
 

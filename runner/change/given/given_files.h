@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include "change/capture.h"
@@ -13,16 +12,14 @@
 namespace change {
 
 // The longest time that one look at a checkout takes.
-constexpr std::chrono::milliseconds kLookMax{100};
+constexpr std::chrono::milliseconds kLookMax{250};
 
 // Looks at what the directory `checkout` has, and had at `since` (sys::FileTime): a file with a
 // later time (ctime) is listed without its content. Only files that `repository`, which may be
 // null, does not have as they are in its index are read. Nothing is written, and no link is
 // followed. What `longest` is too short for is missing, and the list is not whole then; so is all
 // that cannot be listed.
-std::shared_ptr<const GivenFiles> LookAtCheckout(const std::string& checkout,
-                                                 const Repository* repository,
-                                                 const timespec& since,
-                                                 std::chrono::milliseconds longest = kLookMax);
+GivenFiles LookAtCheckout(const std::string& checkout, const Repository* repository,
+                          const timespec& since, std::chrono::milliseconds longest = kLookMax);
 
 }  // namespace change

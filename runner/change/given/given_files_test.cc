@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "base/sys.h"
 #include "change/test_tree.h"
@@ -27,12 +25,13 @@ struct Work {
   TestTree checkout;
   TestTree upper;
   Fd opened;
+  GivenFiles given;
   ChangedTree tree{-1};
 
   void Begin(std::chrono::milliseconds longest = std::chrono::seconds(10)) {
     tree.meanwhile.since = Now(checkout);
-    tree.meanwhile.given =
-        LookAtCheckout(checkout.root(), nullptr, *tree.meanwhile.since, longest);
+    given = LookAtCheckout(checkout.root(), nullptr, *tree.meanwhile.since, longest);
+    tree.meanwhile.given = &given;
     Result<Fd> directory = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY);
     REQUIRE(directory.ok());
     opened = std::move(directory).value();
@@ -76,7 +75,8 @@ TEST_CASE("A file with a new time and the old content has not changed") {
 
 TEST_CASE("What both changed is a conflict, and what others removed or moved is noticed") {
   Work work;
-  for (const char* name : {"both", "mode", "gone", "gone-by-both", "moved/a", "into/a", "other/a"}) {
+  for (const char* name :
+       {"both", "mode", "gone", "gone-by-both", "moved/a", "into/a", "other/a"}) {
     work.checkout.Write(name, "1\n");
   }
   work.checkout.Write("other/a", "not the agent's\n");
@@ -121,7 +121,7 @@ TEST_CASE("A look that takes too long lists less, and then the time decides") {
   Work work;
   work.checkout.Write("touched", "1\n");
   work.Begin(std::chrono::milliseconds(0));
-  CHECK_FALSE(work.tree.meanwhile.given->whole);
+  CHECK_FALSE(work.given.whole);
   work.checkout.Write("touched", "1\n");
   work.upper.Write("touched", "2\n");
   CHECK(ConflictsOf(work.Capture()) == "touched changed 2\n");
@@ -132,11 +132,11 @@ TEST_CASE("What is written while a checkout is looked at is not taken for what i
   checkout.Write("before", "1\n");
   const timespec since = Now(checkout);
   checkout.Write("after", "1\n");
-  std::shared_ptr<const GivenFiles> given = LookAtCheckout(checkout.root(), nullptr, since);
-  CHECK(given->whole);
-  REQUIRE(given->files.size() == 2);
-  CHECK(given->files.at("before").has_value());
-  CHECK_FALSE(given->files.at("after").has_value());
+  const GivenFiles given = LookAtCheckout(checkout.root(), nullptr, since);
+  CHECK(given.whole);
+  REQUIRE(given.files.size() == 2);
+  CHECK(given.files.at("before").has_value());
+  CHECK_FALSE(given.files.at("after").has_value());
 }
 
 }  // namespace
