@@ -30,7 +30,7 @@ constexpr rlim_t kPendingSignals = 4096;
 // How long what an ended agent has left is looked at, from when it last became more.
 constexpr std::chrono::milliseconds kFewTime{50};
 constexpr std::chrono::milliseconds kManyTime{1200};
-constexpr std::chrono::milliseconds kLooksTime{2500};
+constexpr std::chrono::milliseconds kLooksTime{5000};
 constexpr std::chrono::milliseconds kLookPause{1};
 
 // The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
@@ -245,25 +245,26 @@ void AgentProcess::Reap() {
   }
 }
 
-int64_t AgentProcess::CountTasks() const {
+ProcessUsage AgentProcess::MeasureTasks() const {
   Result<Fd> processes = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
-  if (!processes.ok()) return 0;
+  if (!processes.ok()) return {};
   std::optional<std::vector<pid_t>> started;
   if (plan_.isolation == Isolation::kLandlock) started = Descendants(::getpid());
-  return MeasureProcesses(processes.value().get(), started).tasks;
+  return MeasureProcesses(processes.value().get(), started);
 }
 
 // The first process of a shell's fork bomb ends at once, and the limit is reached after that. A
-// bash that is refused a child tries again a second later: many tasks are looked at for so long.
+// bash that is refused a child tries again a second later: many tasks are looked at for so long,
+// and few for as long as one of them runs, since a busy machine lets them multiply slowly.
 int64_t AgentProcess::TasksLeft() {
   if (plan_.limits.pids <= 0) return 0;
   const int64_t own = plan_.isolation == Isolation::kLandlock ? 0 : 1;  // This process.
   int64_t most = 0;
   const Deadline end = Deadline::After(kLooksTime);
   Deadline growth = end;
-  for (int64_t tasks = CountTasks(); tasks > own; tasks = CountTasks()) {
-    if (tasks > most) {
-      most = tasks;
+  for (ProcessUsage now = MeasureTasks(); now.tasks > own; now = MeasureTasks()) {
+    if (now.tasks > most || now.running > own) {
+      most = std::max(most, now.tasks);
       growth = Deadline::After(2 * most < plan_.limits.pids ? kFewTime : kManyTime);
     }
     // A cgroup counts what it refuses, which comes next.

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "sandbox/call/program_record.h"
 #include "sandbox/control.h"
+#include "sandbox/limit/usage.h"
 #include "sandbox/plan.h"
 
 namespace sandbox {
@@ -68,10 +69,10 @@ class AgentProcess {
   void Follow(const Fd& socket);
   // Takes the state of a child that waitpid() returned. Returns true for the agent's end.
   bool Take(pid_t pid, int status) { return !programs_.Take(pid, status) && pid == pid_; }
-  // Returns the number of the sandbox's processes and threads, as the supervisor counts them.
-  int64_t CountTasks() const;
+  // Returns what the sandbox's processes use, as the supervisor counts it.
+  ProcessUsage MeasureTasks() const;
   // Returns the most of them that the ended agent has left at once; 0 if they are not limited.
-  // Waits while they become more, 2.5 seconds at most; not if none is left.
+  // Waits while they run or become more, 5 seconds at most; not if none is left.
   int64_t TasksLeft();
 
   const SandboxPlan& plan_;

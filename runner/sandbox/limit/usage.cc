@@ -124,6 +124,9 @@ ProcessUsage MeasureProcesses(int processes, const Members& members) {
   ForEachFile(processes, members, "status", [&](const std::string& status) {
     int64_t threads = FieldOf(status, "Threads:");
     usage.tasks += threads;
+    const size_t state = status.find("\nState:\t");
+    const char letter = state == std::string::npos ? 0 : status[state + sizeof "\nState:\t" - 1];
+    usage.running += letter == 'R' || letter == 'D' ? 1 : 0;
     usage.own_bytes += threads * kTaskBytes;
     for (const char* kilobytes : {"RssAnon:", "VmSwap:", "VmPTE:"}) {
       usage.own_bytes += 1024 * FieldOf(status, kilobytes);

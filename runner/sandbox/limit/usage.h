@@ -27,6 +27,7 @@ struct ProcessUsage {
   int64_t own_bytes = 0;     // The bytes of each alone: memory, page tables, kernel stacks.
   int64_t shared_bytes = 0;  // Shared memory, as often as processes have it mapped.
   int64_t tasks = 0;         // Processes and threads.
+  int64_t running = 0;       // Processes that run, or wait for a processor or a disk.
 };
 // Sums over the processes that `processes` lists (OpenProcesses), or over `members` of them.
 ProcessUsage MeasureProcesses(int processes,
