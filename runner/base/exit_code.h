@@ -20,6 +20,7 @@ enum class ExitCode : int {
   kTemporary = 75,
   kRefused = 77,
   kSetup = 78,
+  kFindings = 79,
   kTimedOut = 124,
   kLimit = 125,
   kInterrupted = 130,
@@ -51,6 +52,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
     {"78",
      "Setup error: a missing token, a token that the model rejects, an unknown provider, or a cost "
      "limit with a model whose price is unknown."},
+    {"79",
+     "The agent reported findings that the task's `fail_on`, or `--fail-on`, does not accept."},
     {"124", "The time limit or the idle limit ended the run."},
     {"125",
      "Another limit ended the run: memory, disk, processes, output, a budget, or the CPU time of "
@@ -78,6 +81,8 @@ constexpr ExitCode ExitCodeOf(Code code) {
       return ExitCode::kRefused;
     case Code::kSetup:
       return ExitCode::kSetup;
+    case Code::kNothingToDo:
+      return ExitCode::kOk;
     case Code::kBug:
       return ExitCode::kBug;
   }

@@ -21,6 +21,7 @@ enum class Code {
   kTemporary,    // A remote service failed; trying again may help.
   kRefused,      // A rule said no: a remote service's permissions, an untrusted input.
   kSetup,        // The set-up is wrong: a missing token, an unknown provider.
+  kNothingToDo,  // The input asks for nothing: no task is for this event. Not a failure.
   kBug,          // A bug in agentic-ci.
 };
 

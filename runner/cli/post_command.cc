@@ -60,10 +60,12 @@ Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& e
   return place;
 }
 
-post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event) {
+// `task` is the report's own word: it tells results apart, and decides nothing.
+post::Target TargetAt(forge::Place place, const Arguments& arguments, const forge::Event& event,
+                      const std::string& task) {
   post::Target target;
   target.place = std::move(place);
-  target.marker_key = arguments.Get("marker", event.JobKey());
+  target.marker_key = arguments.Get("marker", event.JobKey(task));
   target.run_url = event.run_url;
   if (event.head_origin == forge::HeadOrigin::kBase) {
     target.head_sha = event.head_sha;
@@ -347,10 +349,11 @@ Result<int> PostCommand(const Arguments& arguments) {
     place.number = TRY(forge::FindProposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  const post::Target target = TargetAt(place, arguments, event);
+  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
+  const post::Target target =
+      TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
-  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
   post::Outcome outcome = post::PostToPullRequest(*forge, target, parts, posted, deadline);
   if (client.dry_run()) {
     TRY(std::move(outcome.ended));

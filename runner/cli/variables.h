@@ -7,7 +7,7 @@
 namespace cli {
 
 inline constexpr VariableSpec kMatrixVariable = {
-    "AGENTIC_CI_MATRIX_JOB", "The job's number in a matrix, set by the action."};
+    "AGENTIC_CI_MATRIX*", "The job's values and number in a matrix, set by the action."};
 
 inline constexpr VariableSpec kGitHubVariables = {
     "GITHUB_*",

@@ -8,6 +8,7 @@
 
 #include "base/ascii.h"
 #include "base/sys.h"
+#include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "forge/event_fields.h"
 #include "forge/gitlab_event.h"
@@ -331,10 +332,28 @@ std::string RunUrl(const Variables& variables, const Event& event) {
   return url;
 }
 
+// Returns `matrix`, an object in JSON, as a person names a leg: "node: 20, os: linux". Of the values
+// of a long one, which may be whole objects, the digest. Empty for anything else.
+std::string LegOf(const std::string& matrix) {
+  constexpr size_t kLegBytesMax = 200;
+  Result<codec::Json> json = codec::ParseJson(matrix);
+  if (!json.ok() || json.value().object() == nullptr) return "";
+  std::string leg;
+  for (const auto& [name, value] : *json.value().object()) {
+    const std::string* text = value.string();
+    leg += (leg.empty() ? "" : ", ") + name + ": " + (text != nullptr ? *text : codec::RenderJsonLine(value));
+  }
+  return leg.size() <= kLegBytesMax ? leg : codec::Sha256Hex(leg).substr(0, 12);
+}
+
 }  // namespace
 
-std::string Event::JobKey() const {
-  return workflow + "/" + job + (matrix_job.empty() ? "" : "/" + matrix_job);
+std::string Event::JobKey(std::string_view task) const {
+  std::string key = workflow + "/" + job;
+  const std::string& part = leg.empty() ? matrix_job : leg;
+  if (!part.empty()) key += "/" + part;
+  if (!task.empty()) key += ":" + std::string(task);
+  return key;
 }
 
 Result<Event> ReadEvent(const EnvironmentReader& environment) {
@@ -374,6 +393,7 @@ Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view 
   event.workflow = variables.Get("GITHUB_WORKFLOW");
   event.job = variables.Get("GITHUB_JOB");
   event.matrix_job = variables.Get("AGENTIC_CI_MATRIX_JOB");
+  event.leg = LegOf(variables.Get("AGENTIC_CI_MATRIX"));
 
   std::string ref = variables.Get("GITHUB_REF");
   std::string sha = variables.Get("GITHUB_SHA");

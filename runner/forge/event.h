@@ -73,10 +73,14 @@ struct Event {
   std::string workflow;             // GITHUB_WORKFLOW, any characters.
   std::string job;                  // GITHUB_JOB.
   std::string matrix_job;           // AGENTIC_CI_MATRIX_JOB: the job's number in a matrix.
+  // The values of AGENTIC_CI_MATRIX, an object in JSON: "node: 20, os: linux". Empty outside of a
+  // matrix, any characters.
+  std::string leg;
 
-  // Returns what tells the jobs that look at one commit apart: "workflow/job", and in a matrix
-  // "workflow/job/number", since its jobs have one name. "/" without a workflow.
-  std::string JobKey() const;
+  // Returns what tells the results for one commit apart: "workflow/job", in a matrix with the leg
+  // or the job's number behind it, since its jobs have one name, and with ":task" for a task of the
+  // configuration. "/" without a workflow.
+  std::string JobKey(std::string_view task) const;
 };
 
 // Gives an environment variable, as sys::Environment does.

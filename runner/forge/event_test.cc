@@ -54,10 +54,28 @@ Event Read(const Environment& variables, const std::string& payload) {
 
 TEST_CASE("JobKey tells jobs of one workflow apart, and those of a matrix") {
   Environment variables = GitHub("push", {{"GITHUB_WORKFLOW", "ci"}, {"GITHUB_JOB", "review"}});
-  CHECK(Read(variables, "{}").JobKey() == "ci/review");
+  CHECK(Read(variables, "{}").JobKey("") == "ci/review");
   variables["AGENTIC_CI_MATRIX_JOB"] = "2";
-  CHECK(Read(variables, "{}").JobKey() == "ci/review/2");
-  CHECK(Event().JobKey() == "/");
+  CHECK(Read(variables, "{}").JobKey("") == "ci/review/2");
+  CHECK(Read(variables, "{}").JobKey("fix") == "ci/review/2:fix");
+  CHECK(Event().JobKey("") == "/");
+}
+
+TEST_CASE("A leg of a matrix is named by its values, where the engine gives no number") {
+  Environment variables = GitHub("push", {{"GITHUB_WORKFLOW", "ci"}, {"GITHUB_JOB", "review"}});
+  const auto leg = [&](const std::string& matrix) {
+    variables["AGENTIC_CI_MATRIX"] = matrix;
+    return Read(variables, "{}").leg;
+  };
+  CHECK(leg("{\n  \"node\": 20,\n  \"os\": \"linux\"\n}") == "node: 20, os: linux");
+  CHECK(Read(variables, "{}").JobKey("") == "ci/review/node: 20, os: linux");
+  CHECK(leg(R"({"with": {"a": [1]}})") == R"(with: {"a":[1]})");
+  // Long values: their digest, in which each value counts.
+  const std::string one = leg("{\"text\": \"" + std::string(300, 'a') + "\"}");
+  CHECK(one.size() == 12);
+  CHECK(leg("{\"text\": \"" + std::string(301, 'a') + "\"}") != one);
+  for (const char* outside : {"null", "", "{}", "[1]", "{"}) CHECK(leg(outside).empty());
+}
 }
 
 TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {

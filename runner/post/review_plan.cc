@@ -162,12 +162,15 @@ ReviewPlan PlanReview(const std::vector<Placed>& placed, const std::vector<Revie
   std::map<std::string, Group> groups;  // The groups by rule and file.
   for (const ReviewThread& thread : threads) {
     if (!thread.first_text.starts_with(stem)) continue;
+    const std::string_view rest = std::string_view(thread.first_text).substr(stem.size());
+    const std::string_view fingerprint = rest.substr(0, rest.find(' '));
+    // Another key that goes on behind the colon: a task's.
+    if (fingerprint.find(':') != std::string_view::npos) continue;
     if (!thread.ours) {
       plan.others += Open(thread) ? 1 : 0;
       continue;
     }
-    const Fingerprint said =
-        Fingerprint::Read(std::string_view(thread.first_text).substr(stem.size()));
+    const Fingerprint said = Fingerprint::Read(rest);
     groups[said.place].Add(thread, said);
   }
   for (const Placed& one : placed) groups[one.remark.fingerprint.place].Add(one);

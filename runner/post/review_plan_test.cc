@@ -63,6 +63,9 @@ void Foreign(forge::ReviewThread& thread) { thread.ours = false; }
 void OfAnotherJob(forge::ReviewThread& thread) {
   thread.first_text = "<!-- agentic-ci:ci/other:f -->\ntext";
 }
+void OfAnotherTask(forge::ReviewThread& thread) {
+  thread.first_text.insert(thread.first_text.find(':', thread.first_text.find("ci/")), ":fix");
+}
 
 // "post 1, reopen 2, resolve 3, remove 4, settled 1": what there is of it, by the threads' ids.
 std::string Told(const std::vector<Placed>& placed, const std::vector<forge::ReviewThread>& threads,
@@ -100,6 +103,7 @@ TEST_CASE("A remark that is found, by what is there of it") {
   CHECK(Told(found, {Thread("f", 1, ByUs), Thread("f", 2)}).empty());
   CHECK(Told(found, {Thread("f", 1, Foreign)}) == "post f");
   CHECK(Told(found, {Thread("f", 1, OfAnotherJob)}) == "post f");
+  CHECK(Told(found, {Thread("f", 1, OfAnotherTask)}) == "post f");
   CHECK(Told({At("f", Spot::kSummary)}, {}).empty());
   CHECK(Told({At("f", Spot::kSummary)}, {Thread("f", 1)}).empty());
   CHECK(Told({At("f", Spot::kSummary)}, {Thread("f", 1, Moved)}) == "resolve 1");

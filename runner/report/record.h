@@ -28,6 +28,8 @@ struct EventRecord {
   std::string head_sha;
   bool from_fork = false;
   std::string run_url;  // The address of the CI run, for links.
+  // The leg of a matrix that this job is: "node: 20, os: linux"; empty outside of a matrix.
+  std::string leg = {};
 };
 
 struct TrustRecord {
@@ -93,7 +95,10 @@ enum class OutcomeKind {
   kTimedOut,
   kIdle,
   kLimit,    // `limit` says which: memory, disk, output, pids.
-  kRefused,  // A gate refused the changes, or something untrusted was not started.
+  kRefused,    // A gate refused the changes, or an image was not started.
+  kUntrusted,  // Not started: whoever caused the event may not start a run. Never posted.
+  kSkipped,    // Not started: the configuration has no task for this event. Not a failure.
+  kFindings,   // The agent ended well, and its findings reach the task's `fail_on`.
   kInterrupted,
   kTerminated,
   kSandboxLost,  // Its first process was killed, not by the run.
@@ -293,6 +298,9 @@ struct ReportInput {
   std::vector<ConflictFile> conflicts = {};
   std::string agent_text;    // The agent's last word; may be empty.
   std::string job_key = {};  // forge::Event::JobKey(); may be empty.
+  // The prompt as it was sent, masked, with the parts that strangers wrote between marks; empty
+  // without one. Not in run.json.
+  std::string prompt = {};
   // The text that the page shows in place of a withheld `patch`; or empty.
   std::string shown_patch = {};
   // The last lines of the agent's log, where the run did not succeed.

@@ -26,6 +26,7 @@ void Fields(Io& io, EventRecord& event) {
   io.Field("head_sha", event.head_sha);
   io.Field("from_fork", event.from_fork);
   io.Field("run_url", event.run_url);
+  io.Field("leg", event.leg);
 }
 
 template <typename Io>

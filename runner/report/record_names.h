@@ -15,13 +15,16 @@ namespace report {
 template <typename Enum, size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr Names<OutcomeKind, 12> kOutcomeNames = {{
+inline constexpr Names<OutcomeKind, 15> kOutcomeNames = {{
     {OutcomeKind::kSuccess, "success"},
     {OutcomeKind::kAgentFailed, "agent-failed"},
     {OutcomeKind::kTimedOut, "timed-out"},
     {OutcomeKind::kIdle, "idle"},
     {OutcomeKind::kLimit, "limit"},
     {OutcomeKind::kRefused, "refused"},
+    {OutcomeKind::kUntrusted, "untrusted"},
+    {OutcomeKind::kSkipped, "skipped"},
+    {OutcomeKind::kFindings, "findings"},
     {OutcomeKind::kInterrupted, "interrupted"},
     {OutcomeKind::kTerminated, "terminated"},
     {OutcomeKind::kSandboxLost, "sandbox-lost"},

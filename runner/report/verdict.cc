@@ -72,6 +72,13 @@ OutcomeWords WordsOf(OutcomeKind kind) {
       return {"⏱️", " limit", " limit ended the run"};
     case OutcomeKind::kRefused:
       return {"⛔", "Refused", "Refused"};
+    case OutcomeKind::kUntrusted:
+      return {"⛔", "Not started", "The run was not allowed to start"};
+    case OutcomeKind::kSkipped:
+      return {"⏭️", "Skipped", "Nothing to do"};
+    case OutcomeKind::kFindings:
+      return {"❌", "Findings", "The findings do not pass",
+              "Mend what they name, or change `fail_on` of the task."};
     case OutcomeKind::kInterrupted:
       return {"⚠️", "Interrupted", "Interrupted"};
     case OutcomeKind::kTerminated:

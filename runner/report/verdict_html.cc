@@ -25,8 +25,11 @@ std::string_view TitleOf(const OutcomeRecord& outcome) {
     case OutcomeKind::kRefused:
       return "Why it was refused";
     case OutcomeKind::kSetupFailed:
+    case OutcomeKind::kUntrusted:
+    case OutcomeKind::kSkipped:
       return "Why it did not start";
     case OutcomeKind::kAgentFailed:
+    case OutcomeKind::kFindings:
     case OutcomeKind::kCredentialRefused:
       return "Why it failed";
     case OutcomeKind::kTimedOut:

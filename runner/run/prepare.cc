@@ -371,13 +371,13 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   OpenedConfig opened = TRY(OpenConfig(event, rules, *asked));
   TRY(TakeConfig(event, std::move(opened), rules, asked, &plan));
   const bool names_its_head = NamesItsHead(event);
+  recorder.NoteTask();
   trust = TRY(AskWhoStarted(*asked, plan.config, trust, is_signed, event));
   recorder.Note(event, trust);
   if (!names_its_head && plan.checkout.git() != nullptr) {
     Result<std::string> commit = plan.checkout.git()->ResolveCommit("HEAD");
     if (commit.ok()) recorder.NoteHead(commit.value());  // An unborn branch has none.
   }
-  recorder.NoteTask();
   if (!asked->task.empty()) {
     logging::Info("task chosen", {{"task", asked->task}, {"agent", asked->agent}});
   }

@@ -132,7 +132,8 @@ void Recorder::Note(const forge::Event& event, const Trust& trust) {
   record.head_sha = event.head_sha;
   record.from_fork = event.head_origin == forge::HeadOrigin::kFork;
   record.run_url = event.run_url;
-  input_.job_key = event.JobKey();
+  record.leg = event.leg;
+  input_.job_key = event.JobKey(input_.record.agent.task);
   input_.record.trust = {trust.trusted ? "trusted" : "untrusted", trust.reason};
 }
 

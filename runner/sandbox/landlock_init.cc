@@ -82,9 +82,11 @@ Status LandlockInit::BecomeAgent() {
 
 Status LandlockInit::Confine() {
   TRY(LimitFileSize(plan_.limits, plan_.limits.disk_bytes));
-  // Counted for the user: that of a root's run has no other process.
+  // Counted for the user: that of a root's run has no other process. Where a cgroup counts, it has
+  // to refuse first, since it alone remembers that it did.
   if (plan_.as_root && plan_.limits.pids > 0) {
-    TRY(SetLimit(RLIMIT_NPROC, static_cast<rlim_t>(plan_.limits.pids)));
+    const auto most = static_cast<rlim_t>(plan_.limits.pids);
+    TRY(SetLimit(RLIMIT_NPROC, plan_.counts_tasks ? most : 2 * most));
   } else if (plan_.counts_tasks) {
     // The user's others may become more meanwhile: they are not to keep the agent from its share.
     const auto most = static_cast<rlim_t>(plan_.limits.pids);
