@@ -80,6 +80,19 @@ CheckedConfig CheckConfig(const std::string& file) {
   return checked;
 }
 
+// Returns an error for each word in the text of the file `shown` that stands for something.
+std::vector<Error> PlaceholderErrors(const std::string& shown, std::string_view text) {
+  std::vector<Error> errors;
+  for (const starter::Placeholder& one : starter::FindPlaceholders(text)) {
+    const bool image = one.word == "IMAGE";
+    std::string what = codec::Locate(shown, {one.line, one.column}) + ": error: '" + one.word +
+                       "' stands for " + (image ? "an image" : "a release") + " of your choice";
+    errors.push_back({Code::kInvalid, std::move(what),
+                      image ? "job-image: HOST/REPOSITORY@sha256:..." : kReleaseHint});
+  }
+  return errors;
+}
+
 // Checks the repository's workflows for words that stand for something and were left as they are.
 // Returns those that have one.
 std::vector<CheckedConfig> CheckWorkflows(const std::string& top) {
@@ -89,13 +102,7 @@ std::vector<CheckedConfig> CheckWorkflows(const std::string& top) {
     if (!text.ok()) continue;  // A workflow is the forge's to read.
     const std::string shown = top == "." ? file : top + "/" + file;
     CheckedConfig checked{shown, std::move(text).value(), {}};
-    for (const starter::Placeholder& one : starter::FindPlaceholders(checked.text)) {
-      const bool image = one.word == "IMAGE";
-      std::string what = codec::Locate(shown, {one.line, one.column}) + ": error: '" + one.word +
-                         "' stands for " + (image ? "an image" : "a release") + " of your choice";
-      checked.errors.push_back({Code::kInvalid, std::move(what),
-                                image ? "job-image: HOST/REPOSITORY@sha256:..." : kReleaseHint});
-    }
+    checked.errors = PlaceholderErrors(shown, checked.text);
     if (!checked.errors.empty()) found.push_back(std::move(checked));
   }
   return found;
@@ -358,6 +365,31 @@ std::vector<OptionSpec> ConfigInitOptions() {
            "words are left in its place."},
           {"force", "", "", "Replace files that exist."},
           {"workdir", "DIR", ".", "The checkout, or a directory in it."}};
+}
+
+Status CheckOwnWorkflow() {
+  const auto variable = [](const char* name) { return sys::Environment(name).value_or(""); };
+  std::string top = variable("GITHUB_WORKSPACE");
+  const std::string ref = variable("GITHUB_WORKFLOW_REF");  // "owner/name/PATH@REF".
+  std::string_view path = std::string_view(ref).substr(0, ref.find('@'));
+  for (int part = 0; part < 2; ++part) {
+    path.remove_prefix(std::min(path.find('/'), path.size()));
+    path.remove_prefix(path.empty() ? 0 : 1);
+  }
+  std::string file(path);
+  if (variable("GITLAB_CI") == "true") {
+    top = variable("CI_PROJECT_DIR");
+    file = ".gitlab-ci.yml";
+  }
+  Result<Fd> root = sys::Open(top, O_RDONLY | O_DIRECTORY);
+  if (top.empty() || file.empty() || !root.ok()) return Ok();
+  Result<Fd> opened = sys::OpenBeneath(root.value().get(), file, O_RDONLY | O_NONBLOCK);
+  if (!opened.ok()) return Ok();  // Checked out elsewhere, or not at all.
+  Result<std::string> text = sys::ReadAll(opened.value().get(), kConfigFileBytesMax);
+  if (!text.ok()) return Ok();
+  std::vector<Error> errors = PlaceholderErrors(file, text.value());
+  if (errors.empty()) return Ok();
+  return std::move(errors.front());
 }
 
 Result<int> ConfigCheckCommand(const Arguments& arguments) {

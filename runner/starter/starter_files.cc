@@ -105,6 +105,9 @@ std::string RenderReviewPrompt(const StarterRequest& request) {
       "Look for mistakes in behaviour, security and tests. Read the code around a change before "
       "you judge it. Report only what\nyou are sure of, each finding with its file and line. Do "
       "not change any file.\n";
+  if (request.on == StartOn::kCommand) {
+    prompt += "{{comment_author}} asked for it with these words:\n\n{{comment}}\n";
+  }
   if (!request.facts.test_command.empty()) {
     std::string command;
     for (const std::string& word : request.facts.test_command) {
@@ -127,6 +130,12 @@ Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
     on = StartOn::kCommand;
   } else if (name != "push") {
     return Error{Code::kUsage, "--on is one of label, push, command", "--on push"};
+  }
+  const bool tells = forge == Forge::kGitHub || forge == Forge::kGitLab;
+  if (!tells && on == StartOn::kCommand) {
+    return Error{Code::kUsage,
+                 "on Gitea and Forgejo, a job cannot ask who may write, and anyone may comment",
+                 "--on label"};
   }
   if (forge == Forge::kGitLab && on != StartOn::kPush) {
     return Error{Code::kUsage, "on GitLab, neither a label nor a comment starts a pipeline",

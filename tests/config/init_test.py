@@ -150,7 +150,7 @@ def try_files(directory):
         check(status == 0 and word in workflow and not workflow_rules.cancelled_by_others(workflow), f'{on}: {text}{workflow}')
         status, text = run(directory, 'config', 'check', '.agentic-ci/config.yml')
         check(status == 0, f'{on}: {text}')
-    for wrong in (('--on', 'weekly'), ('--on', 'label', '--forge', 'gitlab'), ('--release', 'acme/agentic-ci'), ('--release', 'agentic-ci@' + 'a' * 40)):
+    for wrong in (('--on', 'weekly'), ('--on', 'label', '--forge', 'gitlab'), ('--on', 'command', '--forge', 'gitea'), ('--release', 'acme/agentic-ci'), ('--release', 'agentic-ci@' + 'a' * 40)):
         status, text = run(directory, 'config', 'init', *wrong)
         check(status == 64 and 'hint: ' in text, text)
     status, text = run(directory, 'config', 'init', '--force')
