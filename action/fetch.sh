@@ -2,6 +2,7 @@
 # A comment's job starts on the default branch: checks out the head of the pull request that the comment is on, for the agent to
 # work on what was commented. The policy and the configuration stay those of the default branch.
 set -euo pipefail
+# shellcheck source=SCRIPTDIR/git.sh
 . "$(dirname "${BASH_SOURCE[0]}")/git.sh"
 
 refuse() {

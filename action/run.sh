@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the agent with the action's inputs (INPUTS, JSON); writes the step's summary and outputs.
 set -euo pipefail
+# shellcheck source=SCRIPTDIR/git.sh
 . "$(dirname "${BASH_SOURCE[0]}")/git.sh"
 
 # A pull request's policy is that of its base branch as it is now: neither the event nor GitHub's merge commit says where
