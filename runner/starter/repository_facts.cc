@@ -174,7 +174,7 @@ void FindForge(const Look& look, const std::string& top, const std::string& orig
   if (hosted("gitea")) return take(Forge::kGitea, "remote " + host);
   if (hosted("forgejo") || host == "codeberg.org") return take(Forge::kForgejo, "remote " + host);
   if (hosted("github")) return take(Forge::kGitHub, "remote " + host);
-  take(Forge::kGitHub, "nothing says otherwise");
+  take(Forge::kGitHub, "nothing says otherwise; --forge names another");
 }
 
 }  // namespace
