@@ -24,6 +24,7 @@ refs=$(git_with_token ls-remote -- "$remote" "refs/pull/$NUMBER/head" 'refs/head
 head=$(awk -v ref="refs/pull/$NUMBER/head" '$2 == ref {print $1}' <<<"$refs")
 own=$(awk -v head="$head" '$1 == head && $2 ~ /^refs\/heads\// {print "yes"; exit}' <<<"$refs")
 [[ $head =~ ^[0-9a-f]{40,64}$ ]] || refuse "pull request $NUMBER has no head at $remote"
+[[ $head != "$GITHUB_SHA" ]] || exit 0  # On Gitea, a comment's job starts there.
 [[ -n $own ]] || refuse "the head of pull request $NUMBER is no branch of $GITHUB_REPOSITORY: it is a fork's, or was deleted"
 fetch_commit "$remote" "$head" || refuse "cannot fetch the head of pull request $NUMBER"
 in_repository checkout --quiet --detach --no-recurse-submodules "$head" ||

@@ -173,8 +173,13 @@ std::vector<Input> JobInputs(Template which) {
                       "Whether the pipeline goes on, with a warning, if the run fails."});
     inputs.push_back({"expire-in", "string", "\"30 days\"", "How long the report is kept."});
   } else if (which == Template::kPost) {
-    inputs.push_back({"run-job", "string", "\"agentic-ci\"",
-                      "The job whose report is posted: `job-name` of the component `run`."});
+    inputs.push_back({"run-job",
+                      "string",
+                      "\"agentic-ci\"",
+                      "The job whose report is posted: `job-name` of the component `run`.",
+                      "",
+                      {},
+                      "AGENTIC_CI_RUN_JOB"});
   } else {
     inputs.push_back({"run-job",
                       "string",

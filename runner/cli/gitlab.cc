@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/gitlab.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
+#include "forge/api_path.h"
 #include "forge/gitlab/notes.h"
 #include "report/findings.h"
 
@@ -58,6 +60,35 @@ Result<Secret> GitLabToken() {
         "gl-code-quality-report.json";
   }
   return Error{Code::kSetup, what, forge::kGitLabPermission};
+}
+
+std::string PageAddress(const codec::Json& jobs, const std::string& job,
+                        const forge::Event& event, const std::string& report_dir) {
+  int64_t latest = 0;
+  if (jobs.array() == nullptr) return "";
+  for (const codec::Json& one : *jobs.array()) {
+    if (one.StringAt("name") == job) latest = std::max(latest, one.IntegerAt("id"));
+  }
+  std::string inside = report_dir;
+  while (inside.starts_with("./")) inside.erase(0, 2);
+  const forge::ApiPath path = forge::ApiPath().Below(inside) / "report.html";
+  if (latest == 0 || inside.starts_with('/') || !path.valid()) return "";
+  return event.server_url + "/" + event.repository + "/-/jobs/" + std::to_string(latest) +
+         "/artifacts/file" + path.text();
+}
+
+std::string FindPage(forge::Client& client, const forge::Event& event,
+                     const std::string& report_dir, Deadline deadline) {
+  const std::string job = sys::Environment("AGENTIC_CI_RUN_JOB").value_or("");
+  const Result<int64_t> pipeline =
+      codec::ParseCount(sys::Environment("CI_PIPELINE_ID").value_or(""));
+  if (job.empty() || event.forge != forge::ForgeKind::kGitLab || !pipeline.ok()) return "";
+  const forge::ApiPath path = forge::ApiPath() / "projects" / event.project_id / "pipelines" /
+                              pipeline.value() / "jobs";
+  Result<codec::Json> jobs =
+      client.Get(path.Query("per_page", 100), forge::kGitLabPermission, deadline);
+  // Without the link, the comment is what it would have been.
+  return jobs.ok() ? PageAddress(jobs.value(), job, event, report_dir) : "";
 }
 
 std::string FindingLines(const report::PostedReport& report) {

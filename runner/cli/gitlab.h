@@ -5,9 +5,12 @@
 
 #include <string>
 
+#include "base/deadline.h"
 #include "base/result.h"
 #include "base/secret.h"
 #include "cli/arguments.h"
+#include "codec/data/json.h"
+#include "forge/client.h"
 #include "forge/event.h"
 #include "forge/forge.h"
 #include "report/read.h"
@@ -25,6 +28,17 @@ Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event&
 // Returns GITLAB_TOKEN. Fails with kSetup if it is not set, even if CI_JOB_TOKEN is, which may not
 // post.
 Result<Secret> GitLabToken();
+
+// Returns the address of the report's page among the artifacts of the job `job`: the latest of that
+// name in `jobs`, GitLab's answer about a pipeline. Empty if there is none, or if the report lies
+// outside of the project's directory. Pure.
+std::string PageAddress(const codec::Json& jobs, const std::string& job,
+                        const forge::Event& event, const std::string& report_dir);
+
+// Returns that of the pipeline that this job, of the component `post`, belongs to. Empty if the job
+// is no such one, or if GitLab does not say.
+std::string FindPage(forge::Client& client, const forge::Event& event,
+                     const std::string& report_dir, Deadline deadline);
 
 // Returns every finding, the agent's, the gates' and refused requests', as a line of a job's log:
 // what is left where something could not be posted. "src/a.c:3: warning: text [rule]"

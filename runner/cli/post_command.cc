@@ -349,7 +349,9 @@ Result<int> PostCommand(const Arguments& arguments) {
     place.number = TRY(forge::FindProposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
+  report::SummaryOptions links = LinksOf(event);
+  if (gitlab) links.report_url = FindPage(client, event, arguments.operands.front(), deadline);
+  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), links));
   const post::Target target =
       TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));

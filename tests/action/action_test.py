@@ -371,6 +371,9 @@ class Action(unittest.TestCase):
             self.assertIn('ref: refs/pull/', self.output.read_text())
         run, at, text = fetch('chosen', '8', checkout='fix')  # What the workflow has checked out itself stays.
         self.assertEqual((run.returncode, at), (0, head), run.stdout + run.stderr)
+        variables['GITHUB_SHA'] = head  # As on Gitea, whose jobs start on the head.
+        run, at, text = fetch('there', '7', checkout='fix')
+        self.assertEqual((run.returncode, at), (0, head), run.stdout + run.stderr)
         run = self.script('report', INSTALLED='success', HEAD_REASON='it is a fork\'s')
         self.assertIn("conclusion=refused\nreason=it is a fork's\n", self.output.read_text())
 

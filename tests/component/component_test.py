@@ -269,13 +269,15 @@ class Component(unittest.TestCase):
 
     def test_a_merge_request_is_reviewed_once_by_a_job_that_never_ran_the_agent(self):
         self.consumer('gitlab-merge-request')
-        self.serve_gitlab()
+        self.serve_gitlab(pipeline=31)
         self.assertEqual(self.pipeline('--list', source='push', CI_COMMIT_BRANCH='fix'), 0, self.output)
         self.assertNotRegex(self.output, r'(?m)^agentic-ci')
         for _ in range(2):
-            status = self.pipeline(ANTHROPIC_API_KEY=KEY, GITLAB_TOKEN='glpat-bot')
+            status = self.pipeline(ANTHROPIC_API_KEY=KEY, GITLAB_TOKEN='glpat-bot', CI_PIPELINE_ID='31')
             self.assertEqual((status, self.record()['outcome']['kind']), (0, 'success'), self.output)
             self.assertRegex(self.output, 'PASS +agentic-ci-post')
+            # Where the report's page is. The note links to addresses with https alone, which the service here has none of.
+            self.assertTrue(any('/pipelines/31/jobs' in request for request in self.state()['requests']), self.state()['requests'])
             notes = self.notes()
             self.assertEqual(len([note for note in notes if not note.get('position')]), 1, notes)
             beside = [note['body'] for note in notes if note.get('position')]

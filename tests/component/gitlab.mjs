@@ -18,6 +18,8 @@ if (artifacts) {
   service.jobs = [[40, 30, 'check', '/nowhere'], [41, 31, 'check', artifacts], [42, 31, 'other', '/nowhere'], [39, 31, 'check', null]]
     .map(([id, pipeline, name, kept]) => ({ id, pipeline, project, name, artifacts: kept }));
 }
+// The pipeline whose own jobs keep reports.
+if (more.pipeline) service.jobs.push({ id: 43, pipeline: more.pipeline, project: 1217, name: 'agentic-ci', artifacts: null });
 service.refs = { ...service.refs, head_sha: head };
 service.files = JSON.parse(files);
 await service.start();
