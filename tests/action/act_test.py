@@ -286,7 +286,7 @@ class Act(unittest.TestCase):
 
     def comment(self, body='/agent fix', author='maintainer', **issue):
         return {'issue': {'number': 7, 'pull_request': {'url': 'x'}, **issue},
-                'comment': {'body': body, 'author_association': 'MEMBER', 'user': {'login': author}}}
+                'comment': {'id': 1, 'body': body, 'author_association': 'MEMBER', 'user': {'login': author}}}
 
     def on_own_branch(self, workflow, name, event):
         repository = {'id': 1, 'full_name': 'acme/site', 'default_branch': 'main'}
@@ -307,6 +307,7 @@ class Act(unittest.TestCase):
         self.assertEqual(self.on_own_branch('command.yml', 'issue_comment', self.comment()), 0, self.output)
         dispatched = {'ref': 'main', 'inputs': {'number': '7', 'sha': self.head}}
         self.assertEqual(self.state()['dispatched'], [dispatched])
+        self.assertEqual(self.state()['requests'][-1], 'POST /repos/acme/site/issues/comments/1/reactions')
         event = {'inputs': dispatched['inputs']}
         self.assertEqual(self.on_own_branch('fix.yml', 'workflow_dispatch', event), 0, self.output)
         self.assertEqual(len(self.state()['comments']), 1)

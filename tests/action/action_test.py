@@ -557,7 +557,7 @@ class Metadata(unittest.TestCase):
         for text in self.texts.values():
             self.assertRegex(text, r'(?s)\n  version:\n.{0,300}?default: "' + re.escape(version) + '"')
         # Beside a commit: what Renovate and Dependabot go by.
-        pinned = {path: re.findall(r'agentic-ci(?:/\w+)?@COMMIT(.*)', path.read_text())
+        pinned = {path: re.findall(r'(?:uses|component): .*agentic-ci(?:/\w+)?@COMMIT(.*)', path.read_text())
                   for path in [ROOT / 'README.md', ROOT / 'gitlab-component/README.md', *ROOT.glob('examples/**/*.yml')]}
         self.assertGreater(sum(map(len, pinned.values())), 10)
         for path, comments in pinned.items():
