@@ -63,7 +63,8 @@ std::string RenderIf(const StarterRequest& request) {
 // label or comment would cancel the run that is under way.
 std::string RenderConcurrency(const StarterRequest& request) {
   const bool comment = request.on == StartOn::kCommand;
-  return "    concurrency: { group: \"agentic-ci-${{ github.event." +
+  return "    # On the job: a group of the whole workflow would be taken before `if` is looked at.\n"
+         "    concurrency: { group: \"agentic-ci-${{ github.event." +
          std::string(comment ? "issue" : "pull_request") + ".number }}\"" +
          (comment ? "" : ", cancel-in-progress: true") + " }\n";
 }
@@ -118,7 +119,7 @@ std::string RenderWorkflow(const StarterRequest& request) {
          "permissions: { contents: read, pull-requests: write }\n"
          "jobs:\n"
          "  agent:\n" +
-         RenderIf(request) + RenderConcurrency(request) +
+         RenderConcurrency(request) + RenderIf(request) +
          "    runs-on: " + (IsGiteas(request) ? "ubuntu-latest" : "ubuntu-24.04") +
          "\n"
          "    timeout-minutes: 40\n" +
