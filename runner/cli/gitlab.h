@@ -35,7 +35,7 @@ Result<Secret> GitLabToken();
 std::string PageAddress(const codec::Json& jobs, const std::string& job,
                         const forge::Event& event, const std::string& report_dir);
 
-// Returns that of the pipeline that this job, of the component `post`, belongs to. Empty in any other
+// Returns that of the pipeline that this job, of the component `post`, belongs to. Empty in another
 // job, or if GitLab does not say.
 std::string FindPage(forge::Client& client, const forge::Event& event,
                      const std::string& report_dir, Deadline deadline);
