@@ -37,19 +37,30 @@ std::string ActivityOf(std::string action) {
 
 std::string LoginOf(const codec::Json& json) { return Member(json, "user").StringAt("login"); }
 
-void ReadLabels(const codec::Json& payload, const codec::Json& subject, EventText* text) {
-  const codec::Json& changed = Member(payload, "label");
-  if (text->action == "labeled" || text->action == "unlabeled") {
-    if (changed.object() != nullptr) text->labels.push_back(changed.StringAt("name"));
-    // Where Gitea says that labels were cleared, the pull request still has one of them.
-    if (changed.object() != nullptr || text->action == "unlabeled") return;
-  }
-  const codec::Json& labels = Member(subject, "labels");
+// Appends the names of the labels in a list; of anything else nothing.
+void AddNames(const codec::Json& labels, EventText* text) {
   if (labels.array() == nullptr) return;
   for (const codec::Json& label : *labels.array()) {
     if (text->labels.size() == kLabelsMax) return;
     text->labels.push_back(label.StringAt("name"));
   }
+}
+
+// GitHub and Forgejo name the label that was given or taken away, newer versions of Gitea which
+// ones, older ones none.
+void ReadLabels(const codec::Json& payload, const codec::Json& subject, EventText* text) {
+  if (text->action == "labeled" || text->action == "unlabeled") {
+    const codec::Json& label = Member(payload, "label");
+    if (label.object() != nullptr) return text->labels.push_back(label.StringAt("name"));
+    const codec::Json& changes = Member(payload, "changes");
+    AddNames(Member(changes, "added_labels"), text);
+    if (!text->labels.empty()) return;
+    AddNames(Member(changes, "removed_labels"), text);
+    if (!text->labels.empty()) text->action = "unlabeled";
+    // Where Gitea says that labels were cleared, the pull request still has one of them.
+    if (text->action == "unlabeled") return;
+  }
+  AddNames(Member(subject, "labels"), text);
 }
 
 // https://docs.gitlab.com/ci/variables/predefined_variables/: a description of more than 2700

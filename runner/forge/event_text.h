@@ -21,8 +21,8 @@ struct EventText {
   std::string title;   // The title of the pull request or the issue.
   std::string body;    // Its body.
   std::string author;  // Its author, a login.
-  // Likewise; where the event names the one that was added or removed, that one alone. Gitea's does
-  // not: after an addition they are all that are there, after all were removed none.
+  // Likewise; where the event names the ones that were added or removed, those alone. An older
+  // Gitea's does not: after a change they are all that are there, after all were removed none.
   std::vector<std::string> labels;
   std::string comment;  // The text of a comment or a review.
   std::string comment_author;

@@ -40,6 +40,19 @@ TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull r
   EventText cleared = read("label_cleared");
   CHECK(cleared.action == "unlabeled");
   CHECK(cleared.labels.empty());
+  // As newer versions say what was changed.
+  auto changed = [](const std::string& changes) {
+    return ParseEventText(R"({"action": "label_updated", "changes": )" + changes +
+                          R"(, "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")
+        .value();
+  };
+  EventText added = changed(R"({"added_labels": [{"name": "bug"}], "removed_labels": null})");
+  CHECK(added.action == "labeled");
+  CHECK(added.labels == std::vector<std::string>{"bug"});
+  EventText removed = changed(R"({"added_labels": [], "removed_labels": [{"name": "old"}]})");
+  CHECK(removed.action == "unlabeled");
+  CHECK(removed.labels == std::vector<std::string>{"old"});
+  CHECK(changed("null").labels.size() == 2);
   CHECK(read("synchronized").action == "synchronize");
   CHECK(read("synchronized").labels.size() == 2);
   CHECK(read("reviewed").action == "submitted");
