@@ -125,7 +125,9 @@ report::SummaryOptions LinksOf(const forge::Event& event) {
   // that was made by another run is not among them.
   const bool github = event.forge == forge::ForgeKind::kGitHub && !event.run_url.empty() &&
                       event.name != "workflow_run";
-  return {.report_url = github ? event.run_url + "#artifacts" : "", .run_url = event.run_url};
+  return {.report_url = github ? event.run_url + "#artifacts" : "",
+          .run_url = event.run_url,
+          .pages = {event.server_url + "/" + event.repository, std::string(Name(event.forge))}};
 }
 
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown) {

@@ -76,7 +76,6 @@ TEST_CASE("A leg of a matrix is named by its values, where the engine gives no n
   CHECK(leg("{\"text\": \"" + std::string(301, 'a') + "\"}") != one);
   for (const char* outside : {"null", "", "{}", "[1]", "{"}) CHECK(leg(outside).empty());
 }
-}
 
 TEST_CASE("ReadEvent finds no forge outside continuous integration, whatever else is set") {
   Result<Event> event = ReadEvent(Reader({{"GITHUB_EVENT_PATH", "/nonexistent"}, {"CI", "false"}}));

@@ -15,6 +15,7 @@
 #include "post/line_follower.h"
 #include "post/policy_change.h"
 #include "post/reviewer.h"
+#include "post/since.h"
 #include "report/findings.h"
 
 namespace post {
@@ -326,7 +327,7 @@ class Poster {
                             .count();
     const int64_t started = std::min(report_.record.started_at_ms, now);
     const std::string& seen = report_.record.event.head_sha;
-    comment.stamp = forge::CommentStamp{started, seen};
+    comment.stamp = forge::CommentStamp{started, seen, FindingWords(report_.record)};
     const std::string head = proposal_ && outcome_.moved_on ? proposal_->head_sha : "";
     comment.stays = [started, now, head](const forge::CommentStamp& there) {
       const bool later = there.started_ms > started && there.started_ms <= now + kClockSkewMs;
@@ -335,16 +336,14 @@ class Poster {
     return comment;
   }
 
-  // What has no other place comes first in the table, which may be cut. `has_diff`: the difference
-  // has been read.
-  std::string Summary(bool has_diff) {
-    const bool plans = parts_.review && has_diff && looked_.ok();
-    if (!plans || !reviewer_.Plan(report_, Basis()).ok()) return report_.summary_markdown;
-    const std::vector<Remark> remarks = reviewer_.ForSummary();
-    if (remarks.empty()) return report_.summary_markdown;
+  // What has no other place comes first in the summary's table, which may be cut. `has_diff`: the
+  // difference has been read.
+  report::SummaryOptions SummaryOptions(bool has_diff) {
     report::SummaryOptions options = report_.options;
-    for (const Remark& remark : remarks) options.first.insert(remark.finding);
-    return report::RenderSummary(report_, options);
+    const bool plans = parts_.review && has_diff && looked_.ok();
+    if (!plans || !reviewer_.Plan(report_, Basis()).ok()) return options;
+    for (const Remark& remark : reviewer_.ForSummary()) options.first.insert(remark.finding);
+    return options;
   }
 
   void PostComment() {
@@ -356,9 +355,20 @@ class Poster {
     } else {
       Settle(std::move(rules).error(), kRulesNote);
     }
-    forge::StickyComment text =
-        Stamped(CommentOf(forge_, target_, outcome_, note, Summary(rules.ok())));
+    report::SummaryOptions options = SummaryOptions(rules.ok());
+    const auto render = [&] {
+      const bool as_read = options.first.empty() && options.since.empty();
+      return CommentOf(forge_, target_, outcome_, note,
+                       as_read ? report_.summary_markdown
+                               : report::RenderSummary(report_, options));
+    };
+    options.since = since_;
+    forge::StickyComment text = Stamped(render());
     if (text.body == posted_body_) return;
+    text.follow = [&](const forge::CommentStamp& there, std::string_view said) {
+      options.since = since_ = DescribeSince(there, said, *text.stamp);
+      return text.body = render().body;
+    };
     Result<forge::CommentOutcome> comment =
         forge::KeepComment(forge_, target_.marker_key, text, deadline_)
             .Context("posting the comment");
@@ -391,6 +401,7 @@ class Poster {
   std::map<std::string, std::string> base_commits_;  // By the branch that each is the end of.
   Status looked_ = Ok();                             // The result of LookAtHead().
   std::string posted_body_;
+  std::string since_;         // SummaryOptions::since, of the comment as it stands.
   std::string comment_text_;  // The comment as it stands; empty if there is none.
   Outcome outcome_;
 };
