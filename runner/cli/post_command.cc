@@ -202,6 +202,7 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
   if (own) patch->base = event.head_ref;
   patch->marker_key = target.marker_key;
   patch->run_url = target.run_url;
+  if (own) patch->event_head = event.head_sha;
   patch->branch = arguments.Get("branch");
   patch->title = arguments.Get("title");
   if (!patch->branch.empty() && !forge::ValidRef(patch->branch)) {
@@ -242,6 +243,7 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("commit", outcome.patch.commit)
       .Set("branch", outcome.patch.branch)
       .Set("pull_request_url", outcome.patch.url)
+      .Set("how", outcome.patch.how)
       .Set("moved_on", outcome.moved_on)
       .Set("late", outcome.late)
       .Set("refused", codec::Json::FromStrings(outcome.refused));
@@ -285,6 +287,9 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   if (!outcome.patch.commit.empty()) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
     text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
+    if (!outcome.patch.how.empty()) {
+      text += codec::NeutralLine("changes: " + outcome.patch.how) + "\n";
+    }
   }
   // A path may have line ends, which would make lines of their own.
   for (const std::string& refused : outcome.refused) {

@@ -60,6 +60,7 @@ std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   } else if (!why.empty()) {
     text = "The changes were not delivered: " + why;
   }
+  if (!patch.how.empty() && why.empty()) text += ": " + codec::MarkdownText(patch.how, 500);
   return text.empty() ? "" : "> [!NOTE]\n> " + text + ".\n\n";
 }
 
