@@ -323,6 +323,32 @@ Error WithoutGitLab(const Arguments& arguments, Error error) {
     if (!printed.ok()) return std::move(printed).error();
   }
   return error;
+// Keeps what a run that did not start may say. Nothing of one that somebody caused who may not
+// start it: with a comment, a stranger could replace any result. Of one that nothing was to be done
+// for, what is about the commit alone. Returns whether anything is left.
+bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
+  const bool skipped = kind == report::OutcomeKind::kSkipped;
+  if (!skipped && kind != report::OutcomeKind::kUntrusted) return true;
+  post::Parts kept;
+  kept.comment = kept.review = false;
+  kept.check = skipped && parts->check;
+  kept.status = skipped && parts->status;
+  *parts = std::move(kept);
+  return parts->check || parts->status;
+}
+
+// Says why nothing is posted, and that this is no failure.
+Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
+                        const report::PostedReport& posted) {
+  TRY(WriteStepSummary(event, posted.summary_markdown));
+  if (arguments.Has("dry-run")) return 0;
+  const std::string& why = posted.record.outcome.reason;
+  TRY(arguments.Has("json")
+          ? PrintJson(codec::RenderJson(OutcomeJson({}).Set("not_posted", why)))
+          : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
+  return 0;
+}
+
 }
 
 }  // namespace
@@ -349,10 +375,14 @@ Result<int> PostCommand(const Arguments& arguments) {
     place.number = TRY(forge::FindProposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), LinksOf(event)));
-  const post::Target target =
-      TargetAt(place, arguments, event, posted.record.agent.task);
+  const report::PostedReport posted = TRY(std::move(read));
+  const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
+  Result<report::PostedReport> read =
+      report::ReadReport(arguments.operands.front(), LinksOf(event));
+  if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
+    return PostNothing(arguments, event, read.value());
+  }
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
   post::Outcome outcome = post::PostToPullRequest(*forge, target, parts, posted, deadline);
   if (client.dry_run()) {

@@ -32,8 +32,10 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   run.details_url = target.run_url;
   run.summary = report.summary_markdown;
   run.title = report.verdict;
-  bool success = report.record.outcome.kind == report::OutcomeKind::kSuccess;
-  bool errors = false;
+  const report::OutcomeKind kind = report.record.outcome.kind;
+  const bool skipped = kind == report::OutcomeKind::kSkipped;
+  const bool success = skipped || kind == report::OutcomeKind::kSuccess;
+  bool errors = skipped;
   for (const report::Finding& finding : report::ListFindings(report.record)) {
     errors |= finding.severity == report::Severity::kError;
   }

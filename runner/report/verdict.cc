@@ -190,6 +190,7 @@ std::string ReasonOf(const RunRecord& record) {
 Tone ToneOf(const RunRecord& record) {
   const OutcomeKind kind = record.outcome.kind;
   if (kind == OutcomeKind::kInterrupted || kind == OutcomeKind::kTerminated) return Tone::kWarn;
+  if (kind == OutcomeKind::kSkipped) return Tone::kGood;
   if (kind != OutcomeKind::kSuccess) return Tone::kBad;
   const bool reached = std::any_of(record.limits.begin(), record.limits.end(),
                                    [](const LimitRecord& limit) { return limit.fired; });

@@ -386,8 +386,10 @@ void Recorder::NoteAccount(const std::string& directory) {
 
 void Recorder::NoteFailure(const Error& error) {
   report::OutcomeRecord& outcome = input_.record.outcome;
-  bool refused = error.code == Code::kRefused;
-  outcome.kind = refused ? report::OutcomeKind::kRefused : report::OutcomeKind::kSetupFailed;
+  outcome.kind = untrusted_                         ? report::OutcomeKind::kUntrusted
+                 : error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped
+                 : error.code == Code::kRefused     ? report::OutcomeKind::kRefused
+                                                    : report::OutcomeKind::kSetupFailed;
   outcome.exit_code = static_cast<int>(ExitCodeOf(error.code));
   outcome.reason = error.what;
   if (!error.hint.empty()) outcome.reason += " (" + error.hint + ")";
