@@ -351,6 +351,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
   TRY(sandbox.Go().Context("starting the agent"));
   recorder.Note(sandbox.connects(), links);
+  directory.Start();
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
                                   sandbox.TakeDiagnostics(), std::move(links),

@@ -200,6 +200,7 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   (void)sys::RemoveTree(state.get(), "stage");
   recorder_.Phase("sandbox");
   return Ok();
+  directory_.Start();
 }
 
 Variables Job::Environment() const {
