@@ -12,6 +12,7 @@
 #include "report/event_lines.h"
 #include "report/record_json.h"
 #include "report/transcript.h"
+#include "report/verdict.h"
 
 namespace run {
 namespace {
@@ -398,7 +399,7 @@ void Recorder::NoteFailure(const Error& error) {
 const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
   // The log of a successful agent is not of first interest.
-  if (input_.record.outcome.kind == report::OutcomeKind::kSuccess) input_.agent_tail.clear();
+  if (report::Succeeded(input_.record.outcome.kind)) input_.agent_tail.clear();
   // Once, for everything that is written: what has the form of a credential goes, too.
   auto mask = [this](std::string_view text) { return codec::RedactTokens(secrets_.Mask(text)); };
   for (report::Finding& finding : input_.record.findings) {

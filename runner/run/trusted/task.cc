@@ -29,6 +29,7 @@ constexpr auto kTaskKeys = std::to_array<TaskKey>({
     {"secret", "secret", TaskKey::Shape::kTextOrList},
     {"image", "image"},
     {"isolation", "isolation"},
+    {"fail_on", "fail-on"},
 });
 
 constexpr auto kTaskLimits = std::to_array<TaskKey>({
