@@ -244,6 +244,8 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("pull_request_url", outcome.patch.url)
       .Set("moved_on", outcome.moved_on)
       .Set("late", outcome.late)
+      .Set("made", codec::Json::FromStrings(outcome.made))
+      .Set("failed", codec::Json::FromStrings(outcome.failed))
       .Set("refused", codec::Json::FromStrings(outcome.refused));
   return object;
 }
@@ -261,6 +263,19 @@ std::string OthersLine(const post::Outcome& outcome) {
   const std::string& author = outcome.comment.other_author;
   if (!author.empty()) line += " (" + author + ")";
   return codec::NeutralLine(line + ", and left as they are") + "\n";
+}
+
+// "made comment, check; failed review"; empty if nothing was to be done.
+std::string PartsLine(const post::Outcome& outcome) {
+  std::string line;
+  for (const auto& [word, parts] :
+       {std::pair("made ", &outcome.made), std::pair("failed ", &outcome.failed)}) {
+    for (const std::string& part : *parts) {
+      line += &part != &parts->front() ? ", " : (line.empty() ? "" : "; ") + std::string(word);
+      line += part;
+    }
+  }
+  return line;
 }
 
 std::string OutcomeLines(const post::Outcome& outcome) {
@@ -290,6 +305,8 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   for (const std::string& refused : outcome.refused) {
     text += codec::NeutralLine("refused: " + refused) + "\n";
   }
+  const std::string parts = PartsLine(outcome);
+  if (!parts.empty()) text += "post: " + parts + "\n";
   return text;
 }
 
@@ -306,23 +323,6 @@ std::string Undelivered(const post::Outcome& outcome) {
   return forge::RenderAnnotations(annotations);
 }
 
-// Every finding as a line of the job's log, in which no word of theirs is a command.
-Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
-  const std::string lines = FindingLines(posted);
-  if (!reads_commands) return Print(lines);
-  const std::string word = TRY(forge::RandomWord());
-  return Print(forge::RenderStopCommands(word) + lines + forge::RenderResumeCommands(word));
-}
-
-// Returns `error` after the findings went to the job's log, since nothing can be posted.
-Error WithoutGitLab(const Arguments& arguments, Error error) {
-  Result<report::PostedReport> posted = report::ReadReport(arguments.operands.front());
-  if (!posted.ok()) return std::move(posted).error();
-  if (!arguments.Has("json") && !arguments.Has("dry-run")) {
-    Status printed = Print(FindingLines(posted.value()));
-    if (!printed.ok()) return std::move(printed).error();
-  }
-  return error;
 // Keeps what a run that did not start may say. Nothing of one that somebody caused who may not
 // start it: with a comment, a stranger could replace any result. Of one that nothing was to be done
 // for, what is about the commit alone. Returns whether anything is left.
@@ -349,6 +349,23 @@ Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
   return 0;
 }
 
+// Every finding as a line of the job's log, in which no word of theirs is a command.
+Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
+  const std::string lines = FindingLines(posted);
+  if (!reads_commands) return Print(lines);
+  const std::string word = TRY(forge::RandomWord());
+  return Print(forge::RenderStopCommands(word) + lines + forge::RenderResumeCommands(word));
+}
+
+// Returns `error` after the findings went to the job's log, since nothing can be posted.
+Error WithoutGitLab(const Arguments& arguments, Error error) {
+  Result<report::PostedReport> posted = report::ReadReport(arguments.operands.front());
+  if (!posted.ok()) return std::move(posted).error();
+  if (!arguments.Has("json") && !arguments.Has("dry-run")) {
+    Status printed = Print(FindingLines(posted.value()));
+    if (!printed.ok()) return std::move(printed).error();
+  }
+  return error;
 }
 
 }  // namespace
@@ -362,6 +379,11 @@ Result<int> PostCommand(const Arguments& arguments) {
   forge::Place place = TRY(ReadPlace(arguments, event));
   const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
   post::Parts parts = TRY(ReadParts(arguments, forge::CapabilitiesOf(place.kind)));
+  Result<report::PostedReport> read =
+      report::ReadReport(arguments.operands.front(), LinksOf(event));
+  if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
+    return PostNothing(arguments, event, read.value());
+  }
   const bool asks = AsksForNumber(arguments, event, place);
   if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
@@ -378,11 +400,6 @@ Result<int> PostCommand(const Arguments& arguments) {
   const report::PostedReport posted = TRY(std::move(read));
   const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
-  Result<report::PostedReport> read =
-      report::ReadReport(arguments.operands.front(), LinksOf(event));
-  if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
-    return PostNothing(arguments, event, read.value());
-  }
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
   post::Outcome outcome = post::PostToPullRequest(*forge, target, parts, posted, deadline);
   if (client.dry_run()) {
@@ -406,10 +423,16 @@ Result<int> PostCommand(const Arguments& arguments) {
                            {"pull-request-url", outcome.patch.url}}));
   // If the post did nothing at all, the error says everything.
   const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
-                   outcome.delivered.on_lines + outcome.delivered.on_files > 0;
+                   outcome.delivered.on_lines + outcome.delivered.on_files > 0 ||
+                   !outcome.made.empty();
   if (any || outcome.ended.ok()) {
     TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
                               : PrintLines(OutcomeLines(outcome)));
+  }
+  if (!outcome.ended.ok() && any) {
+    Error error = std::move(outcome.ended).error();
+    error.what += " (" + PartsLine(outcome) + ")";
+    return error;
   }
   TRY(std::move(outcome.ended));
   return 0;

@@ -200,8 +200,8 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
   (void)sys::RemoveTree(state.get(), "stage");
   recorder_.Phase("sandbox");
-  return Ok();
   directory_.Start();
+  return Ok();
 }
 
 Variables Job::Environment() const {

@@ -420,10 +420,10 @@ Result<std::string> Unmet(const TaskWhen& when, const Occasion& occasion) {
   const bool path = std::any_of(paths.begin(), paths.end(), [&](const std::string& one) {
     return AnyOrNone(when.paths, [&](const change::PathRule& rule) { return Covers(rule, one); });
   });
-}
   if (path) return std::string();
   const auto pattern_of = [](const change::PathRule& rule) { return rule.pattern; };
   return Condition("paths", when.paths, pattern_of, paths);
+}
 
 std::string Names(const std::vector<const Task*>& tasks) {
   std::string names;
@@ -474,8 +474,8 @@ Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& o
                  first};
   }
   std::vector<const Task*> found;
-  for (const Task& task : tasks) {
   std::string unmet;
+  for (const Task& task : tasks) {
     if (!task.when) continue;
     const std::string condition =
         TRY(Unmet(*task.when, occasion).Context("the task '" + task.name + "'"));
