@@ -305,7 +305,8 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
   const run::Task* task = TRY(run::SelectTask(
-      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, request));
+      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, TaskOptionRules(),
+      request));
   std::string at = " at " + opened.ref.ref;
   std::vector<Setting> settings;
   if (task != nullptr) {

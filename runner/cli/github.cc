@@ -76,9 +76,11 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
       posted.value().record.outcome.reason.starts_with(error.what)) {
     TRY(Publish(event, request, posted.value()));
   } else {
-    TRY(WriteOutputs(event, {{"conclusion", report::Render(report::OutcomeKind::kSetupFailed)},
-                             {"reason", error.what}}));
+    const auto kind = error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped
+                                                       : report::OutcomeKind::kSetupFailed;
+    TRY(WriteOutputs(event, {{"conclusion", report::Render(kind)}, {"reason", error.what}}));
   }
+  if (error.code == Code::kNothingToDo) return Ok();
   if (!forge::ReadsWorkflowCommands(event.forge)) return Ok();
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));
 }

@@ -17,6 +17,7 @@
 #include "codec/text/quantity.h"
 #include "forge/comment.h"
 #include "forge/event.h"
+#include "report/verdict.h"
 
 namespace post {
 namespace {
@@ -110,7 +111,7 @@ bool PatchDelivery::on_proposal() const {
 
 Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline) {
   if (request_.way == PatchWay::kNone) return Ok();
-  if (report_.patch.empty() || report_.record.outcome.kind != report::OutcomeKind::kSuccess) {
+  if (report_.patch.empty() || !report::Succeeded(report_.record.outcome.kind)) {
     return Ok();  // Nothing to deliver; the report says how the run ended.
   }
   if (proposal != nullptr) proposal_ = *proposal;

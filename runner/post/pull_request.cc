@@ -33,8 +33,10 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   run.details_url = target.run_url;
   run.summary = report.summary_markdown;
   run.title = report.verdict;
-  bool success = report.record.outcome.kind == report::OutcomeKind::kSuccess;
-  bool errors = false;
+  const report::OutcomeKind kind = report.record.outcome.kind;
+  const bool skipped = kind == report::OutcomeKind::kSkipped;
+  const bool success = skipped || kind == report::OutcomeKind::kSuccess;
+  bool errors = skipped;
   for (const report::Finding& finding : report::ListFindings(report.record)) {
     errors |= finding.severity == report::Severity::kError;
   }
@@ -127,6 +129,7 @@ class Poster {
   // another attempt may mend goes before the others.
   void Settle(const Status& part, const std::string& name) {
     if (part.ok()) return;
+    if (name != kRulesNote) Mark(name, &outcome_.failed, &outcome_.made);
     const Error& error = part.error();
     outcome_.refused.push_back(name + ": " + error.what +
                                (error.hint.empty() ? "" : " (" + error.hint + ")"));
@@ -135,6 +138,19 @@ class Poster {
     bool before = !outcome_.ended.ok() && outcome_.ended.error().code != Code::kTemporary &&
                   outcome_.ended.error().code != Code::kSetup;
     if (outcome_.ended.ok() || (passing && before)) outcome_.ended = error;
+  }
+
+  // Moves `name` from one list to the other, at the end, once.
+  static void Mark(const std::string& name, std::vector<std::string>* to,
+                   std::vector<std::string>* from) {
+    std::erase(*from, name);
+    if (std::find(to->begin(), to->end(), name) == to->end()) to->push_back(name);
+  }
+
+  // Reports the result of a part that is asked for, once it is tried.
+  void Finish(const Status& part, const std::string& name) {
+    if (part.ok()) Mark(name, &outcome_.made, &outcome_.failed);
+    Settle(part, name);
   }
 
   // A tag may have the branch's name, so what is trusted is read at a commit: all of it at one.
@@ -214,7 +230,7 @@ class Poster {
       delivered = {};
       delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
     }
-    Settle(posted, kReviewPart);
+    Finish(posted, kReviewPart);
     std::vector<Remark> lost = posted.ok() ? reviewer_.ForSummary() : outcome_.undelivered;
     const bool has_comment = !comment_text_.empty();
     if (has_comment) lost = NotShown(comment_text_, std::move(lost));
@@ -238,6 +254,8 @@ class Poster {
            kPatchPart);
     outcome_.patch = patch_.outcome();
     const std::string& refused = outcome_.patch.refused;
+    const bool made = !outcome_.patch.commit.empty() && refused.empty();
+    if (made) Mark(kPatchPart, &outcome_.made, &outcome_.failed);
     if (refused.empty()) return;
     if (outcome_.patch.told) {
       outcome_.refused.push_back(std::string(kPatchPart) + ": " + refused);
@@ -267,7 +285,9 @@ class Poster {
     });
     const std::vector<forge::DiffFile> none;
     const bool has_diff = follows && target_.place.number > 0;
-    LineFollower follower(has_diff ? *TRY(reviewer_.ReadDiff()) : none);
+    // Lines that cannot be followed are said as the agent gave them.
+    const auto diff = has_diff ? reviewer_.ReadDiff() : Result(&none);
+    LineFollower follower(diff.ok() ? *diff.value() : none);
     std::vector<forge::Annotation> annotations;
     for (report::Finding& finding : findings) {
       if (finding.path.empty()) continue;
@@ -316,9 +336,9 @@ class Poster {
 
   void PostAboutCommit() {
     forge::CheckRun run = CheckRunOf(target_, report_);
-    if (parts_.check) Settle(PostCheck(run).Context("posting the check run"), "check");
-    if (parts_.status) Settle(PostStatus(run).Context("setting the commit status"), "status");
-    if (parts_.sarif) Settle(PostSarif().Context("uploading SARIF"), "sarif");
+    if (parts_.check) Finish(PostCheck(run).Context("posting the check run"), "check");
+    if (parts_.status) Finish(PostStatus(run).Context("setting the commit status"), "status");
+    if (parts_.sarif) Finish(PostSarif().Context("uploading SARIF"), "sarif");
   }
 
   // A comment about a later run, or about what is the head by now, is not overwritten.
@@ -374,6 +394,7 @@ class Poster {
         forge::KeepComment(forge_, target_.marker_key, text, deadline_)
             .Context("posting the comment");
     if (!comment.ok()) return Settle(std::move(comment).error(), kCommentPart);
+    if (!comment.value().stayed) Mark(kCommentPart, &outcome_.made, &outcome_.failed);
     comment_text_ =
         forge::RenderComment(target_.marker_key, text.body, text.full_text_at, text.stamp).text;
     posted_body_ = std::move(text.body);
@@ -385,10 +406,19 @@ class Poster {
 
   // The pull request that carries the changes, or else the one that the report is about.
   void Label() {
+    const auto& failed = outcome_.failed;
+    const bool lacks_own = parts_.patch.way == PatchWay::kPullRequest &&
+                           outcome_.patch.number == 0 &&
+                           std::find(failed.begin(), failed.end(), kPatchPart) != failed.end();
+    if (lacks_own) {
+      Settle(Error{Code::kRefused, "they are for the pull request that could not be made"},
+             "label");
+      return;
+    }
     int64_t number = outcome_.patch.number > 0 ? outcome_.patch.number : target_.place.number;
     if (number == 0) return;
     Status added = forge_.AddLabels(number, parts_.labels, deadline_);
-    Settle(std::move(added).Context("adding labels"), "label");
+    Finish(std::move(added).Context("adding labels"), "label");
   }
 
   forge::Forge& forge_;

@@ -212,6 +212,7 @@ std::string ReasonOf(const RunRecord& record) {
 Tone ToneOf(const RunRecord& record) {
   const OutcomeKind kind = record.outcome.kind;
   if (kind == OutcomeKind::kInterrupted || kind == OutcomeKind::kTerminated) return Tone::kWarn;
+  if (kind == OutcomeKind::kSkipped) return Tone::kGood;
   if (kind != OutcomeKind::kSuccess) return Tone::kBad;
   const bool reached = std::any_of(record.limits.begin(), record.limits.end(),
                                    [](const LimitRecord& limit) { return limit.fired; });
@@ -250,6 +251,7 @@ std::string Badge(const OutcomeRecord& outcome) {
 
 std::string VerdictLine(const RunRecord& record) {
   if (record.outcome.kind == OutcomeKind::kSuccess) return DescribeSuccess(record);
+  if (Succeeded(record.outcome.kind)) return ReasonOf(record) + " " + DescribeSuccess(record);
   const std::string refusing = CountRefusing(record.findings);
   if (record.outcome.kind == OutcomeKind::kRefused && !refusing.empty()) {
     return refusing + " in the patch." + Unapplied(record);
@@ -261,6 +263,9 @@ std::string VerdictLine(const RunRecord& record) {
 std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting) {
   constexpr size_t kPlacesMax = 2;
   if (record.outcome.kind == OutcomeKind::kSuccess) return DescribeSuccess(record);
+  if (Succeeded(record.outcome.kind)) {
+    return quoting.text(ReasonOf(record)) + " " + DescribeSuccess(record);
+  }
   std::string out;
   int64_t refusing = 0;
   for (const Finding& finding : record.findings) {

@@ -13,6 +13,12 @@
 
 namespace report {
 
+// Returns whether the agent's work is whole, and its changes may be applied and delivered: after a
+// success, and where only its findings fail the run.
+constexpr bool Succeeded(OutcomeKind kind) {
+  return kind == OutcomeKind::kSuccess || kind == OutcomeKind::kFindings;
+}
+
 // One thing that decided the outcome, or that a person should look at although it did not.
 struct Cause {
   std::string what;    // "an AWS access key id, AKIA..., 20 characters"
