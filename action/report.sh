@@ -8,6 +8,10 @@ if [[ $INSTALLED != success ]]; then
   conclusion=setup-failed
   reason='agentic-ci could not be installed'
 fi
+if [[ -n ${HEAD_REASON:-} ]]; then
+  conclusion=refused
+  reason=$HEAD_REASON
+fi
 printf '%s\n' "conclusion=$conclusion" "reason=$reason" >>"$GITHUB_OUTPUT"
 printf '## agentic-ci: %s\n\n%s\n' "$conclusion" "${reason^}." >>"${GITHUB_STEP_SUMMARY:-/dev/null}"
-echo "::error title=agentic-ci::$reason"
+[[ -n ${HEAD_REASON:-} ]] || echo "::error title=agentic-ci::$reason"

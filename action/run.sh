@@ -1,24 +1,8 @@
 #!/usr/bin/env bash
 # Runs the agent with the action's inputs (INPUTS, JSON); writes the step's summary and outputs.
 set -euo pipefail
-
-# The job's token is given to these commands alone, for the forge alone, and in place of one that the checkout has kept: the
-# forge refuses a request with two.
-git_with_token() {
-  local header=http.$GITHUB_SERVER_URL/.extraheader
-  GIT_TERMINAL_PROMPT=0 GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=$header GIT_CONFIG_VALUE_0='' GIT_CONFIG_KEY_1=$header \
-    GIT_CONFIG_VALUE_1="AUTHORIZATION: basic $(printf 'x-access-token:%s' "$TOKEN" | base64 -w 0)" \
-    git --git-dir="$repository" "$@"
-}
-
-# The policy is the base's, and a checkout often is one other commit alone: a pull request's merge commit, or the head
-# that a workflow_run or a comment is about. A full history is not cut off.
-fetch_commit() {
-  local depth=--depth=1
-  git --git-dir="$repository" cat-file -e "$2^{commit}" 2>/dev/null && return
-  [[ $(git --git-dir="$repository" rev-parse --is-shallow-repository) == true ]] || depth=
-  git_with_token fetch --quiet --no-tags --no-recurse-submodules $depth "$1" "$2"
-}
+# shellcheck source=SCRIPTDIR/git.sh
+. "$(dirname "${BASH_SOURCE[0]}")/git.sh"
 
 # A pull request's policy is that of its base branch as it is now: neither the event nor GitHub's merge commit says where
 # that is. The checkout's origin may be a fork, which has a branch of that name as well.
@@ -32,6 +16,8 @@ fetch_branch() {
   [[ -n $tip ]] && fetch_commit "$remote" "$tip" && git --git-dir="$repository" update-ref refs/agentic-ci/base "$tip"
 }
 
+# The policy is the base's, and a checkout often is one other commit alone: a pull request's merge commit, or the head
+# that a workflow_run or a comment is about.
 fetch_base() {
   local commit=${BASE_SHA:-} remote=origin
   if [[ -z ${GITEA_ACTIONS:-}${FORGEJO_ACTIONS:-} && -n ${BASE_REF:-} ]]; then
@@ -42,18 +28,6 @@ fetch_base() {
     commit=$GITHUB_SHA remote=$GITHUB_SERVER_URL/$GITHUB_REPOSITORY
   fi
   [[ ! $commit =~ ^[0-9a-f]{40,64}$ ]] || fetch_commit "$remote" "$commit"
-}
-
-# The `.git` nearest above, which no commit can contain. git itself also takes a directory with the files of a bare
-# repository for one, and runs what its configuration says; a pull request can add those.
-find_repository() {
-  local at
-  at=$(CDPATH='' cd -- "$1" 2>/dev/null && pwd -P) || return 1
-  until [[ -e $at/.git ]]; do
-    [[ $at != / ]] || return 1
-    at=$(dirname -- "$at")
-  done
-  repository=$at/.git
 }
 
 checkout=${WORKDIR:-.}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include "cli/config_command.h"
 #include "cli/eval_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
@@ -50,7 +51,8 @@ constexpr std::string_view kActionPostDoc =
     "Called by post/action.yml and by GitLab's component `post`: `post` with their inputs.";
 constexpr std::string_view kConfigCheckDoc =
     "Check configuration files, the repository's own if none is given, and the prompts they name, "
-    "as they are in the working tree. Reports every error.";
+    "as they are in the working tree; without a file also that no workflow has a word like OWNER "
+    "left that stands for something. Reports every error.";
 constexpr std::string_view kConfigExplainDoc =
     "Show the task that `run` with the same options would carry out, every value it would have, "
     "and where each comes from: the command line, a line of the configuration, or a default.";
@@ -314,14 +316,7 @@ Command ConfigInitCommandSpec() {
   return {.name = "config init",
           .operands = "",
           .doc = kConfigInitDoc,
-          .options = {{"agent", "NAME", "claude-code",
-                       "The agent of the first task. With `command`, the task runs the "
-                       "repository's tests."},
-                      {"forge", "NAME", "",
-                       "One of `github`, `gitlab`, `gitea`, `forgejo`. If not given, found by the "
-                       "repository's CI files and its remote."},
-                      {"force", "", "", "Replace files that exist."},
-                      {"workdir", "DIR", ".", "The checkout, or a directory in it."}},
+          .options = ConfigInitOptions(),
           .variables = {}};
 }
 

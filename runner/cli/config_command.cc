@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "agent/description.h"
@@ -18,18 +19,22 @@
 #include "codec/data/json.h"
 #include "codec/data/position.h"
 #include "codec/text/quantity.h"
+#include "forge/event_fields.h"
 #include "gateway/credential/provider.h"
 #include "run/prepare.h"
 #include "run/registry_sources.h"
 #include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/config_schema.h"
+#include "starter/placeholders.h"
 #include "starter/starter_files.h"
+#include "starter/workflow.h"
 
 namespace cli {
 namespace {
 
 constexpr size_t kConfigFileBytesMax = size_t{1} << 20;
+constexpr char kReleaseHint[] = "agentic-ci config init --release OWNER/agentic-ci@COMMIT";
 
 // Returns the directory that paths in `file` are relative to: the one that .agentic-ci/ is in, or
 // its own.
@@ -73,6 +78,34 @@ CheckedConfig CheckConfig(const std::string& file) {
                             std::pair(PlaceOf(b).line, PlaceOf(b).column);
                    });
   return checked;
+}
+
+// Returns an error for each word in the text of the file `shown` that stands for something.
+std::vector<Error> PlaceholderErrors(const std::string& shown, std::string_view text) {
+  std::vector<Error> errors;
+  for (const starter::Placeholder& one : starter::FindPlaceholders(text)) {
+    const bool image = one.word == "IMAGE";
+    std::string what = codec::Locate(shown, {one.line, one.column}) + ": error: '" + one.word +
+                       "' stands for " + (image ? "an image" : "a release") + " of your choice";
+    errors.push_back({Code::kInvalid, std::move(what),
+                      image ? "job-image: HOST/REPOSITORY@sha256:..." : kReleaseHint});
+  }
+  return errors;
+}
+
+// Checks the repository's workflows for words that stand for something and were left as they are.
+// Returns those that have one.
+std::vector<CheckedConfig> CheckWorkflows(const std::string& top) {
+  std::vector<CheckedConfig> found;
+  for (const std::string& file : starter::WorkflowFiles(top)) {
+    Result<std::string> text = sys::ReadFile(top + "/" + file, kConfigFileBytesMax);
+    if (!text.ok()) continue;  // A workflow is the forge's to read.
+    const std::string shown = top == "." ? file : top + "/" + file;
+    CheckedConfig checked{shown, std::move(text).value(), {}};
+    checked.errors = PlaceholderErrors(shown, checked.text);
+    if (!checked.errors.empty()) found.push_back(std::move(checked));
+  }
+  return found;
 }
 
 Status PrintCheckedConfig(const CheckedConfig& checked) {
@@ -219,6 +252,21 @@ Status PrintSettings(const std::vector<Setting>& settings, bool json) {
   return PrintLines(text);
 }
 
+// Takes "acme/agentic-ci@COMMIT" apart; on GitLab the project may be below several groups.
+Status TakeRelease(const std::string& release, starter::StarterRequest* request) {
+  if (release.empty()) return Ok();
+  const size_t at = release.find('@');
+  const std::string path = release.substr(0, at);
+  const std::string commit = at == std::string::npos ? "" : release.substr(at + 1);
+  if (!forge::ValidProject(path) || !path.ends_with("/agentic-ci") || !forge::IsSha(commit)) {
+    return Usage("--release is not a project called agentic-ci and a whole commit",
+                 "--release OWNER/agentic-ci@0123456789abcdef0123456789abcdef01234567");
+  }
+  request->release_path = path;
+  request->release_commit = commit;
+  return Ok();
+}
+
 Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
                                           const change::Repository& repository,
                                           const std::string& directory) {
@@ -227,11 +275,20 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
   run::Request scratch;
   TRY(TaskOptionRules().set("agent", request.agent, &scratch));
   request.facts = starter::LookAt(repository.top(), repository.OriginUrl());
+  Result<std::string> pipeline =
+      sys::ReadFile(repository.top() + "/.gitlab-ci.yml", kConfigFileBytesMax);
+  if (pipeline.ok() && starter::IsOwnPipeline(pipeline.value())) {
+    request.facts.has_gitlab_ci = false;
+  }
   if (arguments.Has("forge")) {
     request.facts.forge = TRY(starter::ParseForge(arguments.Get("forge")));
     request.facts.forge_reason = "--forge";
   }
-  if (request.agent != "command") {
+  std::string usual = starter::HasModel(request) ? "label" : "push";
+  if (request.facts.forge == starter::Forge::kGitLab) usual = "push";
+  request.on = TRY(starter::ParseStartOn(arguments.Get("on", usual), request.facts.forge));
+  TRY(TakeRelease(arguments.Get("release"), &request));
+  if (starter::HasModel(request)) {
     agent::AgentDescription description = TRY(agent::FindAgentDescription(request.agent));
     request.provider = description.models.front().provider;
     request.install = description.install;
@@ -272,7 +329,68 @@ Result<bool> WriteStarter(int top, const starter::StarterFile& file, bool force)
   return true;
 }
 
+// Puts the release into the workflows of the repository at `path`, opened as `top`, that have words
+// in its place. Returns a line for each.
+Result<std::string> FillWorkflows(const std::string& path, int top,
+                                  const starter::StarterRequest& request) {
+  std::string lines;
+  if (request.release_path.empty()) return lines;
+  for (const std::string& file : starter::WorkflowFiles(path)) {
+    Result<Fd> open = sys::OpenBeneath(top, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!open.ok()) continue;
+    std::string text = TRY(sys::ReadAll(open.value().get(), kConfigFileBytesMax).Context(file));
+    std::string filled = starter::FillRelease(text, request.release_path, request.release_commit);
+    if (filled == text) continue;
+    TRY(WriteStarter(top, {file, std::move(filled)}, true));
+    lines += "filled in " + file + "\n";
+  }
+  return lines;
+}
+
 }  // namespace
+
+std::vector<OptionSpec> ConfigInitOptions() {
+  return {{"agent", "NAME", "claude-code",
+           "The agent of the first task. With `command`, the task runs the repository's tests."},
+          {"forge", "NAME", "",
+           "One of `github`, `gitlab`, `gitea`, `forgejo`. If not given, found by the "
+           "repository's CI files and its remote."},
+          {"on", "WHAT", "",
+           "What starts the task: `label` (the label `agent` of a pull request, and each push "
+           "while it has it; the default of an agent with a model), `push` (each push to a pull "
+           "request; on GitLab the only one) or `command` (a comment such as `/review`)."},
+          {"release", "PROJECT@COMMIT", "",
+           "The release of agentic-ci that the workflow uses, such as `acme/agentic-ci@` and the "
+           "40 digits of its commit; also filled into workflows that are there. If not given, "
+           "words are left in its place."},
+          {"force", "", "", "Replace files that exist."},
+          {"workdir", "DIR", ".", "The checkout, or a directory in it."}};
+}
+
+Status CheckOwnWorkflow() {
+  const auto variable = [](const char* name) { return sys::Environment(name).value_or(""); };
+  std::string top = variable("GITHUB_WORKSPACE");
+  const std::string ref = variable("GITHUB_WORKFLOW_REF");  // "owner/name/PATH@REF".
+  std::string_view path = std::string_view(ref).substr(0, ref.find('@'));
+  for (int part = 0; part < 2; ++part) {
+    path.remove_prefix(std::min(path.find('/'), path.size()));
+    path.remove_prefix(path.empty() ? 0 : 1);
+  }
+  std::string file(path);
+  if (variable("GITLAB_CI") == "true") {
+    top = variable("CI_PROJECT_DIR");
+    file = ".gitlab-ci.yml";
+  }
+  Result<Fd> root = sys::Open(top, O_RDONLY | O_DIRECTORY);
+  if (top.empty() || file.empty() || !root.ok()) return Ok();
+  Result<Fd> opened = sys::OpenBeneath(root.value().get(), file, O_RDONLY | O_NONBLOCK);
+  if (!opened.ok()) return Ok();  // Checked out elsewhere, or not at all.
+  Result<std::string> text = sys::ReadAll(opened.value().get(), kConfigFileBytesMax);
+  if (!text.ok()) return Ok();
+  std::vector<Error> errors = PlaceholderErrors(file, text.value());
+  if (errors.empty()) return Ok();
+  return std::move(errors.front());
+}
 
 Result<int> ConfigCheckCommand(const Arguments& arguments) {
   std::vector<std::string> paths = arguments.operands;
@@ -282,10 +400,15 @@ Result<int> ConfigCheckCommand(const Arguments& arguments) {
                  std::string("no ") + run::kConfigPath + " in this directory or above",
                  "agentic-ci config init"};
   }
+  std::vector<CheckedConfig> all;
+  for (const std::string& path : paths) all.push_back(CheckConfig(path));
+  if (arguments.operands.empty()) {
+    std::vector<CheckedConfig> workflows = CheckWorkflows(RootOf(paths.front()));
+    std::move(workflows.begin(), workflows.end(), std::back_inserter(all));
+  }
   int status = 0;
   codec::Json files = codec::Json::EmptyArray();
-  for (const std::string& path : paths) {
-    CheckedConfig checked = CheckConfig(path);
+  for (const CheckedConfig& checked : all) {
     if (!checked.errors.empty() && status == 0) {
       status = static_cast<int>(ExitCodeOf(checked.errors.front().code));
     }
@@ -342,12 +465,20 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
   Fd root = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
   std::string text = "forge: " + std::string(starter::Name(request.facts.forge)) + " (" +
                      request.facts.forge_reason + ")\n";
+  text += "starts: " + starter::DescribeStart(request) + "\n";
+  std::string left;
   for (const starter::StarterFile& file : starter::PlanFiles(request)) {
     bool written = TRY(WriteStarter(root.get(), file, arguments.Has("force")));
+    if (written && !starter::FindPlaceholders(file.content).empty()) left = file.path;
     text += written ? "wrote " + file.path + "\n"
                     : "kept " + file.path + ", which is there (--force replaces it)\n";
   }
-  text += "next: agentic-ci config check && agentic-ci run --policy-ref worktree --task " +
+  text += TRY(FillWorkflows(top, root.get(), request));
+  if (!left.empty()) {
+    text += "to fill in: the words in capitals in " + left +
+            " (agentic-ci config check lists them)\n";
+  }
+  text += "next: agentic-ci run --policy-ref worktree --task " +
           starter::TaskOf(request) + "\n";
   TRY(PrintLines(text));
   return 0;

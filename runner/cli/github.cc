@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "cli/commands.h"
+#include "cli/config_command.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/post_command.h"
@@ -160,7 +161,10 @@ Result<int> ActionCommand(const Arguments&) {
   Result<run::Request> resolved = run::ResolveRequest(request, TaskOptionRules());
   if (on_forge) TRY(PrintMasks(resolved.ok() ? resolved.value() : request));
   std::string post = resolved.ok() ? resolved.value().post : "";
-  Result<int> status = on_forge ? RunQuoted(request) : RunInBackend(request);
+  Status filled = CheckOwnWorkflow();
+  Result<int> status = !filled.ok() ? Result<int>(std::move(filled).error())
+                       : on_forge   ? RunQuoted(request)
+                                    : RunInBackend(request);
   request.post = std::move(post);
   if (!status.ok()) {
     TRY(PublishFailure(event, request, status.error()));

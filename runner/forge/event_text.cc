@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/sys.h"
 #include "codec/data/json.h"
@@ -19,12 +20,29 @@ const codec::Json& Member(const codec::Json& json, std::string_view name) {
   return found == nullptr ? kNull : *found;
 }
 
+// Returns the activity by GitHub's name. Gitea and Forgejo have words of their own for some, which
+// a workflow's `types` never has: `label_updated` starts what is for `labeled`.
+std::string ActivityOf(std::string action) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"label_updated", "labeled"},
+      {"label_cleared", "unlabeled"},
+      {"synchronized", "synchronize"},
+      {"reviewed", "submitted"},
+  };
+  for (const auto& [theirs, ours] : kOthers) {
+    if (action == theirs) return std::string(ours);
+  }
+  return action;
+}
+
 std::string LoginOf(const codec::Json& json) { return Member(json, "user").StringAt("login"); }
 
 void ReadLabels(const codec::Json& payload, const codec::Json& subject, EventText* text) {
+  const codec::Json& changed = Member(payload, "label");
   if (text->action == "labeled" || text->action == "unlabeled") {
-    text->labels = {Member(payload, "label").StringAt("name")};
-    return;
+    if (changed.object() != nullptr) text->labels.push_back(changed.StringAt("name"));
+    // Where Gitea says that labels were cleared, the pull request still has one of them.
+    if (changed.object() != nullptr || text->action == "unlabeled") return;
   }
   const codec::Json& labels = Member(subject, "labels");
   if (labels.array() == nullptr) return;
@@ -60,7 +78,7 @@ Result<EventText> ParseEventText(std::string_view payload) {
   codec::Json json = TRY(codec::ParseJson(payload, bounds));
   if (json.object() == nullptr) return Error{Code::kInvalid, "not a JSON object"};
   EventText text;
-  text.action = json.StringAt("action");
+  text.action = ActivityOf(json.StringAt("action"));
   const codec::Json& pull = Member(json, "pull_request");
   const codec::Json& subject = pull.object() != nullptr ? pull : Member(json, "issue");
   text.number = subject.IntegerAt("number");
@@ -71,6 +89,7 @@ Result<EventText> ParseEventText(std::string_view payload) {
   const codec::Json& review = Member(json, "review");
   const codec::Json& comment = review.object() != nullptr ? review : Member(json, "comment");
   text.comment = comment.StringAt("body");
+  if (text.comment.empty()) text.comment = comment.StringAt("content");  // Gitea's of a review.
   text.comment_author = LoginOf(comment);
   return text;
 }

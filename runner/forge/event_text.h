@@ -15,13 +15,16 @@ namespace forge {
 // The texts of an event, each empty if the event does not have it. They are bytes as they came, of
 // any length that an event may have.
 struct EventText {
-  std::string action;               // The event's activity: "opened", "labeled", "created".
-  int64_t number = 0;               // The number of the pull request or the issue; 0 if neither.
-  std::string title;                // The title of the pull request or the issue.
-  std::string body;                 // Its body.
-  std::string author;               // Its author, a login.
-  std::vector<std::string> labels;  // Likewise; where one was added or removed, that one alone.
-  std::string comment;              // The text of a comment or a review.
+  // The activity by GitHub's name, of Gitea's and Forgejo's events too: "opened", "labeled".
+  std::string action;
+  int64_t number = 0;  // The number of the pull request or the issue; 0 if neither.
+  std::string title;   // The title of the pull request or the issue.
+  std::string body;    // Its body.
+  std::string author;  // Its author, a login.
+  // Likewise; where the event names the one that was added or removed, that one alone. Gitea's does
+  // not: after an addition they are all that are there, after all were removed none.
+  std::vector<std::string> labels;
+  std::string comment;  // The text of a comment or a review.
   std::string comment_author;
 };
 

@@ -27,6 +27,25 @@ TEST_CASE("Where a label was added, that one counts alone") {
   CHECK(text.labels == std::vector<std::string>{"bug"});
 }
 
+TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull request's") {
+  // As a Gitea 1.26 sends them: no label is named.
+  auto read = [](const std::string& action) {
+    return ParseEventText(R"({"action": ")" + action + R"(", "number": 1,
+      "pull_request": {"number": 1, "labels": [{"name": "ai"}, {"name": "bug"}]}})")
+        .value();
+  };
+  EventText given = read("label_updated");
+  CHECK(given.action == "labeled");
+  CHECK(given.labels == std::vector<std::string>{"ai", "bug"});
+  EventText cleared = read("label_cleared");
+  CHECK(cleared.action == "unlabeled");
+  CHECK(cleared.labels.empty());
+  CHECK(read("synchronized").action == "synchronize");
+  CHECK(read("synchronized").labels.size() == 2);
+  CHECK(read("reviewed").action == "submitted");
+  CHECK(read("opened").action == "opened");
+}
+
 TEST_CASE("The text of a comment and of a review is read, with its issue's") {
   EventText comment = ParseEventText(R"({"action": "created", "issue": {"number": 3, "title": "t",
     "user": {"login": "ann"}}, "comment": {"body": "/fix", "user": {"login": "bob"}}})")
@@ -39,6 +58,11 @@ TEST_CASE("The text of a comment and of a review is read, with its issue's") {
     "review": {"body": "no"}})")
                          .value();
   CHECK(review.comment == "no");
+  EventText gitea = ParseEventText(R"({"action": "reviewed", "pull_request": {"number": 4},
+    "review": {"type": "pull_request_review_comment", "content": "/fix"}})")
+                        .value();
+  CHECK(gitea.action == "submitted");
+  CHECK(gitea.comment == "/fix");
 }
 
 TEST_CASE("The text of a merge request is read from GitLab's variables") {

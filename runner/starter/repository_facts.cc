@@ -37,6 +37,9 @@ constexpr auto kManifests = std::to_array<Manifest>({
     {"pom.xml", "java"},
     {"build.gradle", "java"},
     {"build.gradle.kts", "java"},
+    {"uv.lock", "python"},
+    {"poetry.lock", "python"},
+    {"tox.ini", "python"},
     {"Gemfile", "ruby"},
     {"*.gemspec", "ruby"},
     {"*.csproj", "dotnet"},
@@ -44,25 +47,52 @@ constexpr auto kManifests = std::to_array<Manifest>({
     {"*.sln", "dotnet"},
 });
 
+constexpr std::string_view kInstallBun = "npm install -g bun && bun install --frozen-lockfile";
+constexpr std::string_view kInstallPytest =
+    "python3 -m pip install --break-system-packages pytest .";
+constexpr std::string_view kInstallGems =
+    "bundle config set --local path vendor/bundle && bundle install";
+
 struct Test {
   std::string_view file;  // The name of a file at the top.
   std::vector<std::string> command;
+  std::string_view install;  // What a job does before, outside of the sandbox; for a shell.
 };
 
-// The first that fits.
+// The first that fits: what says more than a manifest stands before it.
 const std::vector<Test>& Tests() {
   static const std::vector<Test> kTests = {
-      {"package.json", {"npm", "test"}},
-      {"Cargo.toml", {"cargo", "test"}},
-      {"go.mod", {"go", "test", "./..."}},
-      {"mvnw", {"./mvnw", "-B", "test"}},
-      {"pom.xml", {"mvn", "-B", "test"}},
-      {"gradlew", {"./gradlew", "test"}},
-      {"pyproject.toml", {"python3", "-m", "pytest"}},
-      {"setup.py", {"python3", "-m", "pytest"}},
-      {"Gemfile", {"bundle", "exec", "rake"}},
-      {"*.sln", {"dotnet", "test"}},
-      {"Makefile", {"make", "test"}},
+      {"pnpm-lock.yaml",
+       {"pnpm", "test"},
+       "corepack enable && pnpm install --frozen-lockfile"},
+      {"yarn.lock", {"yarn", "test"}, "corepack enable && yarn install --frozen-lockfile"},
+      {"bun.lock", {"bun", "test"}, kInstallBun},
+      {"bun.lockb", {"bun", "test"}, kInstallBun},
+      {"package-lock.json", {"npm", "test"}, "npm ci"},
+      {"package.json", {"npm", "test"}, "npm install --no-package-lock"},
+      {"Cargo.toml", {"cargo", "test"}, "cargo fetch"},
+      {"go.mod", {"go", "test", "./..."}, "go mod download"},
+      {"mvnw", {"./mvnw", "-B", "test"}, ""},
+      {"pom.xml", {"mvn", "-B", "test"}, ""},
+      {"gradlew", {"./gradlew", "test"}, ""},
+      {"build.gradle", {"gradle", "test"}, ""},
+      {"build.gradle.kts", {"gradle", "test"}, ""},
+      {"uv.lock", {"uv", "run", "pytest"}, "pipx install uv && uv sync --locked"},
+      {"poetry.lock", {"poetry", "run", "pytest"}, "pipx install poetry && poetry install"},
+      {"tox.ini", {"tox"}, "pipx install tox"},
+      {"pyproject.toml", {"python3", "-m", "pytest"}, kInstallPytest},
+      {"setup.py", {"python3", "-m", "pytest"}, kInstallPytest},
+      {"Gemfile", {"bundle", "exec", "rake"}, kInstallGems},
+      {"composer.json", {"vendor/bin/phpunit"}, "composer install --no-interaction"},
+      {"mix.exs", {"mix", "test"}, ""},
+      {"*.sln", {"dotnet", "test"}, "dotnet restore"},
+      {"MODULE.bazel", {"bazel", "test", "//..."}, ""},
+      {"WORKSPACE", {"bazel", "test", "//..."}, ""},
+      {"justfile", {"just", "test"}, ""},
+      {"Makefile", {"make", "test"}, ""},
+      {"CMakeLists.txt",
+       {"ctest", "--test-dir", "build"},
+       "cmake -B build && cmake --build build"},
   };
   return kTests;
 }
@@ -144,7 +174,7 @@ void FindForge(const Look& look, const std::string& top, const std::string& orig
   if (hosted("gitea")) return take(Forge::kGitea, "remote " + host);
   if (hosted("forgejo") || host == "codeberg.org") return take(Forge::kForgejo, "remote " + host);
   if (hosted("github")) return take(Forge::kGitHub, "remote " + host);
-  take(Forge::kGitHub, "nothing says otherwise");
+  take(Forge::kGitHub, "nothing says otherwise; --forge names another");
 }
 
 }  // namespace
@@ -158,7 +188,10 @@ RepositoryFacts LookAt(const std::string& top, const std::string& origin) {
   const std::vector<Test>& tests = Tests();
   auto test = std::find_if(tests.begin(), tests.end(),
                            [&](const Test& one) { return look.HasAtTop(one.file); });
-  if (test != tests.end()) facts.test_command = test->command;
+  if (test != tests.end()) {
+    facts.test_command = test->command;
+    facts.install_command = test->install;
+  }
   facts.has_gitlab_ci = look.HasAtTop(".gitlab-ci.yml");
   FindForge(look, top, origin, &facts);
   return facts;

@@ -18,6 +18,8 @@ struct RepositoryFacts {
   std::vector<std::string> ecosystems;
   // The test command for what lies at the top; empty if not known.
   std::vector<std::string> test_command;
+  // What installs the dependencies that the tests need, for a shell; empty if nothing is known to.
+  std::string install_command;
   Forge forge = Forge::kGitHub;
   std::string forge_reason;  // "remote github.com", ".gitlab-ci.yml", ...
   bool has_gitlab_ci = false;

@@ -2,14 +2,13 @@
 #include "starter/starter_files.h"
 
 #include <algorithm>
-#include <string_view>
+#include <utility>
 
-#include "base/version.h"
+#include "starter/placeholders.h"
+#include "starter/workflow.h"
 
 namespace starter {
 namespace {
-
-bool HasModel(const StarterRequest& request) { return request.agent != "command"; }
 
 // A flow sequence; the words are ours, and none needs more than quotes.
 std::string FlowList(const std::vector<std::string>& words) {
@@ -56,24 +55,21 @@ std::string RenderEcosystems(const StarterRequest& request) {
   return text;
 }
 
-std::string_view EventOf(Forge forge) {
-  switch (forge) {
-    case Forge::kGitLab:
-      return "merge_request_event";
-    case Forge::kGitHub:
-    case Forge::kGitea:
-    case Forge::kForgejo:
+std::string RenderWhen(const StarterRequest& request) {
+  // Its pipelines are started by pushes alone.
+  if (request.facts.forge == Forge::kGitLab) {
+    return "    when: { events: [merge_request_event] }\n";
+  }
+  switch (request.on) {
+    case StartOn::kLabel:
+      return "    when: { events: [pull_request.labeled, pull_request.synchronize], "
+             "labels: [agent] }\n";
+    case StartOn::kPush:
+      return "    when: { events: [pull_request] }\n";
+    case StartOn::kCommand:
       break;
   }
-  return "pull_request";
-}
-
-std::string RenderWhen(const StarterRequest& request) {
-  std::string event(EventOf(request.facts.forge));
-  if (!HasModel(request) || request.facts.forge == Forge::kGitLab) {
-    return "    when: { events: [" + event + "] }\n";
-  }
-  return "    when: { events: [" + event + ".labeled], labels: [agent] }\n";
+  return "    when: { events: [issue_comment], commands: [/" + TaskOf(request) + "] }\n";
 }
 
 std::string RenderConfig(const StarterRequest& request) {
@@ -109,6 +105,9 @@ std::string RenderReviewPrompt(const StarterRequest& request) {
       "Look for mistakes in behaviour, security and tests. Read the code around a change before "
       "you judge it. Report only what\nyou are sure of, each finding with its file and line. Do "
       "not change any file.\n";
+  if (request.on == StartOn::kCommand) {
+    prompt += "{{comment_author}} asked for it with these words:\n\n{{comment}}\n";
+  }
   if (!request.facts.test_command.empty()) {
     std::string command;
     for (const std::string& word : request.facts.test_command) {
@@ -119,86 +118,44 @@ std::string RenderReviewPrompt(const StarterRequest& request) {
   return prompt;
 }
 
-std::string RenderSteps(const StarterRequest& request) {
-  std::string steps =
-      "    steps:\n"
-      "      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8  # v5.0.0\n"
-      "        with: { persist-credentials: false }\n";
-  if (HasModel(request)) {
-    steps += "      - run: " + request.install + "\n";
+}  // namespace
+
+bool HasModel(const StarterRequest& request) { return request.agent != "command"; }
+
+Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
+  StartOn on = StartOn::kPush;
+  if (name == "label") {
+    on = StartOn::kLabel;
+  } else if (name == "command") {
+    on = StartOn::kCommand;
+  } else if (name != "push") {
+    return Error{Code::kUsage, "--on is one of label, push, command", "--on push"};
   }
-  steps += "      - uses: OWNER/agentic-ci@COMMIT  # v" + std::string(kVersion) +
-           " (the task is the one for the event in .agentic-ci/config.yml)\n";
-  if (HasModel(request)) {
-    steps += "        env: { " + request.key_variable + ": \"${{ secrets." + request.key_variable +
-             " }}\" }\n";
+  const bool tells = forge == Forge::kGitHub || forge == Forge::kGitLab;
+  if (!tells && on == StartOn::kCommand) {
+    return Error{Code::kUsage,
+                 "on Gitea and Forgejo, a job cannot ask who may write, and anyone may comment",
+                 "--on label"};
   }
-  return steps + "        with: { post: true }\n";
+  if (forge == Forge::kGitLab && on != StartOn::kPush) {
+    return Error{Code::kUsage, "on GitLab, neither a label nor a comment starts a pipeline",
+                 "--on push"};
+  }
+  return on;
 }
 
-std::string RenderWorkflow(const StarterRequest& request) {
-  constexpr std::string_view kOwnBranch =
-      "github.event.pull_request.head.repo.full_name == github.repository";
-  std::string types = HasModel(request) ? "{ types: [labeled] }" : "{}";
-  std::string condition(kOwnBranch);
-  if (HasModel(request)) condition = "github.event.label.name == 'agent' && " + condition;
-  return "# Runs the task of .agentic-ci/config.yml that is for the event.\n"
-         "name: agentic-ci\n"
-         "on:\n  pull_request: " +
-         types +
-         "\n"
-         "permissions: { contents: read, pull-requests: write }\n"
-         "concurrency: { group: \"agentic-ci-${{ github.event.pull_request.number }}\", "
-         "cancel-in-progress: true }\n"
-         "jobs:\n"
-         "  agent:\n"
-         "    # Pull requests from forks get no secrets.\n"
-         "    if: " +
-         condition +
-         "\n"
-         "    runs-on: ubuntu-24.04\n"
-         "    timeout-minutes: 40\n" +
-         RenderSteps(request);
-}
-
-std::string RenderGitLab(const StarterRequest& request) {
-  std::string text =
-      "# Runs the task of .agentic-ci/config.yml that is for the event.\n"
-      "include:\n"
-      "  - component: $CI_SERVER_FQDN/GROUP/agentic-ci/run@COMMIT  # v" +
-      std::string(kVersion) +
-      "\n"
-      "    inputs:\n"
-      "      job-image: IMAGE  # With the agent, git and curl; pin it by digest.\n"
-      "      isolation: landlock  # In a container without privileges.\n"
-      "  - component: $CI_SERVER_FQDN/GROUP/agentic-ci/post@COMMIT\n"
-      "    inputs:\n"
-      "      job-image: IMAGE\n";
-  if (HasModel(request)) {
-    text += "# " + request.key_variable +
-            " is a CI/CD variable of the project, masked and hidden, and so is GITLAB_TOKEN for "
-            "posting.\n";
-  }
-  return text;
-}
-
-StarterFile PlanCi(const StarterRequest& request) {
-  switch (request.facts.forge) {
-    case Forge::kGitLab:
-      // One that is there is the project's own; it includes ours in a line.
-      return {request.facts.has_gitlab_ci ? ".agentic-ci/gitlab-ci.yml" : ".gitlab-ci.yml",
-              RenderGitLab(request)};
-    case Forge::kGitea:
-      return {".gitea/workflows/agentic-ci.yml", RenderWorkflow(request)};
-    case Forge::kForgejo:
-      return {".forgejo/workflows/agentic-ci.yml", RenderWorkflow(request)};
-    case Forge::kGitHub:
+std::string DescribeStart(const StarterRequest& request) {
+  if (request.facts.forge == Forge::kGitLab) return "on each push to a merge request";
+  switch (request.on) {
+    case StartOn::kLabel:
+      return "when a pull request is given the label agent, and on each push while it has it";
+    case StartOn::kPush:
+      return "on each push to a pull request";
+    case StartOn::kCommand:
       break;
   }
-  return {".github/workflows/agentic-ci.yml", RenderWorkflow(request)};
+  return "on a comment that begins with /" + TaskOf(request) + ", by one who may write";
 }
-
-}  // namespace
 
 std::string TaskOf(const StarterRequest& request) { return HasModel(request) ? "review" : "check"; }
 
@@ -211,6 +168,10 @@ std::vector<StarterFile> PlanFiles(const StarterRequest& request) {
     files.push_back({".agentic-ci/review.md", RenderReviewPrompt(request)});
   }
   files.push_back(PlanCi(request));
+  if (!request.release_path.empty()) {
+    std::string& content = files.back().content;
+    content = FillRelease(std::move(content), request.release_path, request.release_commit);
+  }
   return files;
 }
 

@@ -103,10 +103,14 @@ def refusing_proxy():
 
 
 class Act(unittest.TestCase):
+    workflows = '.github/workflows'
+
     def setUp(self):
-        # Not below /tmp: a sandbox has its own, and the programs on the PATH are shown in it.
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix='act-test-', dir=ROOT / 'build'))
+        # Not below /tmp: a sandbox has its own, and the programs on the PATH are shown in it. In tier landlock, root's agent is
+        # another user, who may not be able to enter this checkout.
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix='act-test-', dir='/srv' if os.geteuid() == 0 else ROOT / 'build'))
         self.addCleanup(shutil.rmtree, self.root)
+        self.root.chmod(0o755)
         (self.root / 'home').mkdir()
         (self.root / 'tmp').mkdir()
         remote = f'url.file://{self.root}/remotes/.insteadOf=https://github.com/'
@@ -157,7 +161,8 @@ class Act(unittest.TestCase):
         (self.site / 'notes.txt').write_text('first\nwrong \n')
         self.git('commit', '-qam', 'change')
         self.head = self.git('rev-parse', 'HEAD')
-        self.git('update-ref', 'refs/pull/7/merge', self.head)
+        for name in ('merge', 'head'):
+            self.git('update-ref', f'refs/pull/7/{name}', self.head)
         self.git('clone', '-q', '--mirror', str(self.site), f'{self.root}/remotes/acme/site')
         self.git('checkout', '-q', 'main')
         self.git('remote', 'add', 'origin', 'https://github.com/acme/site')
@@ -180,13 +185,13 @@ class Act(unittest.TestCase):
     def act(self, workflow, name, event, ref='refs/pull/7/merge', token='token-actions', variables=(),
             actor='maintainer', secrets=()):
         (self.root / 'event.json').write_text(json.dumps(event))
-        command = [ACT, name, '-a', actor, '-W', f'.github/workflows/{workflow}', '-e', self.root / 'event.json',
-                   '-P', 'ubuntu-24.04=-self-hosted', '-P', 'self-hosted=-self-hosted', '--no-skip-checkout', '--action-offline-mode', '--no-cache-server',
+        command = [ACT, name, '-a', actor, '-W', f'{self.workflows}/{workflow}', '-e', self.root / 'event.json',
+                   '-P', 'ubuntu-24.04=-self-hosted', '-P', 'ubuntu-latest=-self-hosted', '-P', 'self-hosted=-self-hosted', '--no-skip-checkout', '--action-offline-mode', '--no-cache-server',
                    '-s', f'GITHUB_TOKEN={token}', '-s', f'ANTHROPIC_API_KEY={KEY}',
                    '--local-repository', f'OWNER/agentic-ci@{COMMIT}={self.root}/actions/agentic-ci']
         for secret in secrets:
             command += ['-s', secret]
-        for action, sha in set(SHA.findall((self.site / '.github/workflows' / workflow).read_text())):
+        for action, sha in set(SHA.findall((self.site / self.workflows / workflow).read_text())):
             command += ['--local-repository', f'{action}@{sha}={self.root}/actions/{action.split("/")[1]}']
         for variable in (f'GITHUB_API_URL={self.url}', 'GITHUB_REPOSITORY=acme/site', f'GITHUB_REF={ref}',
                          f'TEST_ARTIFACTS={self.root}/artifacts', 'GITHUB_REPOSITORY_ID=1', *variables):
@@ -374,17 +379,84 @@ exit 1
 
     def test_a_newcomer_gets_a_review_with_what_config_init_writes(self):
         """The README's four steps, but for the release, which is pinned by hand here."""
-        fresh = self.root / 'fresh'
-        fresh.mkdir()
-        self.git('init', '-q', cwd=fresh)
-        self.git('remote', 'add', 'origin', 'https://github.com/acme/site', cwd=fresh)
-        subprocess.run([BINARY, 'config', 'init'], cwd=fresh, env=self.environment, check=True, capture_output=True)
-        shutil.rmtree(fresh / '.git')
-        self.consumer(fresh)
+        self.consumer(self.fresh())
         event = self.pull_request(label={'name': 'agent'}, action='labeled')
         event['pull_request']['labels'] = [{'name': 'agent'}]
         self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event), 0, self.output)
         self.assert_reviewed()
+        self.assertTrue((self.artifact() / 'report.html').exists())  # What the comment links to.
+        comment = self.state()['comments'][0]['body']
+        self.assertIn('#artifacts', comment)
+        # A push to a pull request that has the label is looked at; another label, or a push without it, starts nothing.
+        shutil.rmtree(self.artifact())
+        event = self.pull_request(action='synchronize')
+        event['pull_request']['labels'] = [{'name': 'agent'}]
+        self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event), 0, self.output)
+        self.assertTrue(self.artifact().exists())
+        shutil.rmtree(self.artifact())
+        bug = self.pull_request(label={'name': 'bug'}, action='labeled')
+        bug['pull_request']['labels'] = [{'name': 'agent'}, {'name': 'bug'}]
+        without = self.pull_request(action='synchronize')
+        without['pull_request']['labels'] = []
+        for event in (bug, without):
+            self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event), 0, self.output)
+            self.assertFalse(self.artifact().exists())
+
+    def fresh(self, *options):
+        """What `config init` writes into an empty repository."""
+        fresh = self.root / 'fresh'
+        fresh.mkdir()
+        self.git('init', '-q', cwd=fresh)
+        self.git('remote', 'add', 'origin', 'https://github.com/acme/site', cwd=fresh)
+        subprocess.run([BINARY, 'config', 'init', *options], cwd=fresh, env=self.environment, check=True, capture_output=True)
+        shutil.rmtree(fresh / '.git')
+        return fresh
+
+    def test_each_push_is_reviewed_with_what_config_init_writes_for_it(self):
+        self.consumer(self.fresh('--on', 'push', '--release', f'OWNER/agentic-ci@{COMMIT}'))
+        event = self.pull_request(action='synchronize')
+        self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event), 0, self.output)
+        self.assert_reviewed()
+
+    def test_a_command_is_seen_carried_out_on_the_head_and_answered(self):
+        self.consumer(self.fresh('--on', 'command'))
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        for after in (2, 4):  # The first result stands below its command; the second is an older comment, so it is answered.
+            request = urllib.request.Request(f'{self.url}/repos/acme/site/issues/7/comments', data=b'{"body":"/review please"}',
+                                             headers={'Authorization': 'Bearer token-actions', 'Accept': 'application/vnd.github+json',
+                                                      'Content-Type': 'application/json', 'User-Agent': 'x', 'X-GitHub-Api-Version': '2022-11-28'})
+            with opener.open(request, timeout=60) as answer:
+                number = json.load(answer)['id']
+            event = self.comment(body='/review please')
+            event.update(action='created')
+            event['comment']['id'] = number
+            self.assertEqual(self.on_own_branch('agentic-ci.yml', 'issue_comment', event), 0, self.output)
+            state = self.state()
+            self.assertEqual(state['reactions'][-1], {'comment': number, 'content': 'eyes'}, self.output)
+            self.assertEqual(len(state['comments']), after, state['comments'])
+            record = json.loads((self.artifact() / 'run.json').read_text())
+            self.assertEqual((record['outcome']['kind'], record['policy']['commit']), ('success', self.base))
+            self.assertIn('-wrong \n+right \n', (self.artifact() / 'changes.patch').read_text())
+            shutil.rmtree(self.artifact())
+        self.assertRegex(state['comments'][-1]['body'], r'^@maintainer: done\. \[The result\]\(https?://.*#issuecomment-\d+\)')
+        self.assertTrue(state['threads'])
+
+    def test_a_label_on_gitea_and_forgejo_starts_what_config_init_writes(self):
+        for forge, variable in (('gitea', 'GITEA_ACTIONS=true'), ('forgejo', 'FORGEJO_ACTIONS=true')):
+            self.consumer(self.fresh('--forge', forge))
+            self.workflows = f'.{forge}/workflows'
+            workflow = self.site / self.workflows / 'agentic-ci.yml'
+            # act knows no actions by URL, and the service of the tests is GitHub's: tests/gitea posts to a real one.
+            workflow.write_text(workflow.read_text().replace('https://github.com/', '').replace(', post: true', ''))
+            event = {**self.pull_request(action='label_updated'), 'number': 7, 'sender': {'login': 'maintainer'}}
+            for labels, runs in ((['bug'], False), (['bug', 'agent'], True)):
+                event['pull_request']['labels'] = [{'name': name} for name in labels]
+                self.assertEqual(self.act('agentic-ci.yml', 'pull_request', event, variables=[variable]), 0, self.output)
+                self.assertEqual(self.artifact().exists(), runs, self.output)
+            record = json.loads((self.artifact() / 'run.json').read_text())
+            self.assertEqual((record['outcome']['kind'], record['agent']['task']), ('success', 'review'))
+            for path in (self.artifact(), self.site, self.root / 'fresh', self.root / 'remotes/acme/site'):
+                shutil.rmtree(path)
 
     def test_the_readmes_workflow_runs_for_its_label_alone(self):
         blocks = re.findall(r'```yaml\n# (\.github/workflows/agent\.yml)\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)

@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import http.server
+import json
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import unittest
 
+import workflow_rules
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,7 +66,7 @@ class Action(unittest.TestCase):
         folder.mkdir(exist_ok=True)
         (folder / ASSET).write_bytes(data)
 
-    def script(self, name, **variables):
+    def script(self, name, *arguments, **variables):
         self.output = self.root / 'output'
         self.output.write_text('')
         environment = {
@@ -74,7 +76,7 @@ class Action(unittest.TestCase):
             'DOWNLOAD_URL': f'http://127.0.0.1:{self.server.server_port}', **variables,
         }
         return subprocess.run(['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c',
-                               f'"{self.root}/action/{name}.sh"'], env=environment, cwd=self.root / 'work',
+                               ' '.join([f'"{self.root}/action/{name}.sh"', *arguments])], env=environment, cwd=self.root / 'work',
                               capture_output=True, text=True)
 
     def path(self):
@@ -321,6 +323,92 @@ class Action(unittest.TestCase):
         self.assertEqual(self.fetched(site, **variables), ['none'])
         git(site, 'cat-file', '-e', today)
 
+    def test_a_comments_job_works_on_the_head_of_the_pull_request_or_not_at_all(self):
+        up = self.root / 'forge/acme/site'
+
+        def git(where, *arguments):
+            run = subprocess.run(['git', '-c', 'user.email=a@b', '-c', 'user.name=a', '-c', 'init.defaultBranch=main', '-C', where,
+                                  *arguments], check=True, capture_output=True, text=True)
+            return run.stdout.strip()
+
+        up.mkdir(parents=True)
+        git(up, 'init', '-q')
+        (up / 'a.txt').write_text('base\n')
+        git(up, 'add', '-A')
+        git(up, 'commit', '-q', '-m', 'base')
+        base = git(up, 'rev-parse', 'HEAD')
+        git(up, 'checkout', '-q', '-b', 'fix')
+        (up / 'a.txt').write_text('head\n')
+        git(up, 'commit', '-qam', 'head')
+        head = git(up, 'rev-parse', 'HEAD')
+        git(up, 'update-ref', 'refs/pull/7/head', head)
+        (up / 'a.txt').write_text('of a fork\n')
+        git(up, 'commit', '-qam', 'fork')
+        git(up, 'update-ref', 'refs/pull/8/head', 'HEAD')  # In no branch, as what a fork has.
+        git(up, 'reset', '-q', '--hard', head)
+        git(up, 'checkout', '-q', 'main')
+        git(up, 'config', 'uploadpack.allowAnySHA1InWant', 'true')
+        variables = {'GITHUB_SERVER_URL': f'file://{self.root}/forge', 'GITHUB_REPOSITORY': 'acme/site', 'GITHUB_SHA': base,
+                     'TOKEN': 'secret'}
+
+        def fetch(name, number, change='', checkout='main'):
+            site = self.root / 'work' / name
+            git(self.root, 'clone', '-q', '--depth=1', f'--branch={checkout}', f'file://{up}', site)
+            if change:
+                (site / 'a.txt').write_text(change)
+            run = self.script('fetch', WORKDIR=str(site), NUMBER=number, **variables)
+            return run, git(site, 'rev-parse', 'HEAD'), (site / 'a.txt').read_text()
+
+        run, at, text = fetch('plain', '7')
+        self.assertEqual((run.returncode, at, text), (0, head, 'head\n'), run.stdout + run.stderr)
+        git(self.root / 'work/plain', 'cat-file', '-e', base)  # What the policy is read from.
+        for name, number, change, words in (('fork', '8', '', 'is no branch of acme/site'), ('none', '9', '', 'has no head'),
+                                            ('changed', '7', 'mine\n', 'earlier steps have changed'), ('odd', '7;id', '', 'number')):
+            run, at, text = fetch(name, number, change)
+            self.assertEqual((run.returncode, at, text), (77, base, change or 'base\n'), run.stdout + run.stderr)
+            self.assertIn('::error title=agentic-ci::', run.stdout)
+            self.assertIn(words, self.output.read_text())
+            self.assertIn('ref: refs/pull/', self.output.read_text())
+        run, at, text = fetch('chosen', '8', checkout='fix')  # What the workflow has checked out itself stays.
+        self.assertEqual((run.returncode, at), (0, head), run.stdout + run.stderr)
+        run = self.script('report', INSTALLED='success', HEAD_REASON='it is a fork\'s')
+        self.assertIn("conclusion=refused\nreason=it is a fork's\n", self.output.read_text())
+
+    def test_a_command_is_answered_where_it_stands_unless_the_result_does(self):
+        heard = []
+
+        class Api(Quiet):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers['Content-Length'])).decode()
+                heard.append((self.path, json.loads(body), self.headers['Authorization']))
+                self.send_response(403 if '/9/' in self.path else 201)
+                self.end_headers()
+
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Api)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+        def answer(what, **variables):
+            heard.clear()
+            given = {'COMMENT': '50', 'NUMBER': '7', 'LOGIN': 'octocat', 'CONCLUSION': 'success', 'TOKEN': 'secret',
+                     'RESULT': 'https://github.com/acme/site/pull/7#issuecomment-40', 'GITHUB_REPOSITORY': 'acme/site',
+                     'GITHUB_API_URL': f'http://127.0.0.1:{server.server_port}', **variables}
+            run = self.script('answer', what, **given)
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+            return run.stdout
+
+        answer('seen')
+        self.assertEqual(heard, [('/repos/acme/site/issues/comments/50/reactions', {'content': 'eyes'}, 'Bearer secret')])
+        self.assertIn('::notice', answer('seen', COMMENT='9'))
+        answer('done')
+        self.assertEqual([(path, body) for path, body, _ in heard], [('/repos/acme/site/issues/7/comments', {
+            'body': '@octocat: done. [The result](https://github.com/acme/site/pull/7#issuecomment-40) is in the comment above.'})])
+        for variables in ({'RESULT': 'https://github.com/acme/site/pull/7#issuecomment-60'}, {'RESULT': ''}, {'LOGIN': 'a"b'},
+                          {'RESULT': 'https://github.com/a"b#issuecomment-4'}, {'COMMENT': ''}):
+            answer('done', **variables)
+            self.assertEqual(heard, [], variables)
+
     def test_what_looks_like_a_bare_repository_is_not_taken_for_the_repository(self):
         """A pull request can add its files to the directory that the workflow works in."""
         up, site, ran = self.root / 'up', self.root / 'work/site', self.root / 'ran'
@@ -392,6 +480,23 @@ class Action(unittest.TestCase):
         self.assertEqual(told, [told[0]] * 3)
 
 
+class Workflows(unittest.TestCase):
+    """What people copy. `config init`'s own are held to the same by tests/config."""
+
+    def test_no_run_is_cancelled_by_an_event_that_its_jobs_leave_out(self):
+        self.assertGreater(len(workflow_rules.workflows()), 10)
+        for where, text in workflow_rules.workflows().items():
+            self.assertFalse(workflow_rules.cancelled_by_others(text), where)
+        wrong = ('on: { pull_request: { types: [labeled] } }\nconcurrency: { group: a, cancel-in-progress: true }\n'
+                 "jobs: { a: { if: github.event.label.name == 'agent', steps: [] } }\n")
+        self.assertTrue(workflow_rules.cancelled_by_others(wrong))
+
+    def test_the_report_that_a_comment_links_to_is_kept(self):
+        for where, text in workflow_rules.workflows().items():
+            self.assertFalse(workflow_rules.keeps_no_report(text), where)
+        self.assertTrue(workflow_rules.keeps_no_report('jobs: { a: { steps: [ { uses: OWNER/agentic-ci@COMMIT } ] } }'))
+
+
 class Pin(unittest.TestCase):
     """tools/pin, which the release uses, on a copy."""
 
@@ -434,11 +539,11 @@ class Metadata(unittest.TestCase):
         return text[text.index(f'\n{begin}:'):text.index(f'\n{end}:')]
 
     def test_no_expression_stands_inside_a_script(self):
-        for name, steps in (('action.yml', 4), ('post/action.yml', 2)):
+        for name, steps in (('action.yml', 7), ('post/action.yml', 2)):
             runs = re.findall(r'^ +run: (.*)$', self.texts[name], re.MULTILINE)
             self.assertEqual(len(runs), steps)
             for run in runs:
-                self.assertRegex(run, r"""^'"\$(GITHUB_ACTION_PATH(/\.\.)?/action/[a-z]+\.sh"|BINARY" action post)'$""")
+                self.assertRegex(run, r"""^'"\$(GITHUB_ACTION_PATH(/\.\.)?/action/[a-z]+\.sh"( seen| done)?|BINARY" action post)'$""")
 
     def test_no_other_action_is_used(self):
         for text in self.texts.values():

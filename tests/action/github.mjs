@@ -26,10 +26,10 @@ const dispatched = [];
 const server = http.createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url, service.url);
   if (pathname === '/_test/state') {
-    const { comments, requests, violations } = service;
+    const { comments, reactions, requests, violations } = service;
     const { threads } = service.reviews;
     const pulls = service.git.pulls.map((pull) => ({ ...pull, commit: service.git.tip(pull.head) }));
-    return void response.end(JSON.stringify({ comments, requests, violations, threads, dispatched, pulls }));
+    return void response.end(JSON.stringify({ comments, reactions, requests, violations, threads, dispatched, pulls }));
   }
   if (request.method === 'POST' && pathname === '/repos/acme/site/actions/workflows/fix.yml/dispatches') {
     let body = '';

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`config init` on ten kinds of repositories: its files are valid, and a first run with them works.
+"""`config init` on many kinds of repositories: its files are valid, and a first run with them works.
 
 usage: init_test.py BINARY [KIND...]
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'action'))
+import workflow_rules  # noqa: E402
 
 BINARY = os.path.abspath(sys.argv[1])
 GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main']
@@ -20,7 +24,7 @@ KINDS = [
      '.github/workflows/agentic-ci.yml', ['node'], '[npm, test]'),
     ('python on GitLab', 'git@gitlab.example.com:acme/site.git',
      {'pyproject.toml': '[project]\nname = "x"\n', 'uv.lock': 'version = 1\n'},
-     '.gitlab-ci.yml', ['python'], '[python3, "-m", pytest]'),
+     '.gitlab-ci.yml', ['python'], '[uv, run, pytest]'),
     ('go on Gitea', 'ssh://git@gitea.example.com:2222/acme/site.git',
      {'go.mod': 'module example.com/x\n'},
      '.gitea/workflows/agentic-ci.yml', ['go'], '[go, test, "./..."]'),
@@ -39,9 +43,26 @@ KINDS = [
     ('several languages in one', '',
      {'web/package.json': '{}', 'services/api/setup.py': '', 'node_modules/x/Cargo.toml': '', 'Makefile': 'test:\n'},
      '.github/workflows/agentic-ci.yml', ['node', 'python'], '[make, test]'),
+    ('pnpm', '', {'package.json': '{}', 'pnpm-lock.yaml': '', 'Makefile': 'test:\n'},
+     '.github/workflows/agentic-ci.yml', ['node'], '[pnpm, test]'),
+    ('yarn', '', {'package.json': '{}', 'yarn.lock': ''}, '.github/workflows/agentic-ci.yml', ['node'], '[yarn, test]'),
+    ('bun', '', {'package.json': '{}', 'bun.lock': '{}'}, '.github/workflows/agentic-ci.yml', ['node'], '[bun, test]'),
+    ('poetry', '', {'pyproject.toml': '', 'poetry.lock': ''}, '.github/workflows/agentic-ci.yml', ['python'], '[poetry, run, pytest]'),
+    ('tox', '', {'setup.py': '', 'tox.ini': ''}, '.github/workflows/agentic-ci.yml', ['python'], '[tox]'),
+    ('composer', '', {'composer.json': '{}'}, '.github/workflows/agentic-ci.yml', [], '["vendor/bin/phpunit"]'),
+    ('mix', '', {'mix.exs': ''}, '.github/workflows/agentic-ci.yml', [], '[mix, test]'),
+    ('bazel', '', {'MODULE.bazel': ''}, '.github/workflows/agentic-ci.yml', [], '[bazel, test, "//..."]'),
+    ('just', '', {'justfile': 'test:\n'}, '.github/workflows/agentic-ci.yml', [], '[just, test]'),
+    ('gradle', '', {'build.gradle.kts': ''}, '.github/workflows/agentic-ci.yml', ['java'], '[gradle, test]'),
+    ('cmake', '', {'CMakeLists.txt': ''}, '.github/workflows/agentic-ci.yml', [], '[ctest, "--test-dir", build]'),
     ('nothing known', '', {'README.md': '# x\n'},
      '.github/workflows/agentic-ci.yml', [], '[git, status, "--short"]'),
 ]
+# What the workflow installs before the agent starts, by the kind's name.
+INSTALLS = {'node on GitHub': 'npm ci', 'pnpm': 'pnpm install --frozen-lockfile', 'yarn': 'yarn install --frozen-lockfile',
+            'bun': 'bun install --frozen-lockfile', 'poetry': 'poetry install', 'composer': 'composer install',
+            'cmake': 'cmake --build build', 'rust on Codeberg': None, 'bazel': None, 'nothing known': None}
+RELEASE = 'acme/agentic-ci@' + '0123456789abcdef0123456789abcdef01234567'
 passed = failed = 0
 
 
@@ -81,11 +102,28 @@ def try_kind(directory, kind):
     make_repository(directory, remote, files)
     status, text = run(directory, 'config', 'init', '--agent', 'command')
     check(status == 0 and f'wrote {ci}\n' in text, f'{name}: init: {text}')
+    if 'gitlab' not in ci:
+        workflow = (directory / ci).read_text()
+        check(not workflow_rules.cancelled_by_others(workflow), f'{name}: another event cancels the run: {workflow}')
+        check(not workflow_rules.keeps_no_report(workflow), f'{name}: no report is kept: {workflow}')
+        if name in INSTALLS:
+            expected = INSTALLS[name]
+            check(expected in workflow if expected else 'dependencies' not in workflow, f'{name}: installs: {workflow}')
     config = (directory / '.agentic-ci/config.yml').read_text()
     for ecosystem in ['node', 'python', 'go', 'rust', 'java', 'ruby', 'dotnet']:
         named = any(ecosystem in line.split('ecosystems')[-1] for line in config.splitlines() if 'ecosystems' in line)
         check(named == (ecosystem in ecosystems), f'{name}: {ecosystem}: {config}')
     check(f'command: {command}\n' in config, f'{name}: command: {config}')
+    status, text = run(directory, 'config', 'check')
+    check(status == 65 and f'{ci}:' in text and "'COMMIT' stands for" in text, f'{name}: placeholders: {text}')
+    written = config + (directory / ci).read_text()
+    status, text = run(directory, 'config', 'init', '--agent', 'command', '--release', RELEASE)
+    check(status == 0 and f'filled in {ci}\n' in text and '\nto fill in' not in text, f'{name}: init --release: {text}')
+    filled = (directory / '.agentic-ci/config.yml').read_text() + (directory / ci).read_text()
+    project, sha = RELEASE.split('@')
+    check(filled == re.sub(r'(OWNER|GROUP)/agentic-ci', project, written).replace('@COMMIT', '@' + sha), f'{name}: {filled}')
+    if 'gitlab' in ci:
+        (directory / ci).write_text((directory / ci).read_text().replace('IMAGE', 'registry.example.com/agent'))
     status, text = run(directory, 'config', 'check')
     check(status == 0 and text == '.agentic-ci/config.yml: ok\n', f'{name}: config check: {text}')
     status, text = run(directory, 'policy', 'check', '.agentic-ci/openshell-policy.yml')
@@ -105,7 +143,17 @@ def try_files(directory):
     check(status == 0 and 'kept' not in text, text)
     check('prompt_file' in (directory / '.agentic-ci/config.yml').read_text(), 'a file is replaced')
     status, text = run(directory, 'config', 'check')
-    check(status == 0, text)
+    check(status == 65 and ".github/workflows/agentic-ci.yml:" in text and "'OWNER' stands for" in text, text)
+    for on, word in (('push', 'ready_for_review'), ('label', 'labels.*.name'), ('command', 'issue_comment')):
+        status, text = run(directory, 'config', 'init', '--force', '--on', on)
+        workflow = (directory / '.github/workflows/agentic-ci.yml').read_text()
+        check(status == 0 and word in workflow and not workflow_rules.cancelled_by_others(workflow), f'{on}: {text}{workflow}')
+        status, text = run(directory, 'config', 'check', '.agentic-ci/config.yml')
+        check(status == 0, f'{on}: {text}')
+    for wrong in (('--on', 'weekly'), ('--on', 'label', '--forge', 'gitlab'), ('--on', 'command', '--forge', 'gitea'), ('--release', 'acme/agentic-ci'), ('--release', 'agentic-ci@' + 'a' * 40)):
+        status, text = run(directory, 'config', 'init', *wrong)
+        check(status == 64 and 'hint: ' in text, text)
+    status, text = run(directory, 'config', 'init', '--force')
     commit(directory)
     status, text = run(directory, 'run', '--task', 'review')
     check(status == 78 or 'no program' in text or 'not installed' in text, f'without a credential: {text}')

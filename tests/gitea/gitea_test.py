@@ -17,6 +17,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -661,6 +662,43 @@ class Post(unittest.TestCase):
         done = self.post(self.report(beside('kept', 3)), token=token, code=77)
         self.assertIn('::warning file=a.c,line=3,title=agentic-ci%3A bug::kept\n', done.stdout)
         self.assertEqual((self.threads(), self.comments()), ([], []))
+
+    def sent(self, count):
+        """The events that Gitea makes for a webhook of this repository, of which its Actions make the same for a job: `count` of labels."""
+        for _ in range(600):
+            with contextlib.closing(sqlite3.connect(f'file:{GITEA.directory}/work/gitea.db?mode=ro', uri=True, timeout=60)) as database:
+                payloads = [json.loads(text) for text, in database.execute('select payload_content from hook_task order by id')]
+            mine = [one for one in payloads if one['repository']['full_name'] == self.repository and 'label' in one['action']]
+            if len(mine) >= count:
+                return mine
+            time.sleep(0.1)
+        raise AssertionError(f'of {count} events, Gitea made {mine}')
+
+    def test_a_label_starts_what_config_init_writes(self):
+        hook = {'type': 'gitea', 'active': True, 'events': ['pull_request', 'pull_request_label', 'pull_request_sync'],
+                'config': {'url': 'http://127.0.0.1:9/', 'content_type': 'json'}}
+        GITEA.api('POST', f'/repos/{self.repository}/hooks', hook)
+        labels = {name: GITEA.api('POST', f'/repos/{self.repository}/labels', {'name': name, 'color': '#112233'})['id']
+                  for name in ('bug', 'agent')}
+        issue = f'/repos/{self.repository}/issues/1/labels'
+        for count, name in enumerate(('bug', 'agent'), 1):
+            GITEA.api('POST', issue, {'labels': [labels[name]]})
+            self.sent(count)
+        GITEA.api('DELETE', issue)
+        events = self.sent(3)
+        self.assertEqual([one['action'] for one in events], ['label_updated', 'label_updated', 'label_cleared'])
+        work = self.directory + '/work'
+        self.git('checkout', '-q', 'main')
+        subprocess.run([RUNNER, 'config', 'init', '--forge', 'gitea'], cwd=work, check=True, capture_output=True)
+        self.git('add', '-A')
+        self.git('commit', '-qm', 'agent')
+        for event, starts in zip(events, (False, True, False)):
+            environment = self.environment()
+            event['pull_request']['base']['sha'] = self.git('rev-parse', 'HEAD')
+            write(environment['GITHUB_EVENT_PATH'], json.dumps(event))
+            done = subprocess.run([RUNNER, 'config', 'explain'], env=environment, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=600)
+            self.assertEqual('task' in done.stdout and ' review ' in done.stdout, starts, done.stdout + done.stderr)
 
 
 def main():

@@ -11,6 +11,7 @@ const OPERATIONS = {
   [`${R}/pulls/{pull_number}`]: ['get', 'patch'],
   [`${R}/issues/{issue_number}/comments`]: ['get', 'post'],
   [`${R}/issues/comments/{comment_id}`]: ['get', 'patch', 'delete'],
+  [`${R}/issues/comments/{comment_id}/reactions`]: ['post'],
   [`${R}/pulls/{pull_number}/files`]: ['get'],
   [`${R}/pulls/{pull_number}/reviews`]: ['post'],
   [`${R}/pulls/{pull_number}/reviews/{review_id}`]: ['put'],

@@ -3,7 +3,7 @@
 // demand. With a contract, every request and every answer of its own is judged; see `violations`.
 import http from 'node:http';
 import https from 'node:https';
-import { failure, fullUser, issueComment, validationFailure } from './objects.mjs';
+import { failure, fullUser, issueComment, simpleUser, validationFailure } from './objects.mjs';
 import { GitData } from './git.mjs';
 import { Reviews } from './reviews.mjs';
 
@@ -12,6 +12,7 @@ const CHARACTERS_MAX = 65536;  // Code points, as GitHub counts.
 export const ACTIONS_BOT = { id: 41898282, login: 'github-actions[bot]', type: 'Bot' };
 
 export class GitHubService {
+  reactions = [];   // {comment, content}
   comments = [];    // {id, number, author, body, created, updated}
   requests = [];    // "POST /path", in order of arrival.
   headers = [];     // Of each, as JSON.
@@ -146,6 +147,8 @@ export class GitHubService {
     if (list) return this.#list(method, Number(list[1]), searchParams, viewer, body);
     const one = /^\/issues\/comments\/(\d+)$/.exec(rest);
     if (one) return this.#one(method, Number(one[1]), body);
+    const reaction = /^\/issues\/comments\/(\d+)\/reactions$/.exec(rest);
+    if (reaction && method === 'POST') return this.#react(viewer.who, Number(reaction[1]), JSON.parse(body).content);
     const data = this.git.answer(method, rest, searchParams, body);
     if (data) return data;
     const review = this.reviews.answer(method, rest, searchParams, viewer, body);
@@ -187,6 +190,12 @@ export class GitHubService {
     const link = (to, rel) => `<${this.url}/repositories/1/issues/${number}/comments?per_page=${perPage}&page=${to}>; rel="${rel}"`;
     const headers = page < last ? { link: `${link(page + 1, 'next')}, ${link(last, 'last')}` } : {};
     return { status: 200, headers, body: all.slice((page - 1) * perPage, page * perPage) };
+  }
+
+  #react(who, comment, content) {
+    if (!this.comments.some(({ id }) => id === comment)) return { status: 404, body: failure(404, 'Not Found') };
+    const id = this.reactions.push({ comment, content });
+    return { status: 201, body: { id, node_id: `R_${id}`, user: simpleUser(this.url, who), content, created_at: '2026-01-01T00:00:00Z' } };
   }
 
   #one(method, id, text) {
