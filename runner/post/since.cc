@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/data/digest.h"
+#include "report/verdict.h"
 
 namespace post {
 namespace {
@@ -32,8 +33,7 @@ std::string SinceLine(std::string_view text) {
 }  // namespace
 
 std::optional<std::vector<std::string>> FindingWords(const report::RunRecord& record) {
-  const report::OutcomeKind kind = record.outcome.kind;
-  if (kind != report::OutcomeKind::kSuccess && kind != report::OutcomeKind::kFindings) return {};
+  if (!report::Succeeded(record.outcome.kind)) return {};
   std::vector<std::string> words;
   for (const report::Finding& finding : record.findings) {
     if (finding.source != report::FindingSource::kAgent) continue;

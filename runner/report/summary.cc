@@ -404,7 +404,7 @@ std::string AgentProse(const ReportInput& input, Extent extent) {
 
 // Returns whether the agent's words are the result: it ended well, and changed nothing.
 bool LeadsWithAgent(const ReportInput& input) {
-  return input.record.outcome.kind == OutcomeKind::kSuccess && input.files.empty();
+  return Succeeded(input.record.outcome.kind) && input.files.empty();
 }
 
 std::string RenderLeadingWords(const ReportInput& input, Extent extent) {
