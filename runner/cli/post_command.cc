@@ -348,9 +348,8 @@ Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
   TRY(WriteStepSummary(event, posted.summary_markdown));
   if (arguments.Has("dry-run")) return 0;
   const std::string& why = posted.record.outcome.reason;
-  TRY(arguments.Has("json")
-          ? PrintJson(codec::RenderJson(OutcomeJson({}).Set("not_posted", why)))
-          : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
+  TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson({}).Set("not_posted", why)))
+                            : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
   return 0;
 }
 

@@ -97,8 +97,7 @@ class Keeper {
       return outcome;
     }
     const bool follows = there && comment_.follow;
-    const std::string text =
-        Render(follows ? comment_.follow(*there, target.text) : comment_.body);
+    const std::string text = Render(follows ? comment_.follow(*there, target.text) : comment_.body);
     Result<Comment> updated = comments_.Update(target.id, text, deadline_);
     target_gone_ = !updated.ok() && updated.error().code == Code::kNotFound;
     if (!updated.ok()) return std::move(updated).error();
@@ -140,7 +139,7 @@ class Keeper {
   Deadline deadline_;
   int others_ = 0;  // CommentOutcome::others
   std::string other_author_;
-  bool cut_ = false;  // CommentOutcome::cut
+  bool cut_ = false;               // CommentOutcome::cut
   bool target_gone_ = false;       // The comment to update was deleted since the listing.
   bool creation_unclear_ = false;  // No answer to a creation: it may have happened.
 };

@@ -149,8 +149,7 @@ Status PatchDelivery::Look(Deadline deadline) {
 
 // Finds the commit that the run saw: in the branch's history, or, after a force-push, by the job's
 // own event. A report alone could name another repository's commit of the forge's network.
-Status PatchDelivery::FindSeen(const std::vector<forge::CommitRecord>& history,
-                               Deadline deadline) {
+Status PatchDelivery::FindSeen(const std::vector<forge::CommitRecord>& history, Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   auto found = std::find_if(history.begin(), history.end(),
                             [&](const forge::CommitRecord& commit) { return commit.sha == seen; });

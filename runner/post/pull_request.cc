@@ -379,9 +379,9 @@ class Poster {
     report::SummaryOptions options = SummaryOptions(rules.ok());
     const auto render = [&] {
       const bool as_read = options.first.empty() && options.since.empty();
-      return CommentOf(forge_, target_, outcome_, note,
-                       as_read ? report_.summary_markdown
-                               : report::RenderSummary(report_, options));
+      return CommentOf(
+          forge_, target_, outcome_, note,
+          as_read ? report_.summary_markdown : report::RenderSummary(report_, options));
     };
     options.since = since_;
     forge::StickyComment text = Stamped(render());

@@ -38,8 +38,8 @@ std::optional<std::vector<std::string>> FindingWords(const report::RunRecord& re
   for (const report::Finding& finding : record.findings) {
     if (finding.source != report::FindingSource::kAgent) continue;
     const std::string& what = finding.line_hash.empty() ? finding.message : finding.line_hash;
-    words.push_back(codec::Sha256Hex(finding.rule + '\0' + finding.path + '\0' + what)
-                        .substr(0, kWordDigits));
+    words.push_back(
+        codec::Sha256Hex(finding.rule + '\0' + finding.path + '\0' + what).substr(0, kWordDigits));
   }
   if (words.size() > forge::kStampFindingsMax) return {};
   return words;

@@ -134,8 +134,9 @@ std::string FindingText(const RunRecord& record, const Finding& finding) {
   std::string place = PlaceOf(finding);
   if (!place.empty()) {
     place = CodeText(place);
-    const std::string url = PagesOf(record.event).File(
-        record.event.head_sha, record.changes.prefix + finding.path, finding.line);
+    const std::string url =
+        PagesOf(record.event)
+            .File(record.event.head_sha, record.changes.prefix + finding.path, finding.line);
     if (!url.empty()) place = "<a href=\"" + Text(url) + "\" rel=\"noreferrer\">" + place + "</a>";
     place += " ";
   }
@@ -155,7 +156,8 @@ std::string RenderFindings(const RunRecord& record, const ChangesHtml& changes) 
         Filter(
             "Severity", 's', [](const Finding& finding) { return Render(finding.severity); },
             listed),
-        Filter("Rule", 'r', [](const Finding& finding) { return finding.rule; }, listed),
+        Filter(
+            "Rule", 'r', [](const Finding& finding) { return finding.rule; }, listed),
         Filter(
             "Folder", 'd', [](const Finding& finding) { return FolderOf(finding.path); }, listed)};
     std::string rules;

@@ -29,8 +29,7 @@ std::string_view NameOf(Tone tone) {
 
 // `html` as a link, where there is an address.
 std::string LinkedTo(const std::string& url, const std::string& html) {
-  return url.empty() ? html
-                     : "<a href=\"" + Text(url) + "\" rel=\"noreferrer\">" + html + "</a>";
+  return url.empty() ? html : "<a href=\"" + Text(url) + "\" rel=\"noreferrer\">" + html + "</a>";
 }
 
 std::string DescribeEvent(const EventRecord& event) {
@@ -67,7 +66,8 @@ std::string RenderStatusLine(const RunRecord& record) {
   }
   std::string out;
   for (const std::string& part :
-       {DescribeEvent(record.event), Text(NameOfRun(record), 200), agent, HumanDuration(DurationSeconds(record)),
+       {DescribeEvent(record.event), Text(NameOfRun(record), 200), agent,
+        HumanDuration(DurationSeconds(record)),
         record.usage.turns > 0 ? Plural(record.usage.turns, "turn") : std::string(),
         Text(DescribeCost(record.usage), 300), "policy " + Text(ShortPolicy(record.policy), 200),
         controls}) {

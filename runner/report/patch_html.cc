@@ -207,8 +207,8 @@ std::string Modes(const ChangedFile& file) {
 std::string LinkToHead(const RunRecord& record, const ChangedFile& file) {
   const std::string& before = file.old_path.empty() ? file.path : file.old_path;
   if (file.state == FileState::kCreated) return {};
-  const std::string url = PagesOf(record.event).File(record.event.head_sha,
-                                                     record.changes.prefix + before, 0);
+  const std::string url =
+      PagesOf(record.event).File(record.event.head_sha, record.changes.prefix + before, 0);
   return url.empty() ? ""
                      : " <a class=\"go\" href=\"" + Text(url) + "\" rel=\"noreferrer\">before</a>";
 }

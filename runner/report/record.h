@@ -94,7 +94,7 @@ enum class OutcomeKind {
   kAgentFailed,
   kTimedOut,
   kIdle,
-  kLimit,    // `limit` says which: memory, disk, output, pids.
+  kLimit,      // `limit` says which: memory, disk, output, pids.
   kRefused,    // A gate refused the changes, or an image was not started.
   kUntrusted,  // Not started: whoever caused the event may not start a run. Never posted.
   kSkipped,    // Not started: the configuration has no task for this event. Not a failure.

@@ -430,8 +430,7 @@ std::string RenderSummary(const ReportInput& input, const SummaryOptions& option
   const std::string head = RenderHead(input.record, options);
   for (Extent extent : kExtents) {
     const std::string out = head + RenderWorst(input.record, extent) +
-                            RenderLeadingWords(input, extent) +
-                            RenderChecks(input.record, extent) +
+                            RenderLeadingWords(input, extent) + RenderChecks(input.record, extent) +
                             RenderFindings(input.record, options.first, extent) +
                             RenderTail(input, extent) + RenderDiff(input, extent) +
                             RenderNetwork(input.record, extent) + RenderAgentText(input, extent) +

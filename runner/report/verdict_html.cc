@@ -60,10 +60,10 @@ std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
   for (const Cause& cause : Causes(record, kCausesMax)) {
     const bool of_finding = cause.finding >= 0;
     const auto index = static_cast<size_t>(std::max(cause.finding, 0));
-    rows += CauseRow({cause.decided ? "bad" : "warn", cause.decided ? "✕" : "!",
-                      of_finding ? FindingText(record, record.findings[index])
-                                 : Text(cause.what, 2000),
-                      Text(cause.advice, 1000), of_finding ? LinkTo(index, changes) : ""});
+    rows +=
+        CauseRow({cause.decided ? "bad" : "warn", cause.decided ? "✕" : "!",
+                  of_finding ? FindingText(record, record.findings[index]) : Text(cause.what, 2000),
+                  Text(cause.advice, 1000), of_finding ? LinkTo(index, changes) : ""});
   }
   rows += RenderWorst(record, changes);
   const auto refusing =

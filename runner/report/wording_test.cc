@@ -119,8 +119,7 @@ TEST_CASE("A repository's pages are where its forge has them") {
   const WebPages github = {"https://f.example/o/r", "github"};
   CHECK(github.Commit(sha) == "https://f.example/o/r/commit/" + sha);
   CHECK(github.Proposal(7) == "https://f.example/o/r/pull/7");
-  CHECK(github.File(sha, "a b/\"c", 3) ==
-        "https://f.example/o/r/blob/" + sha + "/a%20b/%22c#L3");
+  CHECK(github.File(sha, "a b/\"c", 3) == "https://f.example/o/r/blob/" + sha + "/a%20b/%22c#L3");
   const WebPages gitea = {"http://f.example/o/r", "gitea"};
   CHECK(gitea.Proposal(7) == "http://f.example/o/r/pulls/7");
   CHECK(gitea.File(sha, "a", 0) == "http://f.example/o/r/src/commit/" + sha + "/a");

@@ -171,8 +171,8 @@ Result<Trust> Admit(const Request& request, const Config& config, const Trust& t
                     bool is_signed, forge::Event& event, Recorder& recorder) {
   Result<Trust> judged = AskWhoStarted(request, config, trust, is_signed, event);
   if (judged.ok()) recorder.Note(event, judged.value());
-  const Status admitted = judged.ok() ? RefuseUntrusted(request, judged.value())
-                                      : Status(judged.error());
+  const Status admitted =
+      judged.ok() ? RefuseUntrusted(request, judged.value()) : Status(judged.error());
   if (admitted.ok()) return judged;
   recorder.NoteUntrusted();
   return admitted.error();

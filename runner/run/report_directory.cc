@@ -104,9 +104,8 @@ bool AnyHas(const codec::Json& record, std::string_view list, std::string_view k
             std::string_view text) {
   const codec::Json* entries = record.Find(list);
   if (entries == nullptr || entries->array() == nullptr) return false;
-  return std::ranges::any_of(*entries->array(), [&](const codec::Json& entry) {
-    return entry.StringAt(key) == text;
-  });
+  return std::ranges::any_of(*entries->array(),
+                             [&](const codec::Json& entry) { return entry.StringAt(key) == text; });
 }
 
 // Only an earlier run's files are removed: where there is a record of one, or a run was killed

@@ -400,8 +400,7 @@ Result<std::string> Unmet(const TaskWhen& when, const Occasion& occasion) {
   });
   const auto name_of = [](const TaskEvent& one) { return EventText(one.name, one.action); };
   if (!event) {
-    return Condition("events", when.events, name_of,
-                     {EventText(occasion.event, occasion.action)});
+    return Condition("events", when.events, name_of, {EventText(occasion.event, occasion.action)});
   }
   const bool label = AnyOrNone(when.labels, [&](const std::string& one) {
     return std::find(occasion.labels.begin(), occasion.labels.end(), one) != occasion.labels.end();
