@@ -328,9 +328,9 @@ std::string Undelivered(const post::Outcome& outcome) {
   return forge::RenderAnnotations(annotations);
 }
 
-// Keeps what a run that did not start may say. Nothing of one that somebody caused who may not
-// start it: with a comment, a stranger could replace any result. Of one that nothing was to be done
-// for, what is about the commit alone. Returns whether anything is left.
+// Keeps what a run that did not start may say: nothing if its actor may not start one, since a
+// stranger could replace any result by a comment; what is about the commit alone if there was
+// nothing to do. Returns whether anything is left.
 bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
   const bool skipped = kind == report::OutcomeKind::kSkipped;
   if (!skipped && kind != report::OutcomeKind::kUntrusted) return true;
@@ -342,7 +342,7 @@ bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
   return parts->check || parts->status;
 }
 
-// Says why nothing is posted, and that this is no failure.
+// Says why nothing is posted, and that this is not a failure.
 Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
                         const report::PostedReport& posted) {
   TRY(WriteStepSummary(event, posted.summary_markdown));

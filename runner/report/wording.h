@@ -50,7 +50,7 @@ bool IsPlainUrl(std::string_view url);
 // Returns how long the run took, from its record.
 double DurationSeconds(const RunRecord& record);
 
-// The pages of a repository on its forge. Every address is empty where `url` is none that may be
+// The pages of a repository on its forge. Every address is empty where `url` must not be
 // linked (IsPlainUrl), or the page is not known.
 struct WebPages {
   std::string url = {};    // "https://github.com/owner/name".
