@@ -150,4 +150,27 @@ Result<std::string> BlobId(std::string_view bytes) {
   return std::string(git_oid_tostr(text, sizeof text, &id));
 }
 
+Result<std::optional<std::string>> MergeText(std::string_view base, std::string_view ours,
+                                             std::string_view theirs) {
+  TRY(StartGit());
+  const auto side = [](std::string_view text) {
+    git_merge_file_input input = GIT_MERGE_FILE_INPUT_INIT;
+    input.ptr = text.data();
+    input.size = text.size();
+    return input;
+  };
+  for (std::string_view text : {base, ours, theirs}) {
+    if (text.find('\0') != std::string_view::npos) return std::optional<std::string>();
+  }
+  const git_merge_file_input sides[] = {side(base), side(ours), side(theirs)};
+  git_merge_file_result merged = {};
+  if (::git_merge_file(&merged, &sides[0], &sides[1], &sides[2], nullptr) != 0) {
+    return GitError(Code::kIo, "merging a file");
+  }
+  std::optional<std::string> text;
+  if (merged.automergeable != 0) text.emplace(merged.ptr, merged.len);
+  ::git_merge_file_result_free(&merged);
+  return text;
+}
+
 }  // namespace change

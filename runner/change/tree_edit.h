@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -41,6 +42,11 @@ Result<TreeEdit> PlanEdit(const std::string& patch, const OldFiles& old_files);
 // Parses the changes from `patch` itself, for JudgeChanges(): a report's records of it need not be
 // believed. Fails with kInvalid if it is not a patch as git writes it.
 Result<ChangeSet> DescribePatch(std::string patch);
+
+// Merges `ours` and `theirs`, which both were made of `base`, as git merges a file's lines. Returns
+// nullopt where they conflict, and if one of them is not text (a NUL in it).
+Result<std::optional<std::string>> MergeText(std::string_view base, std::string_view ours,
+                                             std::string_view theirs);
 
 // Returns git's name for a file's bytes, as 40 hexadecimal digits.
 Result<std::string> BlobId(std::string_view bytes);

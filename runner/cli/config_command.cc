@@ -427,8 +427,9 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   run::Request request = TRY(ReadRequest(arguments));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
-  const run::Task* task = TRY(run::SelectTask(
-      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, request));
+  const run::Task* task =
+      TRY(run::SelectTask({opened.config, event, opened.text, opened.checkout.git(), opened.ref},
+                          TaskOptionRules(), request));
   std::string at = " at " + opened.ref.ref;
   std::vector<Setting> settings;
   if (task != nullptr) {
@@ -474,11 +475,10 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
   }
   text += TRY(FillWorkflows(top, root.get(), request));
   if (!left.empty()) {
-    text += "to fill in: the words in capitals in " + left +
-            " (agentic-ci config check lists them)\n";
+    text +=
+        "to fill in: the words in capitals in " + left + " (agentic-ci config check lists them)\n";
   }
-  text += "next: agentic-ci run --policy-ref worktree --task " +
-          starter::TaskOf(request) + "\n";
+  text += "next: agentic-ci run --policy-ref worktree --task " + starter::TaskOf(request) + "\n";
   TRY(PrintLines(text));
   return 0;
 }

@@ -77,9 +77,11 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
       posted.value().record.outcome.reason.starts_with(error.what)) {
     TRY(Publish(event, request, posted.value()));
   } else {
-    TRY(WriteOutputs(event, {{"conclusion", report::Render(report::OutcomeKind::kSetupFailed)},
-                             {"reason", error.what}}));
+    const auto kind = error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped
+                                                       : report::OutcomeKind::kSetupFailed;
+    TRY(WriteOutputs(event, {{"conclusion", report::Render(kind)}, {"reason", error.what}}));
   }
+  if (error.code == Code::kNothingToDo) return Ok();
   if (!forge::ReadsWorkflowCommands(event.forge)) return Ok();
   return Print(forge::RenderAnnotations({{forge::Level::kError, "agentic-ci", error.what, "", 0}}));
 }
@@ -126,7 +128,9 @@ report::SummaryOptions LinksOf(const forge::Event& event) {
   // that was made by another run is not among them.
   const bool github = event.forge == forge::ForgeKind::kGitHub && !event.run_url.empty() &&
                       event.name != "workflow_run";
-  return {.report_url = github ? event.run_url + "#artifacts" : "", .run_url = event.run_url};
+  return {.report_url = github ? event.run_url + "#artifacts" : "",
+          .run_url = event.run_url,
+          .pages = {event.server_url + "/" + event.repository, std::string(Name(event.forge))}};
 }
 
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown) {

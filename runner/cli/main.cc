@@ -172,6 +172,9 @@ int main(int argc, char** argv) {
   cli::PrepareProcess();
   Result<int> status = cli::Carry({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (status.ok()) return status.value();
-  (void)sys::WriteAll(STDERR_FILENO, cli::RenderError(status.error()));
-  return static_cast<int>(ExitCodeOf(status.error().code));
+  const Error& error = status.error();
+  (void)sys::WriteAll(STDERR_FILENO, error.code == Code::kNothingToDo
+                                         ? "agentic-ci: nothing to do: " + error.what + "\n"
+                                         : cli::RenderError(error));
+  return static_cast<int>(ExitCodeOf(error.code));
 }

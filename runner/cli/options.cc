@@ -149,6 +149,11 @@ Status CheckIsolation(const std::string& tier) {
   return Usage(tier + " is not a tier", "--isolation landlock");
 }
 
+Status CheckFailOn(const std::string& severity) {
+  if (severity == "error" || severity == "warning" || severity == "never") return Ok();
+  return Usage("'" + severity + "' is not error, warning or never", "--fail-on error");
+}
+
 Status SetTaskOption(std::string_view name, std::string_view text, run::Request* request) {
   const auto* option = std::find_if(kRunOptions.begin(), kRunOptions.end(),
                                     [&](const RunOption& one) { return one.spec.name == name; });
@@ -156,6 +161,7 @@ Status SetTaskOption(std::string_view name, std::string_view text, run::Request*
   TRY(SetField(*option, text, request));
   if (name == "agent") return CheckAgent(request->agent);
   if (name == "isolation") return CheckIsolation(request->isolation);
+  if (name == "fail-on") return CheckFailOn(request->fail_on);
   if (name == "image") TRY(image::ParseReference(request->image));
   if (name == "provider") TRY(gateway::FindProvider(request->providers.back().name));
   return Ok();
@@ -227,6 +233,7 @@ Status CheckRequest(const run::Request& request) {
   if (signer && request.image.empty()) {
     return Usage("this option requires an image", "--image REF");
   }
+  TRY(CheckFailOn(request.fail_on).Context("--fail-on"));
   TRY(CheckIsolation(request.isolation).Context("--isolation"));
   if (request.isolation == "landlock" && !request.image.empty()) {
     return Usage("--image needs --isolation namespaces");

@@ -250,6 +250,10 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "Add what the policy refuses to FILE, which several runs may share, for `policy suggest "
       "FILE`. Nothing more is allowed because of it. FILE must not be in the checkout."},
      Text{&run::Request::learn}},
+    {{"fail-on", "SEVERITY", "never",
+      "Fail with 79 if the agent ends well and reports a finding of this severity or a worse one: "
+      "`error` or `warning`. With `never`, findings do not change the exit status."},
+     Text{&run::Request::fail_on}},
     {{"apply", "", "",
       "If the run succeeds, apply the changes that passed the gates to the checkout."},
      Switch{&run::Request::apply}},

@@ -202,6 +202,7 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
   if (own) patch->base = event.head_ref;
   patch->marker_key = target.marker_key;
   patch->run_url = target.run_url;
+  if (own) patch->event_head = event.head_sha;
   patch->branch = arguments.Get("branch");
   patch->title = arguments.Get("title");
   if (!patch->branch.empty() && !forge::ValidRef(patch->branch)) {
@@ -242,8 +243,11 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("commit", outcome.patch.commit)
       .Set("branch", outcome.patch.branch)
       .Set("pull_request_url", outcome.patch.url)
+      .Set("how", outcome.patch.how)
       .Set("moved_on", outcome.moved_on)
       .Set("late", outcome.late)
+      .Set("made", codec::Json::FromStrings(outcome.made))
+      .Set("failed", codec::Json::FromStrings(outcome.failed))
       .Set("refused", codec::Json::FromStrings(outcome.refused));
   return object;
 }
@@ -261,6 +265,19 @@ std::string OthersLine(const post::Outcome& outcome) {
   const std::string& author = outcome.comment.other_author;
   if (!author.empty()) line += " (" + author + ")";
   return codec::NeutralLine(line + ", and left as they are") + "\n";
+}
+
+// "made comment, check; failed review"; empty if nothing was to be done.
+std::string PartsLine(const post::Outcome& outcome) {
+  std::string line;
+  for (const auto& [word, parts] :
+       {std::pair("made ", &outcome.made), std::pair("failed ", &outcome.failed)}) {
+    for (const std::string& part : *parts) {
+      line += &part != &parts->front() ? ", " : (line.empty() ? "" : "; ") + std::string(word);
+      line += part;
+    }
+  }
+  return line;
 }
 
 std::string OutcomeLines(const post::Outcome& outcome) {
@@ -285,11 +302,16 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   if (!outcome.patch.commit.empty()) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
     text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
+    if (!outcome.patch.how.empty()) {
+      text += codec::NeutralLine("changes: " + outcome.patch.how) + "\n";
+    }
   }
   // A path may have line ends, which would make lines of their own.
   for (const std::string& refused : outcome.refused) {
     text += codec::NeutralLine("refused: " + refused) + "\n";
   }
+  const std::string parts = PartsLine(outcome);
+  if (!parts.empty()) text += "post: " + parts + "\n";
   return text;
 }
 
@@ -304,6 +326,31 @@ std::string Undelivered(const post::Outcome& outcome) {
     annotations.push_back({forge::Level::kWarning, "agentic-ci", "not posted: " + refused, "", 0});
   }
   return forge::RenderAnnotations(annotations);
+}
+
+// Keeps what a run that did not start may say: nothing if its actor may not start one, since a
+// stranger could replace any result by a comment; what is about the commit alone if there was
+// nothing to do. Returns whether anything is left.
+bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
+  const bool skipped = kind == report::OutcomeKind::kSkipped;
+  if (!skipped && kind != report::OutcomeKind::kUntrusted) return true;
+  post::Parts kept;
+  kept.comment = kept.review = false;
+  kept.check = skipped && parts->check;
+  kept.status = skipped && parts->status;
+  *parts = std::move(kept);
+  return parts->check || parts->status;
+}
+
+// Says why nothing is posted, and that this is not a failure.
+Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
+                        const report::PostedReport& posted) {
+  TRY(WriteStepSummary(event, posted.summary_markdown));
+  if (arguments.Has("dry-run")) return 0;
+  const std::string& why = posted.record.outcome.reason;
+  TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson({}).Set("not_posted", why)))
+                            : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
+  return 0;
 }
 
 // Every finding as a line of the job's log, in which no word of theirs is a command.
@@ -336,6 +383,11 @@ Result<int> PostCommand(const Arguments& arguments) {
   forge::Place place = TRY(ReadPlace(arguments, event));
   const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
   post::Parts parts = TRY(ReadParts(arguments, forge::CapabilitiesOf(place.kind)));
+  Result<report::PostedReport> read =
+      report::ReadReport(arguments.operands.front(), LinksOf(event));
+  if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
+    return PostNothing(arguments, event, read.value());
+  }
   const bool asks = AsksForNumber(arguments, event, place);
   if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
@@ -349,11 +401,13 @@ Result<int> PostCommand(const Arguments& arguments) {
     place.number = TRY(forge::FindProposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  report::SummaryOptions links = LinksOf(event);
-  if (gitlab) links.report_url = FindPage(client, event, arguments.operands.front(), deadline);
-  report::PostedReport posted = TRY(report::ReadReport(arguments.operands.front(), links));
-  const post::Target target =
-      TargetAt(place, arguments, event, posted.record.agent.task);
+  if (gitlab && read.ok()) {
+    report::SummaryOptions links = LinksOf(event);
+    links.report_url = FindPage(client, event, arguments.operands.front(), deadline);
+    if (!links.report_url.empty()) read = report::ReadReport(arguments.operands.front(), links);
+  }
+  const report::PostedReport posted = TRY(std::move(read));
+  const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
   TRY(ReadPatchRequest(arguments, event, target, *forge, deadline, &parts.patch));
   post::Outcome outcome = post::PostToPullRequest(*forge, target, parts, posted, deadline);
@@ -378,10 +432,16 @@ Result<int> PostCommand(const Arguments& arguments) {
                            {"pull-request-url", outcome.patch.url}}));
   // If the post did nothing at all, the error says everything.
   const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
-                   outcome.delivered.on_lines + outcome.delivered.on_files > 0;
+                   outcome.delivered.on_lines + outcome.delivered.on_files > 0 ||
+                   !outcome.made.empty();
   if (any || outcome.ended.ok()) {
     TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
                               : PrintLines(OutcomeLines(outcome)));
+  }
+  if (!outcome.ended.ok() && any) {
+    Error error = std::move(outcome.ended).error();
+    error.what += " (" + PartsLine(outcome) + ")";
+    return error;
   }
   TRY(std::move(outcome.ended));
   return 0;

@@ -14,7 +14,6 @@
 #include "cli/setup_command.h"
 #include "codec/wire/http_target.h"
 #include "forge/actions.h"
-#include "forge/event.h"
 #include "policy/model/host_pattern.h"
 #include "run/report_directory.h"
 #include "run/run.h"
@@ -89,10 +88,7 @@ void WarnOfInput(const Arguments& arguments) {
 
 void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
   if (!error.what.starts_with(run::kPreparingReport)) return;
-  Result<forge::Event> event = forge::ReadEvent(sys::Environment);
-  const bool in_ci = !event.ok() || event.value().forge != forge::ForgeKind::kNone ||
-                     !event.value().unread_ci.empty();
-  if (!in_ci) return;
+  if (!run::IsInCi()) return;
   Result<std::string> word = forge::RandomWord();
   Result<std::string> moved =
       word.ok() ? run::SetReportAside(report_dir, ".refused-" + word.value()) : std::move(word);

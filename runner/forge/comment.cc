@@ -12,9 +12,21 @@ namespace {
 
 constexpr std::string_view kStampStart = "<!-- agentic-ci-run: ";
 
+constexpr std::string_view kFoundWord = "found";
+
+bool IsHex(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 bool IsCommitId(std::string_view text) {
-  return (text.size() == 40 || text.size() == 64) &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  return (text.size() == 40 || text.size() == 64) && IsHex(text);
+}
+
+// Takes the first word, and the blank behind it, off `text`.
+std::string_view TakeWord(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  text.remove_prefix(std::min(text.size(), word.size() + 1));
+  return word;
 }
 
 bool StartsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }
@@ -93,8 +105,14 @@ std::optional<CommentStamp> ReadStamp(std::string_view text) {
   if (error != std::errc()) return {};
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   if (!text.starts_with(' ')) return {};
-  std::string_view head = text.substr(1, text.find_first_of(" \n", 1) - 1);
+  text = text.substr(1, text.find('\n') - 1);
+  const std::string_view head = TakeWord(text);
   if (IsCommitId(head)) stamp.head_sha = std::string(head);
+  if (TakeWord(text) != kFoundWord) return stamp;
+  stamp.findings.emplace();
+  for (std::string_view word = TakeWord(text); IsHex(word); word = TakeWord(text)) {
+    stamp.findings->emplace_back(word);
+  }
   return stamp;
 }
 
@@ -103,7 +121,12 @@ CommentText RenderComment(std::string_view marker_key, std::string_view body,
   std::string marker = RenderMarker(marker_key) + "\n";
   if (stamp) {
     ((marker += kStampStart) += std::to_string(stamp->started_ms)) += ' ';
-    (marker += IsCommitId(stamp->head_sha) ? stamp->head_sha : "-") += " -->\n";
+    marker += IsCommitId(stamp->head_sha) ? stamp->head_sha : "-";
+    if (stamp->findings) {
+      (marker += ' ') += kFoundWord;
+      for (const std::string& word : *stamp->findings) (marker += ' ') += word;
+    }
+    marker += " -->\n";
   }
   std::string safe = Neutralise(codec::ValidUtf8(body));
   if (CountCharacters(marker) + CountCharacters(safe) <= kCommentCharactersMax) {

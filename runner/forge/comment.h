@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace forge {
 
@@ -19,7 +20,12 @@ inline constexpr size_t kCommentCharactersMax = 65536;
 struct CommentStamp {
   int64_t started_ms = 0;
   std::string head_sha;  // 40 or 64 hexadecimal digits; empty if not known.
+  // What was found, a word of hexadecimal digits for each; nullopt if that is not known. At most
+  // kStampFindingsMax.
+  std::optional<std::vector<std::string>> findings = std::nullopt;
 };
+inline constexpr size_t kStampFindingsMax = 300;
+
 // Returns nullopt if the text has none.
 std::optional<CommentStamp> ReadStamp(std::string_view text);
 

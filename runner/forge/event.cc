@@ -332,8 +332,8 @@ std::string RunUrl(const Variables& variables, const Event& event) {
   return url;
 }
 
-// Returns `matrix`, an object in JSON, as a person names a leg: "node: 20, os: linux". Of the values
-// of a long one, which may be whole objects, the digest. Empty for anything else.
+// Returns `matrix`, an object in JSON, as a person names a leg: "node: 20, os: linux". Of the
+// values of a long one, which may be whole objects, the digest. Empty for anything else.
 std::string LegOf(const std::string& matrix) {
   constexpr size_t kLegBytesMax = 200;
   Result<codec::Json> json = codec::ParseJson(matrix);
@@ -341,7 +341,8 @@ std::string LegOf(const std::string& matrix) {
   std::string leg;
   for (const auto& [name, value] : *json.value().object()) {
     const std::string* text = value.string();
-    leg += (leg.empty() ? "" : ", ") + name + ": " + (text != nullptr ? *text : codec::RenderJsonLine(value));
+    leg += (leg.empty() ? "" : ", ") + name + ": " +
+           (text != nullptr ? *text : codec::RenderJsonLine(value));
   }
   return leg.size() <= kLegBytesMax ? leg : codec::Sha256Hex(leg).substr(0, 12);
 }

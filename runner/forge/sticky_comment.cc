@@ -28,13 +28,13 @@ Status Check(const Forge& forge, const std::string& marker_key) {
 
 class Keeper {
  public:
-  Keeper(Forge& forge, std::string marker, const StickyComment& comment, std::string text,
+  Keeper(Forge& forge, const std::string& marker_key, const StickyComment& comment,
          Deadline deadline)
       : forge_(forge),
         comments_(forge.comments()),
-        marker_(std::move(marker)),
+        marker_key_(marker_key),
+        marker_(RenderMarker(marker_key)),
         comment_(comment),
-        text_(std::move(text)),
         deadline_(deadline) {}
 
   // Every round starts from what is there, so it does not matter where an earlier one stopped.
@@ -44,6 +44,7 @@ class Keeper {
       if (outcome.ok()) {
         outcome.value().others = others_;
         outcome.value().other_author = other_author_;
+        outcome.value().cut = cut_;
       }
       if (outcome.ok() || round == kRoundsMax) return outcome;
       Code code = outcome.error().code;
@@ -82,6 +83,12 @@ class Keeper {
     viewer_ = Viewer{created.author_id, created.author_login};
   }
 
+  std::string Render(const std::string& body) {
+    CommentText text = RenderComment(marker_key_, body, comment_.full_text_at, comment_.stamp);
+    cut_ = text.cut;
+    return std::move(text.text);
+  }
+
   Result<CommentOutcome> Update(const Comment& target) {
     std::optional<CommentStamp> there = ReadStamp(target.text);
     if (there && comment_.stays && comment_.stays(*there)) {
@@ -89,7 +96,9 @@ class Keeper {
       outcome.stayed = true;
       return outcome;
     }
-    Result<Comment> updated = comments_.Update(target.id, text_, deadline_);
+    const bool follows = there && comment_.follow;
+    const std::string text = Render(follows ? comment_.follow(*there, target.text) : comment_.body);
+    Result<Comment> updated = comments_.Update(target.id, text, deadline_);
     target_gone_ = !updated.ok() && updated.error().code == Code::kNotFound;
     if (!updated.ok()) return std::move(updated).error();
     return CommentOutcome{updated.value().url, updated.value().id};
@@ -109,7 +118,7 @@ class Keeper {
   // Another post may create at the same moment. Both look again and keep the oldest; the one that
   // created a newer one moves its text there and deletes its own.
   Result<CommentOutcome> Create() {
-    Result<Comment> created = comments_.Create(text_, deadline_);
+    Result<Comment> created = comments_.Create(Render(comment_.body), deadline_);
     creation_unclear_ = !created.ok() && created.error().code == Code::kTemporary;
     if (!created.ok()) return std::move(created).error();
     Meet(created.value());
@@ -124,12 +133,13 @@ class Keeper {
   Forge& forge_;
   Comments& comments_;
   std::optional<Viewer> viewer_;
+  const std::string& marker_key_;
   std::string marker_;
   const StickyComment& comment_;
-  std::string text_;
   Deadline deadline_;
   int others_ = 0;  // CommentOutcome::others
   std::string other_author_;
+  bool cut_ = false;               // CommentOutcome::cut
   bool target_gone_ = false;       // The comment to update was deleted since the listing.
   bool creation_unclear_ = false;  // No answer to a creation: it may have happened.
 };
@@ -139,11 +149,7 @@ class Keeper {
 Result<CommentOutcome> KeepComment(Forge& forge, const std::string& marker_key,
                                    const StickyComment& comment, Deadline deadline) {
   TRY(Check(forge, marker_key));
-  CommentText text = RenderComment(marker_key, comment.body, comment.full_text_at, comment.stamp);
-  Keeper keeper(forge, RenderMarker(marker_key), comment, std::move(text.text), deadline);
-  CommentOutcome outcome = TRY(keeper.Post());
-  outcome.cut = text.cut;
-  return outcome;
+  return Keeper(forge, marker_key, comment, deadline).Post();
 }
 
 }  // namespace forge

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/deadline.h"
 #include "base/result.h"
@@ -24,6 +25,9 @@ struct StickyComment {
   std::optional<CommentStamp> stamp = std::nullopt;
   // Returns whether our comment, if it has this stamp, is to stay as it is. May be empty.
   std::function<bool(const CommentStamp& there)> stays = {};
+  // Returns what is written instead of `body` where it replaces our comment with this stamp and
+  // this text. May be empty.
+  std::function<std::string(const CommentStamp& there, std::string_view text)> follow = {};
 };
 
 struct CommentOutcome {

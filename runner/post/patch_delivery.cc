@@ -17,7 +17,7 @@
 #include "codec/text/quantity.h"
 #include "forge/comment.h"
 #include "forge/event.h"
-#include "post/patch_files.h"
+#include "report/verdict.h"
 
 namespace post {
 namespace {
@@ -32,6 +32,7 @@ constexpr int kLooksMax = 3;
 constexpr int kLooksAfterLossMax = 20;
 constexpr std::chrono::milliseconds kBetweenLooks{300};
 constexpr size_t kTitleBytesMax = 200;
+constexpr size_t kPathsToldMax = 5;  // Of files in a sentence.
 constexpr char kTrailerName[] = "Agentic-CI: ";
 
 std::string MarkerHash(const PatchRequest& request) {
@@ -69,7 +70,11 @@ std::string BranchName(const PatchRequest& request) {
 
 PatchDelivery::PatchDelivery(forge::Forge& forge, const PatchRequest& request,
                              const report::PostedReport& report)
-    : forge_(forge), request_(request), report_(report), branches_(forge.branches()) {}
+    : forge_(forge),
+      request_(request),
+      report_(report),
+      branches_(forge.branches()),
+      way_(request.way) {}
 
 Status PatchDelivery::Refuse(std::string reason, bool told) {
   state_ = State::kSettled;
@@ -101,18 +106,18 @@ std::string PatchDelivery::Message() const {
 }
 
 bool PatchDelivery::on_proposal() const {
-  return request_.way == PatchWay::kCommits && state_ != State::kSettled;
+  return way_ == PatchWay::kCommits && state_ != State::kSettled;
 }
 
 Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline) {
   if (request_.way == PatchWay::kNone) return Ok();
-  if (report_.patch.empty() || report_.record.outcome.kind != report::OutcomeKind::kSuccess) {
+  if (report_.patch.empty() || !report::Succeeded(report_.record.outcome.kind)) {
     return Ok();  // Nothing to deliver; the report says how the run ended.
   }
   if (proposal != nullptr) proposal_ = *proposal;
   Status looked = JudgePatch();
   if (looked.ok() && outcome_.refused.empty()) looked = Look(deadline);
-  if (looked.ok() && state_ == State::kReady) looked = Plan(deadline);
+  if (looked.ok() && state_ == State::kReady) looked = PlanOrDivert(deadline);
   if (looked.ok()) return looked;
   state_ = State::kSettled;  // What is not planned is not delivered.
   return IsRefusal(looked.error()) ? Refuse(Told(looked.error())) : looked;
@@ -139,10 +144,31 @@ Status PatchDelivery::JudgePatch() {
 }
 
 Status PatchDelivery::Look(Deadline deadline) {
-  return request_.way == PatchWay::kCommits ? LookAtProposal(deadline) : LookAtBranch(deadline);
+  return way_ == PatchWay::kCommits ? LookAtProposal(deadline) : LookAtBranch(deadline);
 }
 
-// Delivers on the pull request's branch only while that is where the run saw it.
+// Finds the commit that the run saw: in the branch's history, or, after a force-push, by the job's
+// own event. A report alone could name another repository's commit of the forge's network.
+Status PatchDelivery::FindSeen(const std::vector<forge::CommitRecord>& history, Deadline deadline) {
+  const std::string& seen = report_.record.event.head_sha;
+  auto found = std::find_if(history.begin(), history.end(),
+                            [&](const forge::CommitRecord& commit) { return commit.sha == seen; });
+  if (found != history.end()) {
+    seen_ = *found;
+    return Ok();
+  }
+  if (request_.event_head != seen) {
+    return Refuse("the run saw " + Short(seen) + ", which is not on the branch " + base_);
+  }
+  std::vector<forge::CommitRecord> read = TRY(branches_.ReadHistory(seen, 1, deadline));
+  if (read.empty() || read.front().sha != seen) {
+    return Refuse("the run saw " + Short(seen) + ", which the forge no longer has");
+  }
+  seen_ = std::move(read.front());
+  return Ok();
+}
+
+// Delivers on the pull request's branch.
 Status PatchDelivery::LookAtProposal(Deadline deadline) {
   const std::string& seen = report_.record.event.head_sha;
   if (!proposal_) return Refuse("there is no pull request to add commits to");
@@ -152,25 +178,19 @@ Status PatchDelivery::LookAtProposal(Deadline deadline) {
       TRY(branches_.ReadHistory(base_tip_, kHistoryMax, deadline));
   for (const forge::CommitRecord& commit : history) {
     if (TrailerOf(commit.message) != Trailer()) continue;
-    // On GitLab, a commit that was faster may be in between.
-    bool on_seen = !commit.parents.empty() && commit.parents.front() == seen;
-    if (!on_seen && forge_.capabilities().exact_commits) continue;
+    const bool on_seen = !commit.parents.empty() && commit.parents.front() == seen;
     state_ = State::kDelivered;
     outcome_.commit = commit.sha;
     outcome_.branch = base_;
     moved_by_us_ = on_seen && commit.sha == base_tip_;
     return Ok();
   }
-  if (base_tip_ != seen) {
-    return Refuse("the branch has changed since the run: it is at " + Short(base_tip_) +
-                  ", the run saw " + Short(seen));
-  }
   state_ = State::kReady;
   commit_.branch = base_;
   commit_.tip = base_tip_;
   commit_.on = history.front();
   commit_.merges_on = false;
-  return Ok();
+  return FindSeen(history, deadline);
 }
 
 // Delivers on a branch of its own, made from the commit that the run saw, whatever came after it.
@@ -182,15 +202,12 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
   if (base_tip_.empty()) return Refuse("there is no branch " + base_);
   std::vector<forge::CommitRecord> history =
       TRY(branches_.ReadHistory(base_tip_, kHistoryMax, deadline));
-  auto on = std::find_if(history.begin(), history.end(),
-                         [&](const forge::CommitRecord& commit) { return commit.sha == seen; });
-  if (on == history.end()) {
-    return Refuse("the run saw " + Short(seen) + ", which is not on the branch " + base_);
-  }
-  commit_.on = *on;
+  state_ = State::kReady;
+  TRY(FindSeen(history, deadline));
+  if (state_ != State::kReady) return Ok();
+  commit_.on = seen_;
   commit_.tip = TRY(branches_.ReadTip(commit_.branch, deadline)).value_or("");
   commit_.merges_on = false;
-  state_ = State::kReady;
   if (commit_.tip.empty() || commit_.tip == seen) return Ok();
   std::vector<forge::CommitRecord> made = TRY(branches_.ReadHistory(commit_.tip, 1, deadline));
   std::string trailer = TrailerOf(made.front().message);
@@ -206,7 +223,16 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
   return Ok();
 }
 
-// The gates once more, over what the patch itself says, and the files that the commit will have.
+// Where the branch has moved and the patch does not fit it any more, a pull request carries it.
+Status PatchDelivery::PlanOrDivert(Deadline deadline) {
+  outcome_.how.clear();
+  TRY(Plan(deadline));
+  if (way_ == request_.way || state_ != State::kReady) return Ok();
+  TRY(LookAtBranch(deadline));
+  return state_ == State::kReady ? Plan(deadline) : Ok();
+}
+
+// Plans the files that the commit will have.
 Status PatchDelivery::Plan(Deadline deadline) {
   // Forges take each file's content in one request, and each old file is compared.
   const std::vector<change::PatchSection> sections = TRY(change::ReadSections(report_.patch));
@@ -216,11 +242,64 @@ Status PatchDelivery::Plan(Deadline deadline) {
                   " of patch; apply changes.patch with git");
   }
   TRY(change::CheckDecodedSize(sections, change::CaptureLimits().patch_bytes_max, deadline));
+  const bool moved = commit_.on.sha != seen_.sha;
+  change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
+  const CommitTree tree = TRY(CommitTree::Read(branches_, commit_.on.tree, deadline));
+  TRY(JudgeFiles(std::move(limits), tree));
+  if (state_ != State::kReady) return Ok();
+  if (deadline.passed()) return Error{Code::kTemporary, "no time is left to deliver the changes"};
+  const std::string& prefix = report_.record.changes.prefix;
+  if (!moved) {
+    commit_.files = TRY(PlanFiles(report_.patch, prefix, tree));
+    if (commit_.files.empty()) return Refuse("the patch changes nothing");
+  } else {
+    const CommitTree seen = TRY(CommitTree::Read(branches_, seen_.tree, deadline));
+    commit_.files = TRY(PlanFiles(report_.patch, prefix, seen));
+    const std::string why = TRY(FitToHead(seen, tree));
+    if (!why.empty()) {
+      way_ = PatchWay::kPullRequest;
+      outcome_.how = why;
+      return Ok();
+    }
+    if (commit_.files.empty()) return Refuse("the branch already has the changes", true);
+  }
+  planned_on_ = commit_.on.sha;
+  commit_.message = Message();
+  std::string cannot = branches_.CannotCommit(commit_);
+  return cannot.empty() ? Ok() : Refuse(cannot);
+}
+
+// Moves the files from the commit that the run saw to the branch's head. Returns why that cannot
+// be; empty if it can.
+Result<std::string> PatchDelivery::FitToHead(const CommitTree& seen, const CommitTree& head) {
+  const auto list = [](const std::vector<std::string>& paths) {
+    std::string names;
+    for (size_t i = 0; i < std::min(paths.size(), kPathsToldMax); ++i) {
+      names += (i == 0 ? "" : ", ") + paths[i];
+    }
+    const size_t more = paths.size() - std::min(paths.size(), kPathsToldMax);
+    return names + (more == 0 ? "" : " and " + std::to_string(more) + " more");
+  };
+  const std::string since =
+      "the branch has moved from " + Short(seen_.sha) + " to " + Short(commit_.on.sha);
+  MergedFiles fitted = TRY(MergeFiles(std::move(commit_.files), seen, head));
+  commit_.files = std::move(fitted.files);
+  if (!fitted.conflicts.empty()) {
+    return since + ", with conflicts in " + list(fitted.conflicts);
+  }
+  if (!fitted.merged.empty() && !report_.record.checks.empty()) {
+    return since + ", and the checks have not seen what a merge makes of " + list(fitted.merged);
+  }
+  outcome_.how = since + (fitted.merged.empty() ? ", and none of these files has changed"
+                                                : ", and was merged in " + list(fitted.merged));
+  return std::string();
+}
+
+// The gates once more, over what the patch itself says, at the commit that it goes to.
+Status PatchDelivery::JudgeFiles(change::GateLimits limits, const CommitTree& tree) {
   change::ChangeSet changes = TRY(change::DescribePatch(report_.patch));
   changes.complete = report_.record.changes.complete;
-  change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
   limits.prefix = report_.record.changes.prefix;
-  CommitTree tree = TRY(CommitTree::Read(branches_, commit_.on.tree, deadline));
   limits.links = TRY(tree.ProtectedLinks());
   limits.before =
       tree.Names(change::RepositoryCandidates(change::WrittenPaths(changes.files, limits.prefix)));
@@ -232,12 +311,7 @@ Status PatchDelivery::Plan(Deadline deadline) {
                       finding.path + (finding.path.empty() ? "" : ": ") + finding.message, 300));
   }
   if (!verdict.accepted) return Refuse("the gates refuse the patch");
-  if (deadline.passed()) return Error{Code::kTemporary, "no time is left to deliver the changes"};
-  commit_.files = TRY(PlanFiles(report_.patch, limits.prefix, tree));
-  if (commit_.files.empty()) return Refuse("the patch changes nothing");
-  commit_.message = Message();
-  std::string cannot = branches_.CannotCommit(commit_);
-  return cannot.empty() ? Ok() : Refuse(cannot);
+  return Ok();
 }
 
 Status PatchDelivery::CommitOnce(Deadline deadline) {
@@ -264,13 +338,16 @@ Status PatchDelivery::Deliver(const std::string& summary, Deadline deadline) {
         std::this_thread::sleep_for(kBetweenLooks);
         looked = Look(deadline);
       }
+      // A branch that moved meanwhile has other files.
+      const bool stale = state_ == State::kReady && commit_.on.sha != planned_on_;
+      if (looked.ok() && changed() && stale) looked = PlanOrDivert(deadline);
       if (looked.ok() && changed()) continue;
       if (!looked.ok()) made = std::move(looked);
     }
     if (!IsRefusal(made.error())) return made;
     return Refuse(Told(made.error()));
   }
-  if (state_ != State::kDelivered || request_.way != PatchWay::kPullRequest) return Ok();
+  if (state_ != State::kDelivered || way_ != PatchWay::kPullRequest) return Ok();
   Status kept = KeepPullRequest(summary, deadline);
   if (!kept.ok() && IsRefusal(kept.error())) {
     outcome_.refused = Told(kept.error());

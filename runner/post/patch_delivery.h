@@ -15,6 +15,7 @@
 #include "change/gate.h"
 #include "change/tree_edit.h"
 #include "forge/forge.h"
+#include "post/patch_files.h"
 #include "report/read.h"
 
 namespace post {
@@ -29,6 +30,9 @@ struct PatchRequest {
   std::string branch;   // If empty, BranchName().
   std::string title;    // The title of commit and pull request; if empty, a plain one.
   std::string run_url;  // May be empty.
+  // The head that the job's own event names, of this repository's; may be empty. A report's word
+  // for the commit that it saw counts only where the forge or the event has it.
+  std::string event_head;
   // Returns the limits and the rules of the configuration at a commit. Must be set. PatchDelivery
   // gives it a branch: PostToPullRequest() finds that one's commit.
   std::function<Result<change::GateLimits>(const std::string& commit)> read_gates;
@@ -46,6 +50,9 @@ struct PatchOutcome {
   bool closed = false;  // True if a person has closed that pull request.
   std::string url;
   bool fresh = false;  // True if this post made the commit.
+  // How the changes were fitted to a branch that has moved on since the run; empty if it has not.
+  // Paths in it are not neutral.
+  std::string how;
 };
 
 // Returns the branch of agentic-ci's for one pull request or base branch and marker.
@@ -77,7 +84,11 @@ class PatchDelivery {
   Status Look(Deadline deadline);
   Status LookAtProposal(Deadline deadline);
   Status LookAtBranch(Deadline deadline);
+  Status FindSeen(const std::vector<forge::CommitRecord>& history, Deadline deadline);
+  Status PlanOrDivert(Deadline deadline);
   Status Plan(Deadline deadline);
+  Status JudgeFiles(change::GateLimits limits, const CommitTree& tree);
+  Result<std::string> FitToHead(const CommitTree& seen, const CommitTree& head);
   Status CommitOnce(Deadline deadline);
   Status KeepPullRequest(const std::string& summary, Deadline deadline);
   std::string Trailer() const;
@@ -93,6 +104,9 @@ class PatchDelivery {
   bool moved_by_us_ = false;
   std::string base_;  // The branch that the commit is for.
   std::string base_tip_;
+  PatchWay way_;              // The request's, or kPullRequest where that cannot be.
+  forge::CommitRecord seen_;  // The commit that the run saw.
+  std::string planned_on_;    // The commit that `commit_.files` are for.
   forge::CommitRequest commit_;
   PatchOutcome outcome_;
 };

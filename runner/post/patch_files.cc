@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "post/patch_files.h"
 
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "change/protected_links.h"
@@ -48,6 +50,55 @@ Status CheckPlace(const std::string& path, const std::string& prefix, const chan
   if (entry.mode != 0 && !edit.removed.contains(path)) return InTheWay(path);
   return Ok();
 }
+
+bool IsText(int mode) { return mode == 0100644 || mode == 0100755; }
+
+// Moves one file of a plan to another commit.
+class FileMerge {
+ public:
+  FileMerge(const CommitTree& seen, const CommitTree& head, const std::set<std::string>& removed)
+      : seen_(seen), head_(head), removed_(removed) {}
+
+  enum class End { kSame, kMerged, kDone, kConflict };
+  Result<End> Merge(forge::FileWrite& file) const {
+    const forge::TreeEntry there = head_.Find(file.path);
+    if (!file.removed && SomethingAbove(file.path)) return End::kConflict;
+    if (there.mode == file.old_mode && there.id == file.old_id) return End::kSame;
+    if (file.removed) return there.mode == 0 ? End::kDone : End::kConflict;
+    if (!IsText(there.mode) || !IsText(file.mode)) return End::kConflict;
+    const std::string theirs = TRY(head_.ReadBlob(there.id));
+    const bool text = IsText(file.old_mode);
+    const bool chmod = text && file.mode != file.old_mode;
+    const int mode = chmod ? file.mode : there.mode;
+    if (theirs == file.bytes && mode == there.mode) return End::kDone;
+    if (!text) return End::kConflict;  // Both made it.
+    const std::string base = TRY(seen_.ReadBlob(file.old_id));
+    std::optional<std::string> merged = TRY(change::MergeText(base, file.bytes, theirs));
+    if (!merged) return End::kConflict;
+    if (*merged == theirs && mode == there.mode) return End::kDone;
+    file.bytes = *std::move(merged);
+    file.mode = mode;
+    file.old_id = there.id;
+    file.old_mode = there.mode;
+    return End::kMerged;
+  }
+
+ private:
+  // Returns whether a directory above the path is a file there, or a link.
+  bool SomethingAbove(const std::string& path) const {
+    for (size_t slash = path.find('/'); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
+      const std::string above = path.substr(0, slash);
+      const int mode = head_.Find(above).mode;
+      if (mode != 0 && mode != kDirectoryMode && !removed_.contains(above)) return true;
+    }
+    return false;
+  }
+
+  const CommitTree& seen_;
+  const CommitTree& head_;
+  const std::set<std::string>& removed_;
+};
 
 Error TooManyLinks() {
   return Error{Code::kInvalid, "the commit has too many symbolic links at protected paths"};
@@ -148,6 +199,25 @@ Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const 
     file->mode = written.mode;
   }
   return files;
+}
+
+Result<MergedFiles> MergeFiles(std::vector<forge::FileWrite> files, const CommitTree& seen,
+                               const CommitTree& head) {
+  std::set<std::string> removed;
+  for (const forge::FileWrite& file : files) {
+    if (file.removed) removed.insert(file.path);
+  }
+  const FileMerge merge(seen, head, removed);
+  MergedFiles plan;
+  for (forge::FileWrite& file : files) {
+    const FileMerge::End end = TRY(merge.Merge(file));
+    if (end == FileMerge::End::kConflict) plan.conflicts.push_back(file.path);
+    if (end == FileMerge::End::kMerged) plan.merged.push_back(file.path);
+    if (end == FileMerge::End::kSame || end == FileMerge::End::kMerged) {
+      plan.files.push_back(std::move(file));
+    }
+  }
+  return plan;
 }
 
 }  // namespace post

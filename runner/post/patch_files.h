@@ -50,4 +50,14 @@ class CommitTree {
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
                                                 const CommitTree& tree);
 
+// What PlanFiles() planned for one commit, for another one.
+struct MergedFiles {
+  std::vector<forge::FileWrite> files;  // What is left to write.
+  std::vector<std::string> merged;      // Paths that changed on both sides, and were merged.
+  std::vector<std::string> conflicts;   // Paths that cannot be merged; then `files` is not whole.
+};
+// Moves `files`, planned for the commit of `seen`, to the commit of `head`.
+Result<MergedFiles> MergeFiles(std::vector<forge::FileWrite> files, const CommitTree& seen,
+                               const CommitTree& head);
+
 }  // namespace post

@@ -15,6 +15,7 @@
 #include "post/line_follower.h"
 #include "post/policy_change.h"
 #include "post/reviewer.h"
+#include "post/since.h"
 #include "report/findings.h"
 
 namespace post {
@@ -32,8 +33,10 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   run.details_url = target.run_url;
   run.summary = report.summary_markdown;
   run.title = report.verdict;
-  bool success = report.record.outcome.kind == report::OutcomeKind::kSuccess;
-  bool errors = false;
+  const report::OutcomeKind kind = report.record.outcome.kind;
+  const bool skipped = kind == report::OutcomeKind::kSkipped;
+  const bool success = skipped || kind == report::OutcomeKind::kSuccess;
+  bool errors = skipped;
   for (const report::Finding& finding : report::ListFindings(report.record)) {
     errors |= finding.severity == report::Severity::kError;
   }
@@ -59,6 +62,7 @@ std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   } else if (!why.empty()) {
     text = "The changes were not delivered: " + why;
   }
+  if (!patch.how.empty() && why.empty()) text += ": " + codec::MarkdownText(patch.how, 500);
   return text.empty() ? "" : "> [!NOTE]\n> " + text + ".\n\n";
 }
 
@@ -125,6 +129,7 @@ class Poster {
   // another attempt may mend goes before the others.
   void Settle(const Status& part, const std::string& name) {
     if (part.ok()) return;
+    if (name != kRulesNote) Mark(name, &outcome_.failed, &outcome_.made);
     const Error& error = part.error();
     outcome_.refused.push_back(name + ": " + error.what +
                                (error.hint.empty() ? "" : " (" + error.hint + ")"));
@@ -133,6 +138,19 @@ class Poster {
     bool before = !outcome_.ended.ok() && outcome_.ended.error().code != Code::kTemporary &&
                   outcome_.ended.error().code != Code::kSetup;
     if (outcome_.ended.ok() || (passing && before)) outcome_.ended = error;
+  }
+
+  // Moves `name` from one list to the other, at the end, once.
+  static void Mark(const std::string& name, std::vector<std::string>* to,
+                   std::vector<std::string>* from) {
+    std::erase(*from, name);
+    if (std::find(to->begin(), to->end(), name) == to->end()) to->push_back(name);
+  }
+
+  // Reports the result of a part that is asked for, once it is tried.
+  void Finish(const Status& part, const std::string& name) {
+    if (part.ok()) Mark(name, &outcome_.made, &outcome_.failed);
+    Settle(part, name);
   }
 
   // A tag may have the branch's name, so what is trusted is read at a commit: all of it at one.
@@ -212,7 +230,7 @@ class Poster {
       delivered = {};
       delivered.in_summary = static_cast<int>(outcome_.undelivered.size());
     }
-    Settle(posted, kReviewPart);
+    Finish(posted, kReviewPart);
     std::vector<Remark> lost = posted.ok() ? reviewer_.ForSummary() : outcome_.undelivered;
     const bool has_comment = !comment_text_.empty();
     if (has_comment) lost = NotShown(comment_text_, std::move(lost));
@@ -236,6 +254,8 @@ class Poster {
            kPatchPart);
     outcome_.patch = patch_.outcome();
     const std::string& refused = outcome_.patch.refused;
+    const bool made = !outcome_.patch.commit.empty() && refused.empty();
+    if (made) Mark(kPatchPart, &outcome_.made, &outcome_.failed);
     if (refused.empty()) return;
     if (outcome_.patch.told) {
       outcome_.refused.push_back(std::string(kPatchPart) + ": " + refused);
@@ -265,7 +285,9 @@ class Poster {
     });
     const std::vector<forge::DiffFile> none;
     const bool has_diff = follows && target_.place.number > 0;
-    LineFollower follower(has_diff ? *TRY(reviewer_.ReadDiff()) : none);
+    // Lines that cannot be followed are said as the agent gave them.
+    const auto diff = has_diff ? reviewer_.ReadDiff() : Result(&none);
+    LineFollower follower(diff.ok() ? *diff.value() : none);
     std::vector<forge::Annotation> annotations;
     for (report::Finding& finding : findings) {
       if (finding.path.empty()) continue;
@@ -314,9 +336,9 @@ class Poster {
 
   void PostAboutCommit() {
     forge::CheckRun run = CheckRunOf(target_, report_);
-    if (parts_.check) Settle(PostCheck(run).Context("posting the check run"), "check");
-    if (parts_.status) Settle(PostStatus(run).Context("setting the commit status"), "status");
-    if (parts_.sarif) Settle(PostSarif().Context("uploading SARIF"), "sarif");
+    if (parts_.check) Finish(PostCheck(run).Context("posting the check run"), "check");
+    if (parts_.status) Finish(PostStatus(run).Context("setting the commit status"), "status");
+    if (parts_.sarif) Finish(PostSarif().Context("uploading SARIF"), "sarif");
   }
 
   // A comment about a later run, or about what is the head by now, is not overwritten.
@@ -326,7 +348,7 @@ class Poster {
                             .count();
     const int64_t started = std::min(report_.record.started_at_ms, now);
     const std::string& seen = report_.record.event.head_sha;
-    comment.stamp = forge::CommentStamp{started, seen};
+    comment.stamp = forge::CommentStamp{started, seen, FindingWords(report_.record)};
     const std::string head = proposal_ && outcome_.moved_on ? proposal_->head_sha : "";
     comment.stays = [started, now, head](const forge::CommentStamp& there) {
       const bool later = there.started_ms > started && there.started_ms <= now + kClockSkewMs;
@@ -335,16 +357,14 @@ class Poster {
     return comment;
   }
 
-  // What has no other place comes first in the table, which may be cut. `has_diff`: the difference
-  // has been read.
-  std::string Summary(bool has_diff) {
-    const bool plans = parts_.review && has_diff && looked_.ok();
-    if (!plans || !reviewer_.Plan(report_, Basis()).ok()) return report_.summary_markdown;
-    const std::vector<Remark> remarks = reviewer_.ForSummary();
-    if (remarks.empty()) return report_.summary_markdown;
+  // What has no other place comes first in the summary's table, which may be cut. `has_diff`: the
+  // difference has been read.
+  report::SummaryOptions SummaryOptions(bool has_diff) {
     report::SummaryOptions options = report_.options;
-    for (const Remark& remark : remarks) options.first.insert(remark.finding);
-    return report::RenderSummary(report_, options);
+    const bool plans = parts_.review && has_diff && looked_.ok();
+    if (!plans || !reviewer_.Plan(report_, Basis()).ok()) return options;
+    for (const Remark& remark : reviewer_.ForSummary()) options.first.insert(remark.finding);
+    return options;
   }
 
   void PostComment() {
@@ -356,13 +376,25 @@ class Poster {
     } else {
       Settle(std::move(rules).error(), kRulesNote);
     }
-    forge::StickyComment text =
-        Stamped(CommentOf(forge_, target_, outcome_, note, Summary(rules.ok())));
+    report::SummaryOptions options = SummaryOptions(rules.ok());
+    const auto render = [&] {
+      const bool as_read = options.first.empty() && options.since.empty();
+      return CommentOf(
+          forge_, target_, outcome_, note,
+          as_read ? report_.summary_markdown : report::RenderSummary(report_, options));
+    };
+    options.since = since_;
+    forge::StickyComment text = Stamped(render());
     if (text.body == posted_body_) return;
+    text.follow = [&](const forge::CommentStamp& there, std::string_view said) {
+      options.since = since_ = DescribeSince(there, said, *text.stamp);
+      return text.body = render().body;
+    };
     Result<forge::CommentOutcome> comment =
         forge::KeepComment(forge_, target_.marker_key, text, deadline_)
             .Context("posting the comment");
     if (!comment.ok()) return Settle(std::move(comment).error(), kCommentPart);
+    if (!comment.value().stayed) Mark(kCommentPart, &outcome_.made, &outcome_.failed);
     comment_text_ =
         forge::RenderComment(target_.marker_key, text.body, text.full_text_at, text.stamp).text;
     posted_body_ = std::move(text.body);
@@ -374,10 +406,19 @@ class Poster {
 
   // The pull request that carries the changes, or else the one that the report is about.
   void Label() {
+    const auto& failed = outcome_.failed;
+    const bool lacks_own = parts_.patch.way == PatchWay::kPullRequest &&
+                           outcome_.patch.number == 0 &&
+                           std::find(failed.begin(), failed.end(), kPatchPart) != failed.end();
+    if (lacks_own) {
+      Settle(Error{Code::kRefused, "they are for the pull request that could not be made"},
+             "label");
+      return;
+    }
     int64_t number = outcome_.patch.number > 0 ? outcome_.patch.number : target_.place.number;
     if (number == 0) return;
     Status added = forge_.AddLabels(number, parts_.labels, deadline_);
-    Settle(std::move(added).Context("adding labels"), "label");
+    Finish(std::move(added).Context("adding labels"), "label");
   }
 
   forge::Forge& forge_;
@@ -391,6 +432,7 @@ class Poster {
   std::map<std::string, std::string> base_commits_;  // By the branch that each is the end of.
   Status looked_ = Ok();                             // The result of LookAtHead().
   std::string posted_body_;
+  std::string since_;         // SummaryOptions::since, of the comment as it stands.
   std::string comment_text_;  // The comment as it stands; empty if there is none.
   Outcome outcome_;
 };

@@ -46,6 +46,10 @@ struct Outcome {
   PatchOutcome patch;
   bool moved_on = false;  // The pull request has another head than the one that was reviewed.
   bool late = false;      // A newer report is there: nothing was posted.
+  // The parts that are there by now, and those that are not: "comment", "review", "changes",
+  // "check", "status", "sarif", "label". One with nothing to post is in neither, or there.
+  std::vector<std::string> made = {};
+  std::vector<std::string> failed = {};
   // Parts that were not posted: "review: why (what to grant)".
   std::vector<std::string> refused;
   // The first failure that another attempt may mend, or that of the comment. The other parts were

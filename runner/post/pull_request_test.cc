@@ -2,6 +2,7 @@
 // Tests which requests a report leads to, and in which order, with a forge that records them.
 #include "post/pull_request.h"
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -427,6 +428,10 @@ TEST_CASE("A part that is refused keeps no other part back, and is no success") 
     CAPTURE(part);
     CHECK(outcome.ended.error().code == Code::kRefused);
     CHECK(outcome.refused.size() == 1);
+    CHECK(outcome.failed == std::vector<std::string>{part});
+    std::vector<std::string> others = {"comment", "review", "check", "status", "sarif", "label"};
+    std::erase(others, part);
+    CHECK(outcome.made == others);
     auto expected = kEverything;
     if (std::string(part) == "review") std::erase(expected, "file a.c");
     CHECK(forge.calls == expected);
@@ -436,6 +441,44 @@ TEST_CASE("A part that is refused keeps no other part back, and is no success") 
   forge.fails.emplace("review", Error{Code::kRefused, "not permitted"});
   forge.fails.emplace("check", Error{Code::kTemporary, "busy"});
   CHECK(PostTo(forge, report).ended.error().code == Code::kTemporary);
+}
+
+TEST_CASE("A difference that cannot be read keeps the check back from nothing but its lines") {
+  FakeForge forge;
+  forge.fails.emplace("files", Error{Code::kTemporary, "busy"});
+  report::Finding finding = AgentFinding("a.c", 2);
+  finding.lines_sha256 = "digest";
+  const Outcome outcome = PostTo(forge, Report({finding}));
+  CHECK(outcome.made == std::vector<std::string>{"comment", "check", "status", "sarif", "label"});
+  CHECK(outcome.failed == std::vector<std::string>{"review"});
+}
+
+TEST_CASE("Labels of a pull request that could not be made go to no other") {
+  FakeForge forge;
+  forge.fails.emplace("history", Error{Code::kTemporary, "busy"});
+  report::PostedReport report = Report({});
+  report.patch = "diff --git a/a.c b/a.c\n";
+  Parts parts = All();
+  parts.patch.way = PatchWay::kPullRequest;
+  const Outcome outcome = PostTo(forge, report, parts);
+  CHECK(std::find(forge.calls.begin(), forge.calls.end(), "label") == forge.calls.end());
+  CHECK(outcome.failed == std::vector<std::string>{"changes", "label"});
+}
+
+TEST_CASE("A check of a run that nothing was to be done for is neutral, and a status passes") {
+  FakeForge forge;
+  report::PostedReport report = Report({});
+  report.record.outcome.kind = report::OutcomeKind::kSkipped;
+  Parts parts;
+  parts.comment = parts.review = false;
+  parts.check = parts.status = true;
+  CHECK(PostTo(forge, report, parts).ended.ok());
+  CHECK(forge.calls == std::vector<std::string>{"check neutral 0", "status success"});
+  // The agent's findings fail it, and its work is whole.
+  report.record.outcome.kind = report::OutcomeKind::kFindings;
+  forge.calls.clear();
+  CHECK(PostTo(forge, report, parts).ended.ok());
+  CHECK(forge.calls == std::vector<std::string>{"check failure 0", "status failure"});
 }
 
 TEST_CASE("Alerts are about the branch or the tag of the event, where there is no pull request") {

@@ -7,6 +7,7 @@
 
 #include "forge/comment.h"
 #include "net/retry.h"
+#include "report/verdict.h"
 
 namespace post {
 namespace {
@@ -32,7 +33,7 @@ Deadline HalfOf(Deadline deadline) {
 // Only an agent that came to its own end has looked at everything.
 bool JudgedAll(const report::PostedReport& report) {
   report::OutcomeKind kind = report.record.outcome.kind;
-  return kind == report::OutcomeKind::kSuccess || kind == report::OutcomeKind::kRefused;
+  return report::Succeeded(kind) || kind == report::OutcomeKind::kRefused;
 }
 
 }  // namespace

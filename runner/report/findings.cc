@@ -360,7 +360,7 @@ std::string RenderSarif(const RunRecord& record, const std::string& job_key) {
       .Set("informationUri", kHomepage)
       .Set("rules", std::move(rules));
   Json invocation;
-  invocation.Set("executionSuccessful", record.outcome.kind == OutcomeKind::kSuccess)
+  invocation.Set("executionSuccessful", Succeeded(record.outcome.kind))
       .Set("exitCode", record.outcome.exit_code);
   // The category is all up to the last slash.
   std::string category = "agentic-ci/";
@@ -422,7 +422,7 @@ std::string RenderSast(const RunRecord& record) {
       .Set("type", "sast")
       .Set("start_time", SecondOf(record.started_at_ms))
       .Set("end_time", SecondOf(record.finished_at_ms))
-      .Set("status", record.outcome.kind == OutcomeKind::kSuccess ? "success" : "failure");
+      .Set("status", Succeeded(record.outcome.kind) ? "success" : "failure");
   Json report;
   report.Set("version", "15.0.7")
       .Set("scan", std::move(scan))

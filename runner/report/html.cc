@@ -27,20 +27,28 @@ std::string_view NameOf(Tone tone) {
   return {};
 }
 
+// `html` as a link, where there is an address.
+std::string LinkedTo(const std::string& url, const std::string& html) {
+  return url.empty() ? html : "<a href=\"" + Text(url) + "\" rel=\"noreferrer\">" + html + "</a>";
+}
+
 std::string DescribeEvent(const EventRecord& event) {
   if (event.repository.empty()) return {};
-  std::string out = "<b>" + Text(event.repository, 200);
+  const WebPages pages = PagesOf(event);
+  std::string name = Text(event.repository, 200);
   if (event.number > 0)
-    out += (event.forge == "gitlab" ? " !" : " #") + std::to_string(event.number);
-  out += "</b>";
+    name += (event.forge == "gitlab" ? " !" : " #") + std::to_string(event.number);
+  std::string out = "<b>" + LinkedTo(pages.Proposal(event.number), name) + "</b>";
   if (!event.head_ref.empty()) {
     out += " " + Text(event.head_ref, 200);
     if (!event.base_ref.empty()) out += " → " + Text(event.base_ref, 200);
   }
   if (event.from_fork) out += ", from a fork";
-  if (IsPlainUrl(event.run_url)) {
-    out += " · <a href=\"" + Text(event.run_url) + "\" rel=\"noreferrer\">run</a>";
+  if (!event.head_sha.empty()) {
+    const std::string head = "<code>" + Text(event.head_sha.substr(0, 7)) + "</code>";
+    out += " at " + LinkedTo(pages.Commit(event.head_sha), head);
   }
+  if (IsPlainUrl(event.run_url)) out += " · " + LinkedTo(event.run_url, "run");
   return out;
 }
 
@@ -53,11 +61,13 @@ std::string RenderStatusLine(const RunRecord& record) {
     const bool all =
         CountEnforced(record.isolation) == static_cast<int64_t>(record.isolation.controls.size());
     controls = "<span class=\"" + std::string(all ? "good" : "warn") + "\">" + (all ? "✓ " : "! ") +
-               DescribeControls(record.isolation) + " enforced</span>";
+               Text(record.isolation.tier, 40) + ", " + DescribeControls(record.isolation) +
+               " enforced</span>";
   }
   std::string out;
   for (const std::string& part :
-       {DescribeEvent(record.event), agent, HumanDuration(DurationSeconds(record)),
+       {DescribeEvent(record.event), Text(NameOfRun(record), 200), agent,
+        HumanDuration(DurationSeconds(record)),
         record.usage.turns > 0 ? Plural(record.usage.turns, "turn") : std::string(),
         Text(DescribeCost(record.usage), 300), "policy " + Text(ShortPolicy(record.policy), 200),
         controls}) {
@@ -98,7 +108,7 @@ std::vector<Tab> MakeTabs(const ReportInput& input) {
   tabs.push_back({"changes", "Changes", CountOf(input.files.size()), changes.html});
   tabs.push_back({"network", "Network", refused > 0 ? HumanCount(refused) + " refused" : "",
                   page::RenderNetwork(input)});
-  if (!input.transcript.empty()) {
+  if (!input.transcript.empty() || !input.prompt.empty()) {
     tabs.push_back({"transcript", "Transcript", CountOf(input.transcript.size()),
                     page::RenderTranscript(input)});
   }

@@ -65,6 +65,12 @@ p{margin:.3rem 0}
 .cause .soft{font-size:.9rem}
 .go{white-space:nowrap;font-size:.9rem}
 .agent{border-style:dashed}
+#findings>details>summary{padding:.45rem 1rem;background:var(--head);border-bottom:1px solid var(--line);
+overflow-wrap:anywhere}
+.filters{padding:.3rem 1rem .5rem;border-bottom:1px solid var(--line);font-size:.87rem;display:none}
+@supports selector(:has(a)){.filters{display:block}}
+fieldset{border:0;margin:.15rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.1rem .9rem}
+legend{float:left;width:5rem;padding:0;color:var(--soft)}
 .banner{padding:.5rem 1rem;border:1px solid;border-radius:8px;margin:0 0 1rem}
 code,pre,table.patch{font:12.5px/1.6 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}
 code{background:var(--code);border-radius:4px;padding:.1em .35em;overflow-wrap:anywhere}
@@ -145,7 +151,7 @@ table.patch td:last-child::before{left:.25rem}
 table.stack td,table.stack td:first-child{display:inline;padding:0 .5rem 0 0}
 table.limits tr{display:block;padding:.3rem 1rem}table.limits th,table.limits td{display:inline-block;padding:0 .6rem 0 0;width:auto}
 table.limits td:last-child{display:block}.facts div{grid-template-columns:minmax(0,1fr)}}
-@media print{section{display:block!important;margin-bottom:1.5rem}.tabs,.files{display:none}
+@media print{section{display:block!important;margin-bottom:1.5rem}.tabs,.files,.filters{display:none}
 .columns{display:block}.files{position:static}.card,.file,.step{break-inside:avoid-page}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}.step pre{max-height:none}}
 @media print{details:not([open])::details-content{content-visibility:visible;block-size:auto}}

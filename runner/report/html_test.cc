@@ -223,7 +223,7 @@ TEST_CASE("Only an https address of the CI run is linked") {
   input.record.event.repository = "a/b";
   input.record.event.run_url = "https://ci.example/1";
   CHECK(Contains(RenderHtml(input), "<a href=\"https://ci.example/1\""));
-  for (const char* url : {"javascript:x", "https://a\"b", "https://a b", "http://a"}) {
+  for (const char* url : {"javascript:x", "https://a\"b", "https://a b", "ftp://a"}) {
     input.record.event.run_url = url;
     CHECK_FALSE(Contains(RenderHtml(input), ">run</a>"));
   }
@@ -234,6 +234,50 @@ TEST_CASE("The page of an empty run says that there was nothing") {
   CHECK(Contains(out, "Not started</span> The run did not start."));
   CHECK(Contains(out, "The agent changed nothing."));
   CHECK(Contains(out, "The agent asked for no host."));
+}
+
+TEST_CASE("Many findings are grouped by file and filtered without a script") {
+  ReportInput input;
+  input.record.outcome.kind = OutcomeKind::kSuccess;
+  EventRecord& event = input.record.event;
+  event.forge = "github";
+  event.repository = "o/r";
+  event.number = 7;
+  event.head_sha = std::string(40, 'a');
+  event.run_url = "https://f.example/o/r/actions/runs/1";
+  for (int i = 0; i < 20; ++i) {
+    input.record.findings.push_back({FindingSource::kAgent, i % 2 == 0 ? "bug" : "style",
+                                     i % 5 == 0 ? Severity::kError : Severity::kNote, "wrong",
+                                     i < 10 ? "src/<a>.c" : "top.c", i + 1});
+  }
+  const std::string page = RenderHtml(input);
+  const auto has = [&](const std::string& part) {
+    CAPTURE(part);
+    CHECK(page.find(part) != std::string::npos);
+  };
+  has("<h2>Findings <small>4 errors, 16 notes</small></h2>");
+  has("<input type=\"radio\" name=\"by-s\" id=\"by-sall\" checked> all <small>20</small>");
+  has("id=\"by-s1\"> error <small>4</small>");
+  has("id=\"by-d0\"> (top) <small>10</small>");
+  has("#findings:has(#by-s1:checked) .cause:not(.s1),");
+  has("<summary><code>src/&#60;a&#62;.c</code> <small>10</small></summary>");
+  has("<div class=\"cause s1 r0 d");
+  // The worst come first where a person looks first, and places lead to the forge.
+  CHECK(page.find("What to look at") < page.find("src/&#60;a&#62;.c:1</code>"));
+  has("<a href=\"https://f.example/o/r/blob/" + event.head_sha + "/src/%3Ca%3E.c#L1\"");
+  has("<a href=\"https://f.example/o/r/pull/7\" rel=\"noreferrer\">o/r #7</a>");
+  has("<a href=\"https://f.example/o/r/commit/" + event.head_sha + "\"");
+  // A short list has no filters.
+  input.record.findings.resize(3);
+  CHECK(RenderHtml(input).find("type=\"radio\"") == std::string::npos);
+}
+
+TEST_CASE("The transcript begins with the task") {
+  ReportInput input;
+  input.prompt = "Review <this>.";
+  const std::string page = RenderHtml(input);
+  CHECK(page.find("<summary>The task</summary><pre>Review &#60;this&#62;.</pre>") !=
+        std::string::npos);
 }
 
 }  // namespace

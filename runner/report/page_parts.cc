@@ -21,6 +21,19 @@ std::string Tag(std::string_view kind, std::string_view text) {
   return "<span class=\"tag " + std::string(kind) + "\">" + Text(text, 60) + "</span>";
 }
 
+std::string LinkTo(size_t finding, const ChangesHtml& changes) {
+  const auto anchor = changes.anchors.find(finding);
+  if (anchor == changes.anchors.end()) return {};
+  return "<a class=\"go\" href=\"#" + anchor->second + "\">see the change</a>";
+}
+
+std::string CauseRow(const CauseHtml& cause) {
+  return "<div class=\"cause" + cause.classes + "\"><span class=\"" + std::string(cause.kind) +
+         "\" aria-hidden=\"true\">" + std::string(cause.sign) + "</span><div>" + cause.what +
+         (cause.advice.empty() ? "" : "<p class=\"soft\">" + cause.advice + "</p>") + "</div>" +
+         cause.link + "</div>\n";
+}
+
 std::string MoreRows(size_t all, size_t shown, std::string_view where) {
   if (all <= shown) return {};
   return "<p class=\"row soft\">… and " + HumanCount(static_cast<int64_t>(all - shown)) +
@@ -29,6 +42,10 @@ std::string MoreRows(size_t all, size_t shown, std::string_view where) {
 
 std::string RenderTranscript(const ReportInput& input) {
   std::string out;
+  if (!input.prompt.empty()) {
+    out += "<details class=\"step\" open><summary>The task</summary><pre>" +
+           Text(input.prompt, 64 << 10) + "</pre></details>\n";
+  }
   size_t turn = 0;
   bool after_call = true;
   for (const TranscriptStep& step : input.transcript) {

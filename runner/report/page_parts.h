@@ -27,6 +27,24 @@ struct ChangesHtml {
   std::string html;
   std::map<size_t, std::string> anchors;
 };
+// Returns the link to where the finding is shown in the patch; empty if it is not.
+std::string LinkTo(size_t finding, const ChangesHtml& changes);
+
+// One thing to look at. All but `kind` and `classes` is HTML.
+struct CauseHtml {
+  std::string_view kind;  // "bad", "warn" or "soft".
+  std::string_view sign;
+  std::string what;
+  std::string advice = {};
+  std::string link = {};
+  std::string classes = {};
+};
+std::string CauseRow(const CauseHtml& cause);
+// Returns the finding's rule, place and message. The place is a link where the forge has the file.
+std::string FindingText(const RunRecord& record, const Finding& finding);
+// Returns the findings that did not refuse the run.
+std::string RenderFindings(const RunRecord& record, const ChangesHtml& changes);
+
 ChangesHtml RenderChanges(const ReportInput& input);
 std::string RenderVerdict(const ReportInput& input, const ChangesHtml& changes);
 std::string RenderNetwork(const ReportInput& input);

@@ -203,6 +203,16 @@ std::string Modes(const ChangedFile& file) {
   return out;
 }
 
+// A link to the file as the run saw it; empty if the forge has none.
+std::string LinkToHead(const RunRecord& record, const ChangedFile& file) {
+  const std::string& before = file.old_path.empty() ? file.path : file.old_path;
+  if (file.state == FileState::kCreated) return {};
+  const std::string url =
+      PagesOf(record.event).File(record.event.head_sha, record.changes.prefix + before, 0);
+  return url.empty() ? ""
+                     : " <a class=\"go\" href=\"" + Text(url) + "\" rel=\"noreferrer\">before</a>";
+}
+
 std::string Title(const ChangedFile& file, bool refused) {
   const char* kind = file.state == FileState::kCreated   ? "good"
                      : file.state == FileState::kDeleted ? "bad"
@@ -273,7 +283,8 @@ std::string RenderEntry(const ReportInput& input, const Entry& entry, size_t* le
   const size_t rows = std::min(part.rows, *left);
   *left -= rows;
   const std::string body = file.RenderBody(part, rows, changes);
-  const std::string title = entry.file != nullptr ? Title(*entry.file, entry.refused)
+  const std::string title = entry.file != nullptr ? Title(*entry.file, entry.refused) +
+                                                        LinkToHead(input.record, *entry.file)
                                                   : "<code>" + Text(part.header, 1000) + "</code>";
   const std::string id = " id=\"f" + std::to_string(entry.index) + "\"";
   if (body.empty() || (entry.plain && rows == 0 && file.count() == 0)) {

@@ -67,7 +67,7 @@ Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptio
   report.options = options;
   report.summary_markdown = RenderSummary(report, options);
   const auto plain = [](std::string_view text) { return codec::NeutralLine(text, 300); };
-  report.verdict = std::string(Sign(report.record.outcome)) + " " +
+  report.verdict = std::string(Sign(report.record)) + " " +
                    codec::NeutralLine(Badge(report.record.outcome), 100) + ": " +
                    VerdictPlaces(report.record, {plain, plain});
   return report;

@@ -94,9 +94,9 @@ enum class OutcomeKind {
   kAgentFailed,
   kTimedOut,
   kIdle,
-  kLimit,    // `limit` says which: memory, disk, output, pids.
+  kLimit,      // `limit` says which: memory, disk, output, pids.
   kRefused,    // A gate refused the changes, or an image was not started.
-  kUntrusted,  // Not started: whoever caused the event may not start a run. Never posted.
+  kUntrusted,  // Not started: its actor may not start a run. Never posted.
   kSkipped,    // Not started: the configuration has no task for this event. Not a failure.
   kFindings,   // The agent ended well, and its findings reach the task's `fail_on`.
   kInterrupted,

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "codec/text/neutral.h"
+#include "codec/text/prose.h"
 #include "codec/text/shell_word.h"
 #include "report/findings.h"
 #include "report/host_groups.h"
@@ -71,10 +72,25 @@ std::string Link(std::string_view text, const std::string& url) {
   return IsPlainUrl(url) ? "[" + std::string(text) + "](<" + url + ">)" : std::string();
 }
 
+// The commit that the run looked at.
+std::string DescribeHead(const EventRecord& event, const SummaryOptions& options) {
+  if (event.head_sha.empty()) return {};
+  const std::string name = MarkdownCode(event.head_sha.substr(0, 7), 20);
+  const std::string link = Link(name, options.pages.Commit(event.head_sha));
+  return "commit " + (link.empty() ? name : link);
+}
+
+// Who or what asked for the run.
+std::string DescribeStarter(const EventRecord& event) {
+  if (event.kind == "schedule") return "on schedule";
+  return event.actor.empty() ? "" : "asked by " + MarkdownText(event.actor, 100);
+}
+
 std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
   const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
-  return "### " + std::string(Sign(record.outcome)) + " " +
-         MarkdownText(Badge(record.outcome), 100) + ": " +
+  const std::string name = NameOfRun(record);
+  return "### " + std::string(Sign(record)) + " " + MarkdownText(Badge(record.outcome), 100) +
+         (name.empty() ? "" : " (" + MarkdownText(name, 200) + ")") + ": " +
          VerdictPlaces(record, {[](std::string_view place) { return MarkdownCode(place, 160); },
                                 [](std::string_view text) { return MarkdownText(text, 600); }}) +
          "\n\n" +
@@ -84,9 +100,28 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
                                                    : "",
               model.empty() ? "" : MarkdownCode(model, 80), HumanDuration(DurationSeconds(record)),
               RenderCost(record.usage), "policy " + MarkdownCode(ShortPolicy(record.policy), 100),
+              DescribeHead(record.event, options), DescribeStarter(record.event),
               Link("run", options.run_url), Link("report", options.report_url)},
              " · ") +
-         "\n";
+         "\n" + (options.since.empty() ? "" : "\n" + options.since + "\n");
+}
+
+// Renders the agent's worst findings, since the table of them all is folded.
+std::string RenderWorst(const RunRecord& record, Extent extent) {
+  constexpr size_t kWorstMax = 3;
+  std::vector<const Finding*> worst;
+  for (const Finding* finding : InOrder(record.findings)) {
+    if (finding->refuses) return {};  // The gates' table stands open.
+    if (finding->source == FindingSource::kAgent) worst.push_back(finding);
+  }
+  std::string out;
+  for (size_t i = 0; i < std::min({worst.size(), kWorstMax, extent.rows}); ++i) {
+    const std::string where = PlaceOf(*worst[i]);
+    out += "- **" + Render(worst[i]->severity) + "** " +
+           (where.empty() ? "" : MarkdownCode(where, 160) + " ") +
+           MarkdownText(worst[i]->message, 300) + " (" + MarkdownCode(worst[i]->rule, 60) + ")\n";
+  }
+  return out.empty() ? "" : "\n" + out;
 }
 
 std::string RenderFiles(const ReportInput& input, Extent extent) {
@@ -361,11 +396,25 @@ std::string RenderTail(const ReportInput& input, Extent extent) {
                 input.record.outcome.kind == OutcomeKind::kAgentFailed);
 }
 
+constexpr char kAgentWords[] = "The agent's own words (not verified)";
+
+std::string AgentProse(const ReportInput& input, Extent extent) {
+  return codec::MarkdownProse(codec::RedactTokens(input.agent_text), extent.text_bytes);
+}
+
+// Returns whether the agent's words are the result: it ended well, and changed nothing.
+bool LeadsWithAgent(const ReportInput& input) {
+  return Succeeded(input.record.outcome.kind) && input.files.empty();
+}
+
+std::string RenderLeadingWords(const ReportInput& input, Extent extent) {
+  const std::string prose = LeadsWithAgent(input) ? AgentProse(input, extent) : "";
+  return prose.empty() ? "" : "\n**" + std::string(kAgentWords) + "**\n\n" + prose;
+}
+
 std::string RenderAgentText(const ReportInput& input, Extent extent) {
-  if (input.agent_text.find_first_not_of(" \t\r\n") == std::string::npos) return {};
-  return Folded(
-      "The agent's own words (not verified)",
-      codec::MarkdownFence(codec::RedactTokens(input.agent_text), "text", extent.text_bytes));
+  const std::string prose = LeadsWithAgent(input) ? "" : AgentProse(input, extent);
+  return prose.empty() ? "" : Folded(kAgentWords, prose);
 }
 
 }  // namespace
@@ -380,7 +429,8 @@ std::string RenderFindingRow(const Finding& finding) {
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options) {
   const std::string head = RenderHead(input.record, options);
   for (Extent extent : kExtents) {
-    const std::string out = head + RenderChecks(input.record, extent) +
+    const std::string out = head + RenderWorst(input.record, extent) +
+                            RenderLeadingWords(input, extent) + RenderChecks(input.record, extent) +
                             RenderFindings(input.record, options.first, extent) +
                             RenderTail(input, extent) + RenderDiff(input, extent) +
                             RenderNetwork(input.record, extent) + RenderAgentText(input, extent) +

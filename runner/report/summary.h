@@ -6,6 +6,7 @@
 #include <string>
 
 #include "report/record.h"
+#include "report/wording.h"
 
 namespace report {
 
@@ -16,14 +17,19 @@ struct SummaryOptions {
   // report.
   std::string report_url = {};
   std::string run_url = {};
+  // The pages of the repository that the comment is in, likewise.
+  WebPages pages = {};
+  // Markdown of this program's: "2 fixed, 1 new since `ed864d1`"; may be empty.
+  std::string since = {};
   // The findings that come first in their table, such as those that are shown in no other place.
   std::set<const Finding*> first = {};
 };
 
 // Renders the report as Markdown for a step summary or a comment: outcome and cause in the first
-// line, then the run's figures and links, the diff if it is small, and folded: findings, the diff
-// otherwise, refused requests and what would allow them, the agent's words, the sandbox. A cut part
-// says so. All text from outside is neutral.
+// line, then the run's figures and links, the worst findings, the agent's words where they are the
+// result, the diff if it is small, and folded: findings, the diff otherwise, refused requests and
+// what would allow them, the agent's words, the sandbox. A cut part says so. All text from outside
+// is neutral.
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options = {});
 
 // Returns the line, with its newline, that the finding has in a summary which shows it.

@@ -35,7 +35,7 @@ ReportInput Sample() {
 }
 
 constexpr char kExpected[] =
-    R"(### ✅ Done: 2 files changed (+12 −4). 3 requests refused, 1 limit reached.
+    R"(### ⚠️ Done: 2 files changed (+12 −4). 3 requests refused, 1 limit reached.
 
 `claude-code` · `claude-opus-4-8` · 1 min 22 s · $0.0224 · policy `main@0b4f3c2`
 
@@ -68,9 +68,7 @@ endpoints:
 
 <details><summary>The agent's own words (not verified)</summary>
 
-```text
 I fixed it.
-```
 
 </details>
 
@@ -124,6 +122,53 @@ TEST_CASE("A run that was refused says so first, and why") {
   CHECK(out.find("<details open><summary>Gates (1)</summary>") != std::string::npos);
   CHECK(out.find("| ⛔ refused | `secrets` | `src/a.c:3` | a token &#40;ghp&#95;…&#41; |\n") !=
         std::string::npos);
+}
+
+TEST_CASE("A review shows its counts, the worst findings and the agent's words unfolded") {
+  ReportInput input;
+  input.record.outcome = {OutcomeKind::kSuccess, "", "", 0, 0};
+  input.record.agent.task = "review";
+  input.record.event.leg = "node: 20";
+  input.record.event.actor = "octocat";
+  input.record.event.head_sha = std::string(40, 'a');
+  const auto add = [&](Severity severity, const char* message) {
+    input.record.findings.push_back(
+        {FindingSource::kAgent, "bug", severity, message, "src/a.c", 3});
+  };
+  add(Severity::kNote, "minor");
+  for (int i = 0; i < 2; ++i) add(Severity::kWarning, "odd");
+  add(Severity::kError, "wrong");
+  input.agent_text = "One **defect** in `add`: [see](https://x.example).";
+  const SummaryOptions options = {.pages = {"https://f.example/o/r", "github"},
+                                  .since = "2 fixed, 1 new since `ed864d1`"};
+  const std::string out = RenderSummary(input, options);
+  CAPTURE(out);
+  CHECK(
+      out.starts_with("### ⚠️ Done (review, node: 20): No changes. "
+                      "1 error, 2 warnings, 1 note.\n\n"));
+  CHECK(out.find("commit [`aaaaaaa`](<https://f.example/o/r/commit/" + std::string(40, 'a') +
+                 ">) · asked by octocat") != std::string::npos);
+  CHECK(out.find("\n\n2 fixed, 1 new since `ed864d1`\n\n"
+                 "- **error** `src/a.c:3` wrong (`bug`)\n"
+                 "- **warning** `src/a.c:3` odd (`bug`)\n"
+                 "- **warning** `src/a.c:3` odd (`bug`)\n\n"
+                 "**The agent's own words (not verified)**\n\n"
+                 "One **defect** in `add`&#58; &#91;see") != std::string::npos);
+  CHECK(out.find("minor") > out.find("<details><summary>Findings of the agent (4)"));
+  // Where a gate refused, that comes first.
+  input.record.outcome = {OutcomeKind::kRefused, "", "", 77, 0};
+  input.record.findings.push_back(
+      {FindingSource::kGate, "secrets", Severity::kError, "a token", "a", 1, true});
+  const std::string refused = RenderSummary(input, options);
+  CHECK(refused.find("- **error**") == std::string::npos);
+  CHECK(refused.find("<details open><summary>Gates (1)") < refused.find("own words"));
+}
+
+TEST_CASE("An agent that failed after requests were refused is shown with their hosts") {
+  ReportInput input = Sample();
+  input.record.outcome = {OutcomeKind::kAgentFailed, "", "the agent exited with 1", 1, 1};
+  CHECK(RenderSummary(input).starts_with(
+      "### ❌ Failed: The agent exited with 1. Requests were refused: `h.example`."));
 }
 
 TEST_CASE("Every outcome has a headline of its own") {
@@ -288,7 +333,7 @@ TEST_CASE("Only an https address becomes a link, and only one that the caller gi
   CHECK(
       out.find(" · [run](<https://ci.example/1>) · [report](<https://ci.example/1#artifacts>)\n") !=
       std::string::npos);
-  for (const char* url : {"javascript:x", "https://a\n", "https://a>b", "http://a"}) {
+  for (const char* url : {"javascript:x", "https://a\n", "https://a>b", "ftp://a"}) {
     CHECK(RenderSummary(Sample(), {.report_url = url}).find("[report]") == std::string::npos);
   }
   ReportInput input = Sample();

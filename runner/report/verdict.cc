@@ -148,20 +148,42 @@ std::string Sentence(const std::string& text) {
   return Capital(text) + (text.back() == '.' ? "" : ".");
 }
 
+// The hosts whose requests were refused, each once, as many as a line has room for.
+std::vector<std::string> RefusedHosts(const RunRecord& record) {
+  constexpr size_t kHostsMax = 3;
+  std::vector<std::string> hosts;
+  for (const DeniedRequest& denied : record.denials) {
+    const std::string& host = denied.denial.host;
+    if (host.empty() || std::find(hosts.begin(), hosts.end(), host) != hosts.end()) continue;
+    if (hosts.size() == kHostsMax) break;
+    hosts.push_back(host);
+  }
+  return hosts;
+}
+
+// Names the hosts that an agent was refused before it failed, since they may be the cause.
+std::string NameRefused(const RunRecord& record,
+                        const std::function<std::string(std::string_view)>& quote) {
+  if (record.outcome.kind != OutcomeKind::kAgentFailed) return {};
+  std::string out;
+  for (const std::string& host : RefusedHosts(record)) {
+    out += (out.empty() ? " Requests were refused: " : ", ") + quote(host);
+  }
+  return out.empty() ? "" : out + ".";
+}
+
 std::string DescribeSuccess(const RunRecord& record) {
   std::string out = DescribeChanges(record.changes);
   if (record.changes.applied) out += ", applied to the checkout";
   out = Sentence(out);
   std::vector<std::string> notes;
+  if (!record.findings.empty()) notes.push_back(CountFindings(record.findings));
   if (const int64_t refused = CountAttempts(record); refused > 0) {
     notes.push_back(Plural(refused, "request") + " refused");
   }
   const auto fired = std::count_if(record.limits.begin(), record.limits.end(),
                                    [](const LimitRecord& limit) { return limit.fired; });
   if (fired > 0) notes.push_back(Plural(fired, "limit") + " reached");
-  if (!record.findings.empty()) {
-    notes.push_back(Plural(static_cast<int64_t>(record.findings.size()), "finding"));
-  }
   std::string said;
   for (const std::string& note : notes) said += (said.empty() ? "" : ", ") + note;
   return said.empty() ? out : out + " " + Sentence(said);
@@ -190,6 +212,7 @@ std::string ReasonOf(const RunRecord& record) {
 Tone ToneOf(const RunRecord& record) {
   const OutcomeKind kind = record.outcome.kind;
   if (kind == OutcomeKind::kInterrupted || kind == OutcomeKind::kTerminated) return Tone::kWarn;
+  if (kind == OutcomeKind::kSkipped) return Tone::kGood;
   if (kind != OutcomeKind::kSuccess) return Tone::kBad;
   const bool reached = std::any_of(record.limits.begin(), record.limits.end(),
                                    [](const LimitRecord& limit) { return limit.fired; });
@@ -200,7 +223,27 @@ Tone ToneOf(const RunRecord& record) {
   return look ? Tone::kWarn : Tone::kGood;
 }
 
-std::string_view Sign(const OutcomeRecord& outcome) { return WordsOf(outcome.kind).sign; }
+std::string_view Sign(const RunRecord& record) {
+  const bool look = record.outcome.kind == OutcomeKind::kSuccess && ToneOf(record) == Tone::kWarn;
+  return look ? "⚠️" : WordsOf(record.outcome.kind).sign;
+}
+
+std::string NameOfRun(const RunRecord& record) {
+  const std::string& task = record.agent.task;
+  const std::string& leg = record.event.leg;
+  return task + (task.empty() || leg.empty() ? "" : ", ") + leg;
+}
+
+std::string CountFindings(const std::vector<Finding>& findings) {
+  std::string out;
+  for (Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
+    const auto count = std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+      return finding.severity == severity;
+    });
+    if (count > 0) out += (out.empty() ? "" : ", ") + Plural(count, Render(severity));
+  }
+  return out;
+}
 
 std::string Badge(const OutcomeRecord& outcome) {
   return Capital(LimitName(outcome)) + std::string(WordsOf(outcome.kind).badge);
@@ -208,16 +251,21 @@ std::string Badge(const OutcomeRecord& outcome) {
 
 std::string VerdictLine(const RunRecord& record) {
   if (record.outcome.kind == OutcomeKind::kSuccess) return DescribeSuccess(record);
+  if (Succeeded(record.outcome.kind)) return ReasonOf(record) + " " + DescribeSuccess(record);
   const std::string refusing = CountRefusing(record.findings);
   if (record.outcome.kind == OutcomeKind::kRefused && !refusing.empty()) {
     return refusing + " in the patch." + Unapplied(record);
   }
-  return ReasonOf(record) + Unapplied(record);
+  const auto plain = [](std::string_view text) { return std::string(text); };
+  return ReasonOf(record) + NameRefused(record, plain) + Unapplied(record);
 }
 
 std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting) {
   constexpr size_t kPlacesMax = 2;
   if (record.outcome.kind == OutcomeKind::kSuccess) return DescribeSuccess(record);
+  if (Succeeded(record.outcome.kind)) {
+    return quoting.text(ReasonOf(record)) + " " + DescribeSuccess(record);
+  }
   std::string out;
   int64_t refusing = 0;
   for (const Finding& finding : record.findings) {
@@ -229,7 +277,7 @@ std::string VerdictPlaces(const RunRecord& record, const Quoting& quoting) {
            (place.empty() ? "" : " " + quoting.place(place));
   }
   if (record.outcome.kind != OutcomeKind::kRefused || out.empty()) {
-    return quoting.text(ReasonOf(record)) + Unapplied(record);
+    return quoting.text(ReasonOf(record)) + NameRefused(record, quoting.place) + Unapplied(record);
   }
   const int64_t more = refusing - static_cast<int64_t>(kPlacesMax);
   if (more > 0) out += ", and " + HumanCount(more) + " more";

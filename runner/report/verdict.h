@@ -13,6 +13,12 @@
 
 namespace report {
 
+// Returns whether the agent's work is whole, and its changes may be applied and delivered: after a
+// success, and where only its findings fail the run.
+constexpr bool Succeeded(OutcomeKind kind) {
+  return kind == OutcomeKind::kSuccess || kind == OutcomeKind::kFindings;
+}
+
 // One thing that decided the outcome, or that a person should look at although it did not.
 struct Cause {
   std::string what;    // "an AWS access key id, AKIA..., 20 characters"
@@ -25,12 +31,16 @@ struct Cause {
 enum class Tone { kGood, kWarn, kBad };
 Tone ToneOf(const RunRecord& record);
 
-// Returns what stands before the badge and needs no colour: ✅ ❌ ⛔ ⏱ ⚠.
-std::string_view Sign(const OutcomeRecord& outcome);
+// Returns what stands before the badge and needs no colour: ✅ ❌ ⛔ ⏱, and ⚠ where a person should
+// look at something.
+std::string_view Sign(const RunRecord& record);
+// Returns which of several runs on one commit this is: "review", "review, node: 20"; empty for one
+// without a task outside of a matrix. Not neutral.
+std::string NameOfRun(const RunRecord& record);
 // Returns one word or two: "Refused", "Failed", "Done", "Time limit", ...
 std::string Badge(const OutcomeRecord& outcome);
 // Returns what happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing
-// was applied." "4 files changed (+18 −3). 3 requests refused."
+// was applied." "4 files changed (+18 −3). 1 error, 3 requests refused."
 std::string VerdictLine(const RunRecord& record);
 // The functions that VerdictPlaces passes text from outside through.
 struct Quoting {
@@ -46,6 +56,9 @@ std::vector<Cause> Causes(const RunRecord& record, size_t causes_max);
 
 // Returns what a person can do about findings of a gate's rule; empty for rules that are not known.
 std::string_view AdviceFor(std::string_view rule);
+
+// Returns "1 error, 2 warnings" of all findings; empty without one.
+std::string CountFindings(const std::vector<Finding>& findings);
 
 // Returns "src/a.c:3", "src/a.c", or nothing.
 std::string PlaceOf(const Finding& finding);

@@ -12,12 +12,6 @@ namespace {
 constexpr size_t kCausesMax = 50;
 constexpr size_t kAgentBytesMax = size_t{64} << 10;
 
-std::string LinkTo(size_t finding, const ChangesHtml& changes) {
-  const auto anchor = changes.anchors.find(finding);
-  if (anchor == changes.anchors.end()) return {};
-  return "<a class=\"go\" href=\"#" + anchor->second + "\">see the change</a>";
-}
-
 std::string_view TitleOf(const OutcomeRecord& outcome) {
   switch (outcome.kind) {
     case OutcomeKind::kSuccess:
@@ -44,18 +38,21 @@ std::string_view TitleOf(const OutcomeRecord& outcome) {
   return {};
 }
 
-std::string Row(std::string_view kind, std::string_view sign, const std::string& what,
-                const std::string& advice, const std::string& link) {
-  return "<div class=\"cause\"><span class=\"" + std::string(kind) + "\" aria-hidden=\"true\">" +
-         std::string(sign) + "</span><div>" + what +
-         (advice.empty() ? "" : "<p class=\"soft\">" + advice + "</p>") + "</div>" + link +
-         "</div>\n";
-}
-
-std::string FindingText(const Finding& finding) {
-  const std::string place = PlaceOf(finding);
-  return "<b>" + Text(finding.rule, 100) + "</b> " + (place.empty() ? "" : CodeText(place) + " ") +
-         Text(finding.message, 1000);
+// The worst that the agent found, of errors and warnings.
+std::string RenderWorst(const RunRecord& record, const ChangesHtml& changes) {
+  constexpr size_t kWorstMax = 3;
+  std::string rows;
+  size_t shown = 0;
+  for (Severity severity : {Severity::kError, Severity::kWarning}) {
+    for (size_t i = 0; i < record.findings.size() && shown < kWorstMax; ++i) {
+      const Finding& finding = record.findings[i];
+      if (finding.refuses || finding.severity != severity) continue;
+      ++shown;
+      rows += CauseRow({severity == Severity::kError ? "bad" : "warn", "!",
+                        FindingText(record, finding), "", LinkTo(i, changes)});
+    }
+  }
+  return rows;
 }
 
 std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
@@ -63,48 +60,29 @@ std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
   for (const Cause& cause : Causes(record, kCausesMax)) {
     const bool of_finding = cause.finding >= 0;
     const auto index = static_cast<size_t>(std::max(cause.finding, 0));
-    rows += Row(cause.decided ? "bad" : "warn", cause.decided ? "✕" : "!",
-                of_finding ? FindingText(record.findings[index]) : Text(cause.what, 2000),
-                Text(cause.advice, 1000), of_finding ? LinkTo(index, changes) : "");
+    rows +=
+        CauseRow({cause.decided ? "bad" : "warn", cause.decided ? "✕" : "!",
+                  of_finding ? FindingText(record, record.findings[index]) : Text(cause.what, 2000),
+                  Text(cause.advice, 1000), of_finding ? LinkTo(index, changes) : ""});
   }
+  rows += RenderWorst(record, changes);
   const auto refusing =
       static_cast<size_t>(std::count_if(record.findings.begin(), record.findings.end(),
                                         [](const Finding& finding) { return finding.refuses; }));
   rows += MoreRows(refusing, kCausesMax, "findings.sarif");
   if (const int64_t refused = CountAttempts(record); refused > 0) {
-    rows += Row("warn", "!", Plural(refused, "request") + " refused",
-                "Each may be a missing endpoint, or data on its way out.",
-                "<a class=\"go\" href=\"#network\">see the requests</a>");
+    rows += CauseRow({"warn", "!", Plural(refused, "request") + " refused",
+                      "Each may be a missing endpoint, or data on its way out.",
+                      "<a class=\"go\" href=\"#network\">see the requests</a>"});
   }
   const int64_t lesser =
       static_cast<int64_t>(record.isolation.controls.size()) - CountEnforced(record.isolation);
   if (lesser > 0) {
-    rows += Row("warn", "!", Plural(lesser, "control") + " not enforced by the kernel", "",
-                "<a class=\"go\" href=\"#sandbox\">see the sandbox</a>");
+    rows += CauseRow({"warn", "!", Plural(lesser, "control") + " not enforced by the kernel", "",
+                      "<a class=\"go\" href=\"#sandbox\">see the sandbox</a>"});
   }
   if (rows.empty()) return {};
   return Card(TitleOf(record.outcome), rows);
-}
-
-// Those that did not decide.
-std::string RenderFindings(const RunRecord& record, const ChangesHtml& changes) {
-  std::string rows;
-  size_t all = 0;
-  for (Severity severity : {Severity::kError, Severity::kWarning, Severity::kNote}) {
-    for (size_t i = 0; i < record.findings.size(); ++i) {
-      const Finding& finding = record.findings[i];
-      if (finding.refuses || finding.severity != severity || all++ >= kRowsMax) continue;
-      const char* kind = severity == Severity::kError     ? "bad"
-                         : severity == Severity::kWarning ? "warn"
-                                                          : "soft";
-      rows += Row(kind, severity == Severity::kNote ? "·" : "!", FindingText(finding),
-                  finding.source == FindingSource::kAgent ? "Found by the agent." : "",
-                  LinkTo(i, changes));
-    }
-  }
-  if (rows.empty()) return {};
-  return Card("Findings <small>" + HumanCount(static_cast<int64_t>(all)) + "</small>",
-              rows + MoreRows(all, kRowsMax, "findings.sarif"), "findings");
 }
 
 // The repository's own commands over the patch, with the end of what failing ones printed.
@@ -114,8 +92,8 @@ std::string RenderChecks(const RunRecord& record) {
     const bool good = check.outcome == OutcomeKind::kSuccess;
     std::string text;
     for (const std::string& line : check.output) text += line + "\n";
-    rows += Row(good ? "soft" : "bad", good ? "✓" : "!", CodeText(check.command),
-                good ? "Passed." : Text(check.reason), "");
+    rows += CauseRow({good ? "soft" : "bad", good ? "✓" : "!", CodeText(check.command),
+                      good ? "Passed." : Text(check.reason)});
     if (!text.empty()) rows += "<pre class=\"text\">" + Text(text, kAgentBytesMax) + "</pre>\n";
   }
   if (rows.empty()) return {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/text/neutral.h"
+#include "codec/text/percent.h"
 #include "policy/model/host_pattern.h"
 
 namespace report {
@@ -50,6 +51,22 @@ bool IsPlainLine(const std::string& line) {
 bool IsPrintable(const std::string& line) {
   return !line.empty() &&
          std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+// "/src/a%20b.c" of "src/a b.c".
+std::string EncodedPath(std::string_view path) {
+  std::string out;
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    out += "/" + codec::PercentEncode(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+bool IsCommit(std::string_view sha) {
+  return (sha.size() == 40 || sha.size() == 64) &&
+         sha.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace
@@ -236,7 +253,7 @@ int64_t CountAttempts(const RunRecord& record) {
 
 bool IsPlainUrl(std::string_view url) {
   static constexpr std::string_view kEnding = "<>\"'&\\`";
-  return url.starts_with("https://") && url.size() < 2000 &&
+  return (url.starts_with("https://") || url.starts_with("http://")) && url.size() < 2000 &&
          std::all_of(url.begin(), url.end(), [](char c) {
            return c > 0x20 && c < 0x7f && kEnding.find(c) == std::string::npos;
          });
@@ -245,6 +262,38 @@ bool IsPlainUrl(std::string_view url) {
 double DurationSeconds(const RunRecord& record) {
   const int64_t ms = record.finished_at_ms - record.started_at_ms;
   return std::max<double>(0, static_cast<double>(ms)) / 1000;
+}
+
+std::string WebPages::Commit(std::string_view sha) const {
+  if (!IsPlainUrl(url) || !IsCommit(sha)) return {};
+  return url + (forge == "gitlab" ? "/-" : "") + "/commit/" + std::string(sha);
+}
+
+std::string WebPages::Proposal(int64_t number) const {
+  if (!IsPlainUrl(url) || number <= 0) return {};
+  return url +
+         (forge == "gitlab"  ? "/-/merge_requests/"
+          : forge == "gitea" ? "/pulls/"
+                             : "/pull/") +
+         std::to_string(number);
+}
+
+std::string WebPages::File(std::string_view sha, std::string_view path, int line) const {
+  if (!IsPlainUrl(url) || !IsCommit(sha) || path.empty()) return {};
+  const std::string page = url +
+                           (forge == "gitlab"  ? "/-/blob/"
+                            : forge == "gitea" ? "/src/commit/"
+                                               : "/blob/") +
+                           std::string(sha) + EncodedPath(path) +
+                           (line > 0 ? "#L" + std::to_string(line) : "");
+  return IsPlainUrl(page) ? page : "";
+}
+
+WebPages PagesOf(const EventRecord& event) {
+  const size_t at = event.repository.empty() ? std::string::npos
+                                             : event.run_url.find("/" + event.repository + "/");
+  if (at == std::string::npos) return {};
+  return {event.run_url.substr(0, at) + "/" + event.repository, event.forge};
 }
 
 }  // namespace report

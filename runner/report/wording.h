@@ -45,9 +45,23 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 // Returns how many requests were refused, with those that the list has no room for.
 int64_t CountAttempts(const RunRecord& record);
-// True for "https://" and nothing that could end an attribute or a Markdown link.
+// True for "https://" or "http://" and nothing that could end an attribute or a Markdown link.
 bool IsPlainUrl(std::string_view url);
 // Returns how long the run took, from its record.
 double DurationSeconds(const RunRecord& record);
+
+// The pages of a repository on its forge. Every address is empty where `url` must not be
+// linked (IsPlainUrl), or the page is not known.
+struct WebPages {
+  std::string url = {};    // "https://github.com/owner/name".
+  std::string forge = {};  // EventRecord::forge.
+
+  std::string Commit(std::string_view sha) const;
+  std::string Proposal(int64_t number) const;
+  // `path` as bytes; `line` 0 for the file.
+  std::string File(std::string_view sha, std::string_view path, int line) const;
+};
+// Returns the pages of the event's repository, whose run's address begins with theirs.
+WebPages PagesOf(const EventRecord& event);
 
 }  // namespace report

@@ -114,5 +114,36 @@ TEST_CASE("DescribeUsage counts cached tokens as read, and says when sums are pa
   CHECK(DescribeCost(usage) == "$0.0600 (reported by the agent)");
 }
 
+TEST_CASE("A repository's pages are where its forge has them") {
+  const std::string sha(40, 'a');
+  const WebPages github = {"https://f.example/o/r", "github"};
+  CHECK(github.Commit(sha) == "https://f.example/o/r/commit/" + sha);
+  CHECK(github.Proposal(7) == "https://f.example/o/r/pull/7");
+  CHECK(github.File(sha, "a b/\"c", 3) == "https://f.example/o/r/blob/" + sha + "/a%20b/%22c#L3");
+  const WebPages gitea = {"http://f.example/o/r", "gitea"};
+  CHECK(gitea.Proposal(7) == "http://f.example/o/r/pulls/7");
+  CHECK(gitea.File(sha, "a", 0) == "http://f.example/o/r/src/commit/" + sha + "/a");
+  const WebPages gitlab = {"https://f.example/g/o/r", "gitlab"};
+  CHECK(gitlab.Commit(sha) == "https://f.example/g/o/r/-/commit/" + sha);
+  CHECK(gitlab.Proposal(7) == "https://f.example/g/o/r/-/merge_requests/7");
+  for (const char* url : {"", "javascript:x", "https://a b"}) {
+    const WebPages none = {url, "github"};
+    CHECK((none.Commit(sha) + none.Proposal(1) + none.File(sha, "a", 1)).empty());
+  }
+  CHECK(github.Commit("main").empty());
+  CHECK(github.Proposal(0).empty());
+}
+
+TEST_CASE("A repository's pages are found in the address of its run") {
+  EventRecord event;
+  event.forge = "gitea";
+  event.repository = "o/r";
+  event.run_url = "https://f.example/below/o/r/actions/runs/3";
+  CHECK(PagesOf(event).url == "https://f.example/below/o/r");
+  event.run_url = "https://f.example/other/actions/runs/3";
+  CHECK(PagesOf(event).url.empty());
+  CHECK(PagesOf(EventRecord()).url.empty());
+}
+
 }  // namespace
 }  // namespace report

@@ -54,8 +54,9 @@ std::string RenderRecord(const ReportInput& input) {
 }
 
 std::string RenderStepSummary(const ReportInput& input) {
-  return RenderSummary(input,
-                       {.bytes_max = kStepSummaryBytesMax, .run_url = input.record.event.run_url});
+  return RenderSummary(input, {.bytes_max = kStepSummaryBytesMax,
+                               .run_url = input.record.event.run_url,
+                               .pages = PagesOf(input.record.event)});
 }
 
 // Returns the files that `post` reads, and the summary for people.

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "change/apply.h"
 #include "change/raw/raw_changes.h"
@@ -172,7 +173,7 @@ report::TerminalStyle StyleOf(const Request& request) {
   return request.json || request.quiet ? report::TerminalStyle{} : report::FindTerminalStyle();
 }
 
-Result<int> Conclude(Status carried, const Request& request, const ReportDirectory& directory,
+Result<int> Conclude(Status carried, const Request& request, ReportDirectory& directory,
                      Recorder& recorder) {
   // A signal before there was an agent to end: while an image was fetched.
   std::optional<EndKind> interrupted = carried.ok() ? std::nullopt : PendingEnd();
@@ -184,13 +185,22 @@ Result<int> Conclude(Status carried, const Request& request, const ReportDirecto
     recorder.NoteFailure(carried.error());
   }
   const report::ReportInput& input = recorder.Finish();
+  // In CI, what comes next is to read of this run.
+  if (!carried.ok() && directory.has_earlier() && !IsInCi()) {
+    TRY(directory.Restore());
+    logging::Info("the run did not start: the report is still the earlier run's",
+                  {{"report", directory.path}});
+    if (interrupted) return input.record.outcome.exit_code;
+    return std::move(carried).error();
+  }
   Status written = report::WriteReport(directory.path, input).Context("writing the report");
   if (!written.ok()) {
     recorder.NoteFailure(written.error());
     report::WriteLess(directory.path, recorder.Finish());
     return std::move(written).error();
   }
-  if (!carried.ok() && !interrupted) {
+  const bool failed = !carried.ok() && carried.error().code != Code::kNothingToDo;
+  if (failed && !interrupted) {
     Error error = std::move(carried).error();
     error.what = recorder.secrets().Mask(error.what);
     return error;

@@ -40,8 +40,9 @@ Status ApplyChanges(const change::ChangeSet& changes, const std::string& checkou
 report::TerminalStyle StyleOf(const Request& request);
 
 // Writes the report of a run that was carried out, or was not (`carried`), and gives the command
-// line's exit status. The Error is that of `carried`, or that no report could be written.
-Result<int> Conclude(Status carried, const Request& request, const ReportDirectory& directory,
+// line's exit status. Outside of CI, a run that has not started leaves an earlier run's report. The
+// Error is that of `carried`, or that no report could be written.
+Result<int> Conclude(Status carried, const Request& request, ReportDirectory& directory,
                      Recorder& recorder);
 
 }  // namespace run

@@ -165,12 +165,15 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
 
 }  // namespace
 
+Status RefuseUntrusted(const Request& request, const Trust& trust) {
+  const bool wanted = !request.secrets.empty() || !request.providers.empty();
+  if (!wanted || trust.trusted) return Ok();
+  return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};
+}
+
 Status CheckCredentials(const Request& request, const Trust& trust, const policy::Policy& policy,
                         const std::string& policy_file) {
-  bool wanted = !request.secrets.empty() || !request.providers.empty();
-  if (wanted && !trust.trusted) {
-    return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};
-  }
+  TRY(RefuseUntrusted(request, trust));
   // A run that gets no secrets goes without them.
   if (trust.trusted) TRY(CheckAttached(request, policy, policy_file));
   for (const SecretBinding& binding : request.secrets) {

@@ -25,6 +25,9 @@ struct RunCredentials {
   std::vector<std::string> files;
 };
 
+// Fails with kRefused and whose fault it is for a run that wants credentials and is not trusted.
+Status RefuseUntrusted(const Request& request, const Trust& trust);
+
 // Checks whether the request's credentials can be had, before anything is read. Fails with kRefused
 // for a run that is not trusted; with kSetup and what to export for a credential that no variable
 // has, and what to attach when the policy binds a provider that is not attached; with kUsage for an

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/exit_code.h"
+#include "report/wording.h"
 
 namespace run {
 namespace {
@@ -124,6 +125,25 @@ OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
     outcome.reason += "; the policy refused " + signs.model_denied + ", where its model is";
   }
   outcome.agent_status = end.status;
+  return outcome;
+}
+
+OutcomeRecord JudgeFindings(OutcomeRecord outcome, std::string_view fail_on,
+                            const std::vector<report::Finding>& findings) {
+  if (outcome.kind != OutcomeKind::kSuccess) return outcome;
+  auto count = [&](report::Severity severity) {
+    return std::count_if(findings.begin(), findings.end(), [&](const report::Finding& finding) {
+      return finding.source == report::FindingSource::kAgent && finding.severity == severity;
+    });
+  };
+  const int64_t errors = count(report::Severity::kError);
+  const int64_t warnings = fail_on == "warning" ? count(report::Severity::kWarning) : 0;
+  if (errors + warnings == 0 || (fail_on != "error" && fail_on != "warning")) return outcome;
+  std::string found = errors > 0 ? report::Plural(errors, "error") : "";
+  if (warnings > 0) found += (errors > 0 ? " and " : "") + report::Plural(warnings, "warning");
+  outcome.kind = OutcomeKind::kFindings;
+  outcome.exit_code = static_cast<int>(ExitCode::kFindings);
+  outcome.reason = "the agent found " + found + ", and fail_on is " + std::string(fail_on);
   return outcome;
 }
 

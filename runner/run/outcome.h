@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "change/gate.h"
 #include "report/record.h"
@@ -28,5 +30,10 @@ struct RunSigns {
 // what a successful agent leaves.
 report::OutcomeRecord DecideOutcome(const AgentEnd& end, const RunSigns& signs,
                                     const change::Verdict& verdict);
+
+// Returns `outcome`, or kFindings in place of a success if one of the agent's own `findings` is as
+// severe as `fail_on` (Request::fail_on). Gates have judged theirs already. Pure.
+report::OutcomeRecord JudgeFindings(report::OutcomeRecord outcome, std::string_view fail_on,
+                                    const std::vector<report::Finding>& findings);
 
 }  // namespace run

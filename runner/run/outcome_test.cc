@@ -163,6 +163,37 @@ TEST_CASE("A model that stays overloaded or breaks off is a temporary failure, w
   CHECK(run::DecideOutcome(Exited(0, true), signs, kAccepted).kind == OutcomeKind::kSuccess);
 }
 
+TEST_CASE("The agent's own findings fail a run that asks for it, and nothing else does") {
+  const auto finding = [](report::Severity severity, report::FindingSource source) {
+    report::Finding one;
+    one.severity = severity;
+    one.source = source;
+    return one;
+  };
+  using report::Severity;
+  const auto agent = report::FindingSource::kAgent;
+  const std::vector<report::Finding> warning = {finding(Severity::kWarning, agent)};
+  const std::vector<report::Finding> both = {finding(Severity::kError, agent), warning[0],
+                                             finding(Severity::kNote, agent)};
+  const std::vector<report::Finding> gates = {
+      finding(Severity::kError, report::FindingSource::kGate)};
+  const auto judged = [](const char* fail_on, const std::vector<report::Finding>& findings) {
+    const report::OutcomeRecord outcome = run::DecideOutcome(Exited(0, true), {}, kAccepted);
+    return run::JudgeFindings(outcome, fail_on, findings);
+  };
+  CHECK(judged("error", warning).kind == OutcomeKind::kSuccess);
+  CHECK(judged("never", both).kind == OutcomeKind::kSuccess);
+  CHECK(judged("warning", gates).kind == OutcomeKind::kSuccess);
+  CHECK(judged("error", both).kind == OutcomeKind::kFindings);
+  CHECK(judged("error", both).exit_code == 79);
+  CHECK(judged("error", both).agent_status == 0);
+  CHECK(judged("error", both).reason == "the agent found 1 error, and fail_on is error");
+  CHECK(judged("warning", both).reason ==
+        "the agent found 1 error and 1 warning, and fail_on is warning");
+  const report::OutcomeRecord failed = run::DecideOutcome(Exited(1, false), {}, kAccepted);
+  CHECK(run::JudgeFindings(failed, "error", both).kind == OutcomeKind::kAgentFailed);
+}
+
 TEST_CASE("A policy that refuses the agent its model is named in every failure") {
   run::RunSigns signs;
   signs.model_denied = "api.example.com";

@@ -165,6 +165,19 @@ Result<bool> VerifySignature(const Request& request, forge::Event* event) {
                      event, Deadline::After(kAskingLimit));
 }
 
+// Returns what AskWhoStarted() does, for a run that may go on. Who may not start it ends it here,
+// before anything else can be wrong with it: a failure that a stranger causes is never posted.
+Result<Trust> Admit(const Request& request, const Config& config, const Trust& trust,
+                    bool is_signed, forge::Event& event, Recorder& recorder) {
+  Result<Trust> judged = AskWhoStarted(request, config, trust, is_signed, event);
+  if (judged.ok()) recorder.Note(event, judged.value());
+  const Status admitted =
+      judged.ok() ? RefuseUntrusted(request, judged.value()) : Status(judged.error());
+  if (admitted.ok()) return judged;
+  recorder.NoteUntrusted();
+  return admitted.error();
+}
+
 // Returns the error for a run of which it is not known who started it: nothing is assumed then.
 Error NoPolicyFor(const forge::Event& event, const TrustedRef& ref) {
   return {Code::kSetup,
@@ -330,7 +343,7 @@ Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& ru
   opened.ref = TRY(FindTrustedRef(event, request.policy_ref));
   opened.config =
       TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
-  if (!opened.config.tasks.empty()) {
+  if (!opened.config.tasks.empty() || opened.config.absent) {
     opened.text = TRY(forge::ReadEventText(sys::Environment, event));
   }
   return opened;
@@ -361,7 +374,9 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
 
 Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
-  const bool is_signed = TRY(VerifySignature(*asked, &event));
+  Result<bool> verified = VerifySignature(*asked, &event);
+  if (!verified.ok()) recorder.NoteUntrusted();
+  const bool is_signed = TRY(std::move(verified));
   Trust trust = JudgeTrust(event);
   if (is_signed && trust.trusted) trust.reason += ", as the job's ID token says";
   recorder.Note(event, trust);
@@ -372,8 +387,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   TRY(TakeConfig(event, std::move(opened), rules, asked, &plan));
   const bool names_its_head = NamesItsHead(event);
   recorder.NoteTask();
-  trust = TRY(AskWhoStarted(*asked, plan.config, trust, is_signed, event));
-  recorder.Note(event, trust);
+  trust = TRY(Admit(*asked, plan.config, trust, is_signed, event, recorder));
   if (!names_its_head && plan.checkout.git() != nullptr) {
     Result<std::string> commit = plan.checkout.git()->ResolveCommit("HEAD");
     if (commit.ok()) recorder.NoteHead(commit.value());  // An unborn branch has none.

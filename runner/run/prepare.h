@@ -84,7 +84,7 @@ struct OpenedConfig {
   Checkout checkout;
   TrustedRef ref;
   Config config;
-  forge::EventText text;  // Read where there are tasks.
+  forge::EventText text;  // Read where there are tasks, or without a configuration.
 };
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request);

@@ -12,6 +12,7 @@
 #include "report/event_lines.h"
 #include "report/record_json.h"
 #include "report/transcript.h"
+#include "report/verdict.h"
 
 namespace run {
 namespace {
@@ -386,8 +387,10 @@ void Recorder::NoteAccount(const std::string& directory) {
 
 void Recorder::NoteFailure(const Error& error) {
   report::OutcomeRecord& outcome = input_.record.outcome;
-  bool refused = error.code == Code::kRefused;
-  outcome.kind = refused ? report::OutcomeKind::kRefused : report::OutcomeKind::kSetupFailed;
+  outcome.kind = untrusted_                         ? report::OutcomeKind::kUntrusted
+                 : error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped
+                 : error.code == Code::kRefused     ? report::OutcomeKind::kRefused
+                                                    : report::OutcomeKind::kSetupFailed;
   outcome.exit_code = static_cast<int>(ExitCodeOf(error.code));
   outcome.reason = error.what;
   if (!error.hint.empty()) outcome.reason += " (" + error.hint + ")";
@@ -396,7 +399,7 @@ void Recorder::NoteFailure(const Error& error) {
 const report::ReportInput& Recorder::Finish() {
   input_.record.finished_at_ms = NowMs();
   // The log of a successful agent is not of first interest.
-  if (input_.record.outcome.kind == report::OutcomeKind::kSuccess) input_.agent_tail.clear();
+  if (report::Succeeded(input_.record.outcome.kind)) input_.agent_tail.clear();
   // Once, for everything that is written: what has the form of a credential goes, too.
   auto mask = [this](std::string_view text) { return codec::RedactTokens(secrets_.Mask(text)); };
   for (report::Finding& finding : input_.record.findings) {

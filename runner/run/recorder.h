@@ -75,7 +75,10 @@ class Recorder {
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
   void Note(const report::CheckRecord& check) { input_.record.checks.push_back(check); }
   void NoteApplied() { input_.record.changes.applied = true; }
-  // Notes that the run could not be carried out.
+  // Notes that it is unknown, or denied, that those who caused this run may start it: the failure
+  // that follows is that.
+  void NoteUntrusted() { untrusted_ = true; }
+  // Notes that the run could not be carried out, or that nothing was to be done.
   void NoteFailure(const Error& error);
 
   // Returns the secrets that must not be in the record, wherever they came from. It may grow until
@@ -97,6 +100,7 @@ class Recorder {
   const Request& request_;
   report::ReportInput input_;
   codec::SecretMask secrets_;
+  bool untrusted_ = false;
   Deadline::Clock::time_point phase_began_;
 };
 

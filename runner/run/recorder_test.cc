@@ -45,5 +45,20 @@ TEST_CASE("What has the form of a credential is in no text of the record") {
   CHECK(record.findings[1].message == "look: plain");
 }
 
+TEST_CASE("What keeps a run from starting is told apart by what may be posted of it") {
+  const auto kind = [](Code code, bool untrusted) {
+    Recorder recorder(Request{});
+    if (untrusted) recorder.NoteUntrusted();
+    recorder.NoteFailure({code, "why"});
+    return recorder.record().outcome.kind;
+  };
+  CHECK(kind(Code::kSetup, false) == report::OutcomeKind::kSetupFailed);
+  CHECK(kind(Code::kRefused, false) == report::OutcomeKind::kRefused);
+  CHECK(kind(Code::kNothingToDo, false) == report::OutcomeKind::kSkipped);
+  // Of a stranger, or of who could not be asked about.
+  CHECK(kind(Code::kRefused, true) == report::OutcomeKind::kUntrusted);
+  CHECK(kind(Code::kTemporary, true) == report::OutcomeKind::kUntrusted);
+}
+
 }  // namespace
 }  // namespace run

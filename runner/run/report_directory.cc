@@ -7,14 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "base/tree.h"
 #include "codec/data/json.h"
+#include "forge/event.h"
 #include "report/event_lines.h"
 #include "report/record.h"
 #include "run/trusted/task.h"
@@ -42,6 +45,7 @@ constexpr const char* kFiles[] = {
 };
 
 constexpr char kRecord[] = "run.json";
+constexpr char kIgnore[] = ".gitignore";
 constexpr char kFirstFile[] = "events.ocsf.jsonl";  // That Prepare() makes.
 constexpr size_t kRecordBytesMax = size_t{16} << 20;
 
@@ -79,15 +83,29 @@ Status RefuseLinks(const std::string& path) {
   return Ok();
 }
 
+// Returns run.json; null where there is none, or it is not JSON.
+codec::Json ReadRecord(int directory) {
+  Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!file.ok()) return {};
+  Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
+  if (!text.ok()) return {};
+  Result<codec::Json> record = codec::ParseJson(text.value(), {.bytes_max = kRecordBytesMax});
+  return record.ok() ? std::move(record).value() : codec::Json();
+}
+
 // Returns whether run.json was written by agentic-ci, of any version.
 bool IsRecord(int directory) {
-  Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (!file.ok()) return false;
-  Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
-  if (!text.ok()) return false;
-  Result<codec::Json> record = codec::ParseJson(text.value(), {.bytes_max = kRecordBytesMax});
-  return record.ok() && record.value().Find("tool_version") != nullptr &&
-         record.value().Find("outcome") != nullptr;
+  const codec::Json record = ReadRecord(directory);
+  return record.Find("tool_version") != nullptr && record.Find("outcome") != nullptr;
+}
+
+// Returns whether an entry of the list `list` in `record` has this text at `key`.
+bool AnyHas(const codec::Json& record, std::string_view list, std::string_view key,
+            std::string_view text) {
+  const codec::Json* entries = record.Find(list);
+  if (entries == nullptr || entries->array() == nullptr) return false;
+  return std::ranges::any_of(*entries->array(),
+                             [&](const codec::Json& entry) { return entry.StringAt(key) == text; });
 }
 
 // Only an earlier run's files are removed: where there is a record of one, or a run was killed
@@ -104,24 +122,11 @@ Status RefuseForeignFiles(int directory, const std::string& path) {
   return Ok();
 }
 
-// The agent's versions of files that both it and others changed in an earlier run.
-Status RemoveConflicts(int directory) {
-  if (!sys::ExistsAt(directory, report::kConflictsDirectory)) return Ok();
-  Result<Fd> file = sys::OpenAt(directory, kRecord, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  if (!file.ok()) return Ok();
-  Result<std::string> text = sys::ReadAll(file.value().get(), kRecordBytesMax);
-  if (!text.ok()) return Ok();
-  Result<codec::Json> record = codec::ParseJson(text.value(), {.bytes_max = kRecordBytesMax});
-  const codec::Json* findings = record.ok() ? record.value().Find("findings") : nullptr;
-  if (findings == nullptr || findings->array() == nullptr) return Ok();
-  for (const codec::Json& finding : *findings->array()) {
-    const codec::Json* rule = finding.Find("rule");
-    if (rule == nullptr || rule->string() == nullptr || *rule->string() != report::kConflictRule) {
-      continue;
-    }
-    return sys::RemoveTree(directory, report::kConflictsDirectory);
-  }
-  return Ok();
+// Returns whether the agent's versions of files that both it and others changed in an earlier run
+// are there.
+bool HasConflicts(int directory) {
+  return sys::ExistsAt(directory, report::kConflictsDirectory) &&
+         AnyHas(ReadRecord(directory), "findings", "rule", report::kConflictRule);
 }
 
 // The reports of an earlier run's checks (run/checks.h); files that no run has written stay.
@@ -131,9 +136,70 @@ void RemoveCheckReports(int directory) {
     Result<Fd> report = sys::OpenBeneath(directory, below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (!report.ok() || !IsRecord(report.value().get())) continue;
     for (const char* name : kFiles) (void)::unlinkat(report.value().get(), name, 0);
+    (void)::unlinkat(report.value().get(), kIgnore, 0);
     (void)::unlinkat(directory, below.c_str(), AT_REMOVEDIR);
   }
   (void)::unlinkat(directory, "checks", AT_REMOVEDIR);
+}
+
+// Removes an earlier run's report; `path` is shown.
+Status Clear(int directory, const std::string& path) {
+  if (HasConflicts(directory)) {
+    TRY(sys::RemoveTree(directory, report::kConflictsDirectory)
+            .Context("removing an earlier run's conflicts"));
+  }
+  for (const char* name : kFiles) {
+    if (::unlinkat(directory, name, 0) != 0 && errno != ENOENT) {
+      return Errno("removing " + path + "/" + name);
+    }
+  }
+  RemoveCheckReports(directory);
+  return Ok();
+}
+
+// Moves a report, whose record goes last: what is interrupted can be told to be whole.
+Status Move(int from, int to) {
+  const bool conflicts = HasConflicts(from);
+  auto move = [&](const char* name) -> Status {
+    if (::renameat(from, name, to, name) == 0 || errno == ENOENT) return Ok();
+    return Errno(std::string("moving ") + name);
+  };
+  if (conflicts) TRY(move(report::kConflictsDirectory));
+  TRY(move("checks"));
+  for (const char* name : kFiles) {
+    if (std::string_view(name) != kRecord) TRY(move(name));
+  }
+  return move(kRecord);
+}
+
+Result<Fd> OpenEarlier(int directory) {
+  return sys::OpenAt(directory, kEarlierReport, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+// Moves the report of a run whose agent started to kEarlierReport, in place of one that is there.
+// Returns whether there was one.
+Result<bool> SetEarlierAside(int directory, const std::string& path) {
+  if (!IsRecord(directory) || !AnyHas(ReadRecord(directory), "phases", "name", "agent")) {
+    return false;
+  }
+  const std::string place = path + "/" + kEarlierReport;
+  if (::mkdirat(directory, kEarlierReport, 0755) != 0 && errno != EEXIST) {
+    return Errno("mkdir " + place);
+  }
+  Result<Fd> earlier = OpenEarlier(directory);
+  if (!earlier.ok()) return Taken(place, "is not a directory");
+  TRY(RefuseForeignFiles(earlier.value().get(), place));
+  TRY(Clear(earlier.value().get(), place));
+  TRY(Move(directory, earlier.value().get()).Context("setting the earlier report aside"));
+  return true;
+}
+
+// Keeps git from a report in a checkout. A directory that holds anything else is not ours to hide.
+Status IgnoreInGit(int directory, const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_empty(path, failed) || failed) return Ok();
+  const Fd ignore = TRY(Create(directory, kIgnore));
+  return sys::WriteAll(ignore.get(), "*\n");
 }
 
 }  // namespace
@@ -154,19 +220,38 @@ Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
   }
   TRY(RefuseLinks(directory.path));
   TRY(RefuseForeignFiles(fd.get(), path));
-  TRY(RemoveConflicts(fd.get()).Context("removing an earlier run's conflicts"));
-  for (const char* name : kFiles) {
-    if (::unlinkat(fd.get(), name, 0) != 0 && errno != ENOENT) {
-      return Errno("removing " + path + "/" + name);
-    }
-  }
-  RemoveCheckReports(fd.get());
+  TRY(IgnoreInGit(fd.get(), directory.path));
+  directory.has_earlier_ = TRY(SetEarlierAside(fd.get(), path));
+  TRY(Clear(fd.get(), path));
   directory.events_jsonl = TRY(Create(fd.get(), kFirstFile));
   directory.events_log = TRY(Create(fd.get(), "events.log"));
   directory.agent_jsonl = TRY(Create(fd.get(), "agent.jsonl"));
   directory.agent_log = TRY(Create(fd.get(), "agent.log"));
   directory.lock = std::move(fd);
   return directory;
+}
+
+void ReportDirectory::Start() {
+  started_ = true;
+  Result<Fd> earlier = OpenEarlier(lock.get());
+  if (!earlier.ok() || !IsRecord(earlier.value().get())) return;
+  if (!Clear(earlier.value().get(), path + "/" + kEarlierReport).ok()) return;
+  (void)::unlinkat(lock.get(), kEarlierReport, AT_REMOVEDIR);
+}
+
+Status ReportDirectory::Restore() {
+  ENSURE(has_earlier() && !started_);
+  TRY(Clear(lock.get(), path));
+  const Fd earlier = TRY(OpenEarlier(lock.get()));
+  TRY(Move(earlier.get(), lock.get()).Context("putting the earlier report back"));
+  (void)::unlinkat(lock.get(), kEarlierReport, AT_REMOVEDIR);
+  return Ok();
+}
+
+bool IsInCi() {
+  Result<forge::Event> event = forge::ReadEvent(sys::Environment);
+  return !event.ok() || event.value().forge != forge::ForgeKind::kNone ||
+         !event.value().unread_ci.empty();
 }
 
 Result<std::string> SetReportAside(const std::string& path, const std::string& suffix) {

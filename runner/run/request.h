@@ -84,7 +84,8 @@ struct Request {
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;
-  std::string post;  // The task's: what is posted of the report, "comment,review"; or empty.
+  std::string post;     // The task's: what is posted of the report, "comment,review"; or empty.
+  std::string fail_on;  // The mildest finding of the agent that fails the run, or "never".
   bool apply = false;
   bool plan_only = false;
   bool json = false;

@@ -27,6 +27,7 @@
 #include "report/model_use.h"
 #include "report/terminal/end_log.h"
 #include "report/terminal/live_view.h"
+#include "report/verdict.h"
 #include "report/write.h"
 #include "run/budget.h"
 #include "run/checks.h"
@@ -350,6 +351,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   recorder.Phase("sandbox");
   caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
   TRY(sandbox.Go().Context("starting the agent"));
+  directory.Start();
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
   caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
@@ -428,7 +430,6 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
       change::JudgeChanges(changes, GatesOf(plan, changes), &recorder.secrets());
   recorder.Note(verdict);
   report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
-  recorder.Note(outcome);
   recorder.Phase("judgement");
   watch.reset();  // Changes that are being applied are finished.
   const std::string checkout = plan.checkout.path;
@@ -443,16 +444,16 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
     outcome = TRY(RunChecks(request, std::move(plan), directory.path, changes, recorder, run)
                       .Context("checking the changes"));
     outcome.agent_status = end.status;
-    recorder.Note(outcome);
     recorder.Phase("checks");
   }
+  outcome = JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings);
+  recorder.Note(outcome);
   bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
-  if (!apply || outcome.kind != report::OutcomeKind::kSuccess) return Ok();
+  if (!apply || !report::Succeeded(outcome.kind)) return Ok();
   return ApplyChanges(changes, checkout, in_git, recorder);
 }
 
-// Prints what would be done, with no agent and no gateway: its certificate is the one thing not
-// known yet.
+// Prints what would be done, with no agent and no gateway.
 Result<int> PrintPlan(Request request, const OptionRules& rules) {
   Recorder recorder(request);
   Plan plan = TRY(PrepareRun(rules, &request, recorder));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "codec/text/neutral.h"
 #include "forge/actions.h"
 #include "run/ecosystem/ecosystem.h"
 
@@ -66,6 +67,71 @@ Result<std::string> RenderPrompt(const PromptTemplate& prompt, const TaskSources
   return prompt.Render(values, word);
 }
 
+Occasion OccasionOf(const TaskSources& sources) {
+  Occasion occasion;
+  occasion.event = sources.event.name;
+  occasion.action = sources.text.action;
+  occasion.labels = sources.text.labels;
+  occasion.comment = sources.text.comment;
+  occasion.paths = [&sources]() -> Result<std::vector<std::string>> {
+    change::Proposal proposal = TRY(ReadProposal(sources, 0));
+    return std::move(proposal.paths);
+  };
+  return occasion;
+}
+
+// "review (agent claude-code, provider anthropic; posts comment, review)"
+std::string Describe(const Task& task) {
+  std::string options;
+  for (const TaskOption& option : task.options) {
+    for (const TaskKey& key : TaskKeys()) {
+      if (key.option != option.option) continue;
+      options += (options.empty() ? "" : ", ") + std::string(key.key) + " " + option.text;
+    }
+  }
+  for (const std::string& word : task.command) {
+    options += (&word != &task.command.front() ? " " : options.empty() ? "command " : ", command ");
+    options += word;
+  }
+  std::string parts;
+  for (const std::string& part : task.post) parts += (parts.empty() ? "; posts " : ", ") + part;
+  return task.name + " (" + options + parts + ")";
+}
+
+// What a configuration that only the pull request has would do: for reading, nothing of it holds.
+std::string DescribeUnmerged(const Result<Config>& config, const TaskSources& sources) {
+  if (!config.ok()) return "It has an error: " + config.error().what;
+  const std::vector<Task>& tasks = config.value().tasks;
+  if (tasks.empty()) return "It has no tasks";
+  std::string text;
+  for (const Task& task : tasks) text += (text.empty() ? "Its tasks: " : ", ") + Describe(task);
+  const Result<const Task*> chosen = ChooseTask(tasks, OccasionOf(sources));
+  if (chosen.ok()) return text + ". This event would start " + chosen.value()->name;
+  return text + ". This event would start none: " + chosen.error().what;
+}
+
+// Fails with kNothingToDo if the configuration is still a proposal: the trusted commit has none,
+// and the head has.
+Status LookForUnmerged(const TaskSources& sources, const OptionRules& rules) {
+  const forge::Event& event = sources.event;
+  const change::Repository* git = sources.repository;
+  if (!sources.config.absent || event.proposal_number == 0 || git == nullptr) return Ok();
+  // The checkout of a pull request is the forge's merge, which may be the only commit there.
+  for (const std::string& head : {event.head_sha, std::string("HEAD")}) {
+    if (head.empty() || sources.ref.ref == kWorktree) continue;
+    const Result<Config> config = LoadConfig(git, git->top(), {head}, CheckBy(rules));
+    if (config.ok() ? config.value().absent : config.error().code == Code::kNotFound) continue;
+    const std::string base = event.base_ref.empty() ? sources.ref.ref : event.base_ref;
+    constexpr size_t kBytesMax = 4000;
+    return Error{Code::kNothingToDo,
+                 codec::NeutralLine("the branch " + base + " has no " + kConfigPath +
+                                        " yet; this one holds once it is merged. " +
+                                        DescribeUnmerged(config, sources),
+                                    kBytesMax)};
+  }
+  return Ok();
+}
+
 }  // namespace
 
 ConfigChecks CheckBy(const OptionRules& rules) {
@@ -82,26 +148,19 @@ ConfigChecks CheckBy(const OptionRules& rules) {
   return checks;
 }
 
-Result<const Task*> SelectTask(const TaskSources& sources, const Request& request) {
+Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& rules,
+                               const Request& request) {
   const std::vector<Task>& tasks = sources.config.tasks;
-  if (!request.task.empty()) return FindTask(tasks, request.task);
   bool asked = Gave(request, "agent") || Gave(request, "image") || !request.command.empty();
+  if (!asked) TRY(LookForUnmerged(sources, rules));
+  if (!request.task.empty()) return FindTask(tasks, request.task);
   if (tasks.empty() || asked) return static_cast<const Task*>(nullptr);
-  Occasion occasion;
-  occasion.event = sources.event.name;
-  occasion.action = sources.text.action;
-  occasion.labels = sources.text.labels;
-  occasion.comment = sources.text.comment;
-  occasion.paths = [&]() -> Result<std::vector<std::string>> {
-    change::Proposal proposal = TRY(ReadProposal(sources, 0));
-    return std::move(proposal.paths);
-  };
-  return ChooseTask(tasks, occasion);
+  return ChooseTask(tasks, OccasionOf(sources));
 }
 
 Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rules,
                              Request* request) {
-  const Task* task = TRY(SelectTask(sources, *request));
+  const Task* task = TRY(SelectTask(sources, rules, *request));
   if (task == nullptr) return task;
   const std::vector<std::string> typed = request->given;
   for (const TaskOption& option : task->options) {

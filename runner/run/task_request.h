@@ -26,8 +26,10 @@ ConfigChecks CheckBy(const OptionRules& rules);
 
 // Returns the task that `request` names, or, if it names neither a task nor an agent, a command or
 // an image and the configuration has tasks, the one for the event; null if there is none. Fails as
-// FindTask() and ChooseTask() do.
-Result<const Task*> SelectTask(const TaskSources& sources, const Request& request);
+// FindTask() and ChooseTask() do, and with kNothingToDo and what it would do if the pull request is
+// what brings the configuration.
+Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& rules,
+                               const Request& request);
 
 // Returns that task, after setting what the command line did not give, the prompt's variables
 // filled in. Fails with kUsage for options that exclude each other, too, and if a prompt or a

@@ -84,8 +84,7 @@ std::vector<std::string> WorkflowFiles(const std::string& top) {
   }
   for (const char* forge : {".github", ".gitea", ".forgejo"}) {
     const std::string inside = std::string(forge) + "/workflows";
-    std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir((top + "/" + inside).c_str()),
-                                               ::closedir);
+    std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir((top + "/" + inside).c_str()), ::closedir);
     while (stream != nullptr && files.size() < kFilesMax) {
       const dirent* entry = ::readdir(stream.get());
       if (entry == nullptr) break;

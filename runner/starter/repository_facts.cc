@@ -26,24 +26,12 @@ struct Manifest {
 };
 
 constexpr auto kManifests = std::to_array<Manifest>({
-    {"package.json", "node"},
-    {"pyproject.toml", "python"},
-    {"setup.py", "python"},
-    {"setup.cfg", "python"},
-    {"requirements.txt", "python"},
-    {"Pipfile", "python"},
-    {"go.mod", "go"},
-    {"Cargo.toml", "rust"},
-    {"pom.xml", "java"},
-    {"build.gradle", "java"},
-    {"build.gradle.kts", "java"},
-    {"uv.lock", "python"},
-    {"poetry.lock", "python"},
-    {"tox.ini", "python"},
-    {"Gemfile", "ruby"},
-    {"*.gemspec", "ruby"},
-    {"*.csproj", "dotnet"},
-    {"*.fsproj", "dotnet"},
+    {"package.json", "node"},  {"pyproject.toml", "python"},   {"setup.py", "python"},
+    {"setup.cfg", "python"},   {"requirements.txt", "python"}, {"Pipfile", "python"},
+    {"go.mod", "go"},          {"Cargo.toml", "rust"},         {"pom.xml", "java"},
+    {"build.gradle", "java"},  {"build.gradle.kts", "java"},   {"uv.lock", "python"},
+    {"poetry.lock", "python"}, {"tox.ini", "python"},          {"Gemfile", "ruby"},
+    {"*.gemspec", "ruby"},     {"*.csproj", "dotnet"},         {"*.fsproj", "dotnet"},
     {"*.sln", "dotnet"},
 });
 
@@ -62,9 +50,7 @@ struct Test {
 // The first that fits: what says more than a manifest stands before it.
 const std::vector<Test>& Tests() {
   static const std::vector<Test> kTests = {
-      {"pnpm-lock.yaml",
-       {"pnpm", "test"},
-       "corepack enable && pnpm install --frozen-lockfile"},
+      {"pnpm-lock.yaml", {"pnpm", "test"}, "corepack enable && pnpm install --frozen-lockfile"},
       {"yarn.lock", {"yarn", "test"}, "corepack enable && yarn install --frozen-lockfile"},
       {"bun.lock", {"bun", "test"}, kInstallBun},
       {"bun.lockb", {"bun", "test"}, kInstallBun},
@@ -90,9 +76,7 @@ const std::vector<Test>& Tests() {
       {"WORKSPACE", {"bazel", "test", "//..."}, ""},
       {"justfile", {"just", "test"}, ""},
       {"Makefile", {"make", "test"}, ""},
-      {"CMakeLists.txt",
-       {"ctest", "--test-dir", "build"},
-       "cmake -B build && cmake --build build"},
+      {"CMakeLists.txt", {"ctest", "--test-dir", "build"}, "cmake -B build && cmake --build build"},
   };
   return kTests;
 }

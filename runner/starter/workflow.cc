@@ -92,8 +92,8 @@ std::string RenderSteps(const StarterRequest& request) {
       "        with: { persist-credentials: false }\n";
   const std::string& install = request.facts.install_command;
   // The usual image of Gitea's runners has Node.js and little else.
-  const bool there = !IsGiteas(request) || install.starts_with("npm") ||
-                     install.starts_with("corepack");
+  const bool there =
+      !IsGiteas(request) || install.starts_with("npm") || install.starts_with("corepack");
   if (!install.empty() && there) {
     steps += "      - run: " + install + "  # The project's dependencies, for the agent's tests.\n";
   }

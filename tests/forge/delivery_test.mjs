@@ -10,7 +10,7 @@ import zlib from 'node:zlib';
 import { after, before, describe, it } from 'node:test';
 import { Contract } from '../services/github/contract.mjs';
 import { GitHubService } from '../services/github/service.mjs';
-import { BINARY, Site, begin, end, finding, folder, forEachRequest, fresh, report, small } from './site.mjs';
+import { BINARY, MOVED, Site, begin, checkMoved, end, finding, folder, forEachRequest, fresh, moveHead, report, small } from './site.mjs';
 
 const TOKEN = 'token-actions';
 let contract;
@@ -31,6 +31,15 @@ function post(service, directory, what, { args = [], env = {}, number = ['--numb
     });
     onStart?.(child);
   });
+}
+
+// The environment of a job whose event names the head that the run saw.
+function job(service, site) {
+  const event = fresh('event');
+  const head = { ref: 'fix', sha: site.head, repo: { id: 1 } };
+  fs.writeFileSync(event, JSON.stringify({ pull_request: { number: 7, base: { ref: 'main', sha: 'a'.repeat(40), repo: { id: 1 } }, head } }));
+  return { GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: 'pull_request', GITHUB_EVENT_PATH: event, GITHUB_REPOSITORY: 'acme/site',
+           GITHUB_API_URL: service.url, GITHUB_WORKFLOW: 'CI', GITHUB_JOB: 'agent' };
 }
 
 async function serve(act, site = new Site()) {
@@ -125,30 +134,33 @@ describe("commits on the pull request's branch", () => {
     assert.equal(writes(service).length, before);
   });
 
-  claim('are refused once the branch has moved on', async (service, site) => {
-    const { text } = small(site);
-    site.write('more', 'x\n');
-    const tip = site.commit('more');
-    site.push();
-    const posted = await post(service, report(site, text), 'comment,commits');
-    assert.equal(posted.status, 77, posted.stdout);
-    assert.match(posted.stderr, /the branch has changed since the run: it is at [0-9a-f]{12}, the run saw/);
-    assert.equal(service.git.tip('fix'), tip);
-    assert.match(service.comments[0].body, /The changes were not delivered: the branch has changed/);
-  });
+  for (const one of MOVED.cases) {
+    claim(`end as a person expects with ${one.name}`, async (service, site) => {
+      const directory = moveHead(site, one);
+      const posted = await post(service, directory, 'comment,commits', { env: one.event ? job(service, site) : {} });
+      checkMoved(site, one, posted, (words) => service.git.git(words));
+      if (one.want.how && one.want.end === 'commit') assert.ok(service.comments[0].body.includes('the branch has moved from'), service.comments[0].body);
+      // Once more changes nothing.
+      const before = writes(service).length;
+      const again = await post(service, directory, 'commits', { env: one.event ? job(service, site) : {} });
+      assert.equal(again.status, one.want.status ?? 0, again.stdout + again.stderr);
+      assert.equal(writes(service).length, before, again.stdout);
+    });
+  }
 
-  claim('are refused when the branch moves while they are made', async (service, site) => {
+  claim('are merged when the branch moves while they are made', async (service, site) => {
     const { text } = small(site);
     let tip;
     service.hooks.push({ method: 'PATCH', path: '/git/refs/', run: () => {
+      if (tip) return;
       site.write('more', 'x\n');
       tip = site.commit('more');
       site.push();
     } });
     const posted = await post(service, report(site, text), 'commits');
-    assert.equal(posted.status, 77, posted.stdout);
-    assert.match(posted.stderr, /the branch has changed since the run/);
-    assert.equal(service.git.tip('fix'), tip);
+    assert.equal(posted.status, 0, posted.stdout + posted.stderr);
+    assert.deepEqual(parents(service, service.git.tip('fix')), [tip]);
+    assert.equal(service.git.git(['show', 'fix:a.c']), 'one\n2\nthree\nfour\n');
   });
 
   claim("are never on a fork's branch, which is told before anything is written", async (service, site) => {

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { GitLabContract } from '../services/gitlab/contract.mjs';
 import { BOT, GitLabService } from '../services/gitlab/service.mjs';
-import { BINARY, Site, begin, end, folder, forEachRequest, fresh, report, small } from './site.mjs';
+import { BINARY, MOVED, Site, begin, checkMoved, end, folder, forEachRequest, fresh, moveHead, report, small } from './site.mjs';
 
 const TOKEN = 'glpat-bot';
 const API = '/projects/acme%2Fweb%2Fsite';
@@ -25,6 +25,16 @@ function post(service, directory, what, { args = [], env = { GITLAB_TOKEN: TOKEN
     onStart?.(child);
   });
 }
+
+// The environment of a job whose event names the head that the run saw.
+const job = (service, site) => ({
+  GITLAB_CI: 'true', CI: 'true', CI_API_V4_URL: service.url, CI_SERVER_URL: service.server, CI_COMMIT_SHA: site.head,
+  CI_PIPELINE_SOURCE: 'merge_request_event', CI_PROJECT_ID: '21', CI_PROJECT_PATH: 'acme/web/site',
+  CI_PIPELINE_URL: `${service.server}/acme/web/site/-/pipelines/5`, CI_JOB_NAME: 'agent', CI_CONFIG_PATH: 'ci',
+  CI_MERGE_REQUEST_IID: '7', CI_MERGE_REQUEST_PROJECT_ID: '21', CI_MERGE_REQUEST_PROJECT_PATH: 'acme/web/site',
+  CI_MERGE_REQUEST_SOURCE_PROJECT_ID: '21', CI_MERGE_REQUEST_SOURCE_BRANCH_NAME: 'fix',
+  CI_MERGE_REQUEST_TARGET_BRANCH_NAME: 'main', GITLAB_USER_LOGIN: 'jo', GITLAB_TOKEN: TOKEN,
+});
 
 async function serve(act, site = new Site(), options = {}) {
   const service = await new GitLabService({ git: site.bare, contract: GitLabContract.load(process.env.GITLAB_CLIENT), ...options }).start();
@@ -97,42 +107,40 @@ describe("commits on the merge request's branch", () => {
     assert.equal(service.writes.length, 1);
   });
 
-  claim('are refused once the branch has moved on, and the control is not', async (service, site) => {
-    const directory = report(site, small(site).text);
-    const back = service.git.tip('fix');
-    const tip = personPushes(site, 'fix', 'more', 'x\n');
-    const posted = await post(service, directory, 'comment,commits');
-    assert.equal(posted.status, 77, posted.stdout);
-    assert.match(posted.stderr, /the branch has changed since the run: it is at [0-9a-f]{12}, the run saw/);
-    assert.equal(service.git.tip('fix'), tip);
-    assert.match(service.comments[0].body, /The changes were not delivered: the branch has changed/);
-    service.git.git(['update-ref', 'refs/heads/fix', back]);
-    assert.equal((await post(service, directory, 'commits')).status, 0);
-  });
+  for (const one of MOVED.cases) {
+    claim(`end as a person expects with ${one.name}`, async (service, site) => {
+      const directory = moveHead(site, one);
+      const env = one.event ? job(service, site) : undefined;
+      const posted = await post(service, directory, 'comment,commits', { env });
+      checkMoved(site, one, posted, (words) => service.git.git(words));
+      const before = service.writes.length;
+      const again = await post(service, directory, 'commits', { env });
+      assert.equal(again.status, one.want.status ?? 0, again.stdout + again.stderr);
+      assert.equal(service.writes.length, before, again.stdout);
+    });
+  }
 
-  claim('are refused if the branch moves before the request', async (service, site) => {
+  claim('are merged if the branch moves before the request', async (service, site) => {
     let tip;
     let looks = 0;
     service.before = (method, url) => {
       if (url.endsWith('/branches/fix') && ++looks === 2) tip = personPushes(site, 'fix', 'more', 'x\n');
     };
     const posted = await post(service, report(site, small(site).text), 'commits');
-    assert.equal(posted.status, 77, posted.stdout);
-    assert.match(posted.stderr, /the branch has changed since the run/);
-    assert.equal(service.git.tip('fix'), tip);
-    assert.deepEqual(service.writes, []);
+    assert.equal(posted.status, 0, posted.stdout + posted.stderr);
+    assert.deepEqual(parents(service, service.git.tip('fix')), [tip]);
   });
 
   for (const name of ['a.c', 'new']) {
-    claim(`are refused if a file changes at the very request: ${name}`, async (service, site) => {
+    claim(`go to a merge request if a file changes at the very request: ${name}`, async (service, site) => {
       let tip;
       service.before = (method) => {
-        if (method === 'POST') tip = personPushes(site, 'fix', name, 'theirs\n');
+        if (method === 'POST') tip ??= personPushes(site, 'fix', name, 'theirs\n');
       };
       const { text } = site.patch((s) => s.write(name, 'ours\n'));
       const posted = await post(service, report(site, text), 'commits');
-      assert.equal(posted.status, 77, posted.stdout);
-      assert.match(posted.stderr, /the branch has changed since the run/);
+      assert.equal(posted.status, 0, posted.stdout + posted.stderr);
+      assert.ok(posted.stdout.includes(`with conflicts in ${name}`), posted.stdout);
       assert.equal(service.git.tip('fix'), tip);
     });
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repositories and reports for the tests of what becomes of an agent's patch.
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -118,4 +119,64 @@ export async function forEachRequest(requests, workers, serve, act) {
       });
     }
   }));
+}
+
+// Cases of a branch that moved while the agent worked, for each forge.
+export const MOVED = JSON.parse(fs.readFileSync(new URL('moved_head.json', import.meta.url)));
+
+function change(site, { write = {}, remove = [], rename = {} }) {
+  for (const [name, text] of Object.entries(write)) site.write(name, text);
+  for (const name of remove) fs.unlinkSync(site.at(name));
+  for (const [from, to] of Object.entries(rename)) fs.renameSync(site.at(from), site.at(to));
+}
+
+// Moves the branch as the case says. Returns the report of the run that saw it before.
+export function moveHead(site, one) {
+  change(site, { write: MOVED.seen });
+  site.head = site.commit('seen');
+  site.push();
+  const directory = reportOf(site.patch((s) => change(s, one.patch)).text, (record) => {
+    record.findings = [];
+    record.event.head_sha = site.head;
+    Object.assign(record.changes, { prefix: '', complete: true });
+    const check = { command: 'make test', outcome: 'success', status: 0, reason: '', ms: 1, report: 'checks/1', output: [] };
+    record.checks = one.checks ? [check] : [];
+  });
+  for (const move of one.moves) {
+    if (move.delete) {
+      site.git('--git-dir', site.bare, 'update-ref', '-d', 'refs/heads/fix');
+      return directory;
+    }
+    if (move.reset) site.git('reset', '-q', '--hard', 'HEAD~1');
+    for (let i = 0; i < (move.commits ?? 1); ++i) {
+      change(site, move.commits ? { write: { [`commit-${i}`]: `${i}\n` } } : move);
+      site.commit('of a person');
+    }
+    site.git('push', '-qf', site.bare, 'HEAD:fix');
+  }
+  return directory;
+}
+
+// Checks what `posted` did of the case. `git` runs git in the forge's repository.
+export function checkMoved(site, one, posted, git) {
+  const said = posted.stdout + posted.stderr;
+  const { end, files = {}, how, status = 0, says } = one.want;
+  assert.equal(posted.status, status, said);
+  if (says) assert.ok(said.includes(says), said);
+  if (how) assert.ok(said.includes(how), said);
+  const [, commit, branch, url] = posted.stdout.match(/^changes: commit ([0-9a-f]{40}) on ([^,\n]+)(?:, (.*))?$/m) ?? [];
+  if (end === 'none') return assert.equal(commit, undefined, said);
+  const on = git(['log', '-1', '--format=%P', commit]).trim();
+  const head = site.git('rev-parse', 'HEAD');
+  assert.equal(git(['rev-parse', branch]).trim(), commit);
+  if (end === 'commit') {
+    assert.equal(branch, 'fix', said);
+    assert.equal(on, head);
+    for (const [name, text] of Object.entries(files)) assert.equal(git(['show', `${commit}:${name}`]), text);
+  } else {
+    assert.match(branch, /^agentic-ci\/pull-7-/);
+    assert.ok(url, said);
+    assert.equal(on, site.head);
+    assert.equal(git(['rev-parse', 'fix']).trim(), head);
+  }
 }

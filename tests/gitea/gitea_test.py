@@ -32,6 +32,9 @@ LOCK = threading.Lock()  # Of a test's working tree.
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 # Lines 1 to 20 are there before; the pull request adds a line after the second.
 BEFORE = ''.join(f'line {number}\n' for number in range(1, 21))
+# The cases of tests/forge, as far as a repository of its own for each is not needed.
+with open(os.path.dirname(os.path.abspath(__file__)) + '/../forge/moved_head.json') as cases:
+    MOVED = json.load(cases)
 AFTER = BEFORE.replace('line 2\n', 'line 2\nadded\n')
 
 
@@ -420,12 +423,53 @@ class Post(unittest.TestCase):
         self.assertEqual(self.fetched('fix'), [tree, self.head])
         self.assertIn(commit, self.comments()[0]['body'])
 
-    def test_changes_of_another_head_are_refused(self):
-        patch, _ = self.patch(lambda work: write(work + '/a.c', 'x\n'))
-        report = self.report(patch=patch)
-        moved = self.push('fix', AFTER + 'more\n')
-        self.assertIn('the branch has changed since the run', self.post(report, '--what', 'commits', code=77).stderr)
-        self.assertEqual(self.git('ls-remote', GITEA.url + f'/{self.repository}.git', 'fix').split()[0], moved)
+    def test_changes_for_a_head_that_has_moved(self):
+        """Each case on a branch and a pull request of its own would take minutes: one branch, pushed back for each."""
+        for one in [case for case in MOVED['cases'] if case.get('gitea')]:
+            with self.subTest(one['name']):
+                self.git('checkout', '-q', '-B', 'fix', self.head)
+                self.change({'write': MOVED['seen']})
+                self.with_head(self.pushed('seen'))
+                patch, _ = self.patch(lambda work: self.change(one['patch']))
+                report = self.report(patch=patch)
+                self.git('checkout', '-q', '-f', '-B', 'fix', self.head)
+                for move in one['moves']:
+                    self.change(move)
+                    head = self.pushed('of a person')
+                    self.with_head(head)
+                    self.head, head = self.git('rev-parse', 'HEAD^'), self.head
+                want = one['want']
+                shown = self.post(report, '--what', 'commits', code=want.get('status', 0)).stdout
+                self.assertIn(want.get('how', want.get('says', 'changes: commit')), shown)
+                self.check_moved(want, shown)
+
+    def change(self, what):
+        work = self.directory + '/work/'
+        for name, text in what.get('write', {}).items():
+            os.makedirs(os.path.dirname(work + name), exist_ok=True)
+            write(work + name, text)
+        for name in what.get('remove', []):
+            os.unlink(work + name)
+
+    def pushed(self, subject):
+        self.git('add', '-A')
+        self.git('commit', '-q', '--allow-empty', '-m', subject)
+        self.git('push', '-qf', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git', 'HEAD:fix')
+        return self.git('rev-parse', 'HEAD')
+
+    def check_moved(self, want, shown):
+        made = re.search(r'^changes: commit ([0-9a-f]{40}) on ([^,\n]+)(, http.*)?$', shown, re.M)
+        if want['end'] == 'none':
+            return self.assertIsNone(made, shown)
+        commit, branch, url = made.groups()
+        self.fetched(branch)
+        if want['end'] == 'commit':
+            self.assertEqual((branch, url), ('fix', None))
+            for name, text in want['files'].items():
+                self.assertEqual(self.git('show', f'{commit}:{name}'), text.strip())
+        else:
+            self.assertTrue(branch.startswith('agentic-ci/pull-1-') and url, shown)
+            self.assertEqual(self.git('rev-parse', f'{commit}^'), self.head)
 
     def test_what_this_api_cannot_express_is_refused(self):
         for change in (lambda work: os.symlink('a.c', work + '/link'), lambda work: os.chmod(work + '/a.c', 0o755)):

@@ -23,6 +23,7 @@
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
+#include "report/verdict.h"
 #include "run/collect.h"
 #include "run/outcome.h"
 #include "run/run.h"
@@ -199,6 +200,7 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
   (void)sys::RemoveTree(state.get(), "stage");
   recorder_.Phase("sandbox");
+  directory_.Start();
   return Ok();
 }
 
@@ -435,9 +437,10 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   if (end.kind == EndKind::kDiskLimit) {
     outcome.reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
   }
+  outcome = run::JudgeFindings(outcome, request_.fail_on, recorder_.record().findings);
   recorder_.Note(outcome);
   recorder_.Phase("judgement");
-  if (!apply || outcome.kind != report::OutcomeKind::kSuccess || changes.patch.empty()) return Ok();
+  if (!apply || !report::Succeeded(outcome.kind) || changes.patch.empty()) return Ok();
   TRY(change::ApplyPatch(plan_->checkout.path, plan_->checkout.git(), changes)
           .Context("applying the changes"));
   recorder_.NoteApplied();

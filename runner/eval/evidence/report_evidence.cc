@@ -108,6 +108,7 @@ class Reader {
     }
     switch (outcome.kind) {
       case End::kSuccess:
+      case End::kFindings:
         out_.ending = Ending::kEnded;
         break;
       // Refused by a gate, after the agent had ended; otherwise it never started.

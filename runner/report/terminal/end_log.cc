@@ -19,6 +19,7 @@ namespace {
 // The lines of each kind; the rest is counted.
 constexpr size_t kLinesMax = 20;
 constexpr size_t kTextBytesMax = 300;
+constexpr size_t kWhyBytesMax = 4000;  // Why there was nothing to do: all of it.
 
 std::string Shown(const std::string& text) { return codec::NeutralLine(text, kTextBytesMax); }
 
@@ -87,7 +88,9 @@ void LogEnd(const RunRecord& record, const std::string& directory, const Termina
   LogLimits(record);
   LogFindings(record, directory);
   const OutcomeRecord& outcome = record.outcome;
-  if (!outcome.reason.empty()) {
+  if (outcome.kind == OutcomeKind::kSkipped) {
+    logging::Info("nothing to do", {{"why", codec::NeutralLine(outcome.reason, kWhyBytesMax)}});
+  } else if (!outcome.reason.empty()) {
     logging::Warn("run did not succeed", {{"why", Shown(outcome.reason)}});
   }
   logging::Info("run ended",

@@ -206,7 +206,9 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
   }
   if (!file.text) {
     TRY(CheckSpelling(repository, checkout, ref, kConfigPath, {"configuration", "settings"}));
-    return Config{};
+    Config none;
+    none.absent = true;
+    return none;
   }
   // The files that this file names come from the same commit.
   image::TrustFile read = [&](const std::string& path) -> Result<std::string> {

@@ -22,6 +22,7 @@ namespace run {
 inline constexpr char kConfigPath[] = ".agentic-ci/config.yml";
 
 struct Config {
+  bool absent = false;  // There is no such file.
   // Zero: not said. The command line's own values replace them.
   int64_t max_tokens = 0;
   double max_cost_usd = 0;

@@ -8,6 +8,7 @@
 #include "codec/data/yaml_fields.h"
 #include "codec/text/fold.h"
 #include "codec/text/nearest.h"
+#include "codec/text/neutral.h"
 #include "forge/posted_part.h"
 #include "policy/load/parse.h"
 
@@ -28,6 +29,7 @@ constexpr auto kTaskKeys = std::to_array<TaskKey>({
     {"secret", "secret", TaskKey::Shape::kTextOrList},
     {"image", "image"},
     {"isolation", "isolation"},
+    {"fail_on", "fail-on"},
 });
 
 constexpr auto kTaskLimits = std::to_array<TaskKey>({
@@ -370,20 +372,56 @@ bool AnyOrNone(const List& list, Holds holds) {
   return list.empty() || std::any_of(list.begin(), list.end(), holds);
 }
 
-Result<bool> IsFor(const TaskWhen& when, const Occasion& occasion) {
-  bool event = AnyOrNone(when.events, [&](const TaskEvent& one) {
+std::string EventText(const std::string& name, const std::string& action) {
+  return action.empty() ? name : name + "." + action;
+}
+
+// "labels: [agent, ai], was 'bug'". What was is a stranger's text.
+template <typename List, typename Text>
+std::string Condition(std::string_view key, const List& wanted, Text text,
+                      const std::vector<std::string>& was) {
+  constexpr size_t kShownMax = 3;
+  constexpr size_t kShownBytesMax = 60;
+  std::string list;
+  for (const auto& one : wanted) list += (list.empty() ? "" : ", ") + text(one);
+  std::string there;
+  for (size_t i = 0; i < std::min(was.size(), kShownMax); ++i) {
+    there += (there.empty() ? "'" : ", '") + codec::NeutralLine(was[i], kShownBytesMax) + "'";
+  }
+  if (was.size() > kShownMax) there += " and " + std::to_string(was.size() - kShownMax) + " more";
+  return std::string(key) + ": [" + list + "], was " + (there.empty() ? "none" : there);
+}
+
+// Returns the first condition that does not hold; empty if all do.
+Result<std::string> Unmet(const TaskWhen& when, const Occasion& occasion) {
+  const auto plain = [](const std::string& text) { return text; };
+  const bool event = AnyOrNone(when.events, [&](const TaskEvent& one) {
     return one.name == occasion.event && (one.action.empty() || one.action == occasion.action);
   });
-  bool label = AnyOrNone(when.labels, [&](const std::string& one) {
+  const auto name_of = [](const TaskEvent& one) { return EventText(one.name, one.action); };
+  if (!event) {
+    return Condition("events", when.events, name_of, {EventText(occasion.event, occasion.action)});
+  }
+  const bool label = AnyOrNone(when.labels, [&](const std::string& one) {
     return std::find(occasion.labels.begin(), occasion.labels.end(), one) != occasion.labels.end();
   });
-  bool command =
+  if (!label) return Condition("labels", when.labels, plain, occasion.labels);
+  const bool command =
       AnyOrNone(when.commands, [&](const std::string& one) { return Commands(occasion, one); });
-  if (!event || !label || !command || when.paths.empty()) return event && label && command;
-  std::vector<std::string> paths = TRY(occasion.paths());
-  return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
-    return AnyOrNone(when.paths, [&](const change::PathRule& rule) { return Covers(rule, path); });
+  if (!command) {
+    std::vector<std::string> was;
+    const std::string line = occasion.comment.substr(0, occasion.comment.find('\n'));
+    if (!line.empty()) was = {line};
+    return Condition("commands", when.commands, plain, was);
+  }
+  if (when.paths.empty()) return std::string();
+  const std::vector<std::string> paths = TRY(occasion.paths());
+  const bool path = std::any_of(paths.begin(), paths.end(), [&](const std::string& one) {
+    return AnyOrNone(when.paths, [&](const change::PathRule& rule) { return Covers(rule, one); });
   });
+  if (path) return std::string();
+  const auto pattern_of = [](const change::PathRule& rule) { return rule.pattern; };
+  return Condition("paths", when.paths, pattern_of, paths);
 }
 
 std::string Names(const std::vector<const Task*>& tasks) {
@@ -435,16 +473,20 @@ Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& o
                  first};
   }
   std::vector<const Task*> found;
+  std::string unmet;
   for (const Task& task : tasks) {
     if (!task.when) continue;
-    bool is_for = TRY(IsFor(*task.when, occasion).Context("the task '" + task.name + "'"));
-    if (is_for) found.push_back(&task);
+    const std::string condition =
+        TRY(Unmet(*task.when, occasion).Context("the task '" + task.name + "'"));
+    if (condition.empty()) found.push_back(&task);
+    unmet += (unmet.empty() ? ": " : "; ") + ("task " + task.name) + ": " + condition;
   }
   if (found.size() == 1) return found.front();
-  std::string event = occasion.event + (occasion.action.empty() ? "" : "." + occasion.action);
+  const std::string event = EventText(occasion.event, occasion.action);
   if (found.empty()) {
-    return Error{Code::kSetup, "no task of the configuration is for this event (" + event + ")",
-                 first};
+    const std::string what = "no task of the configuration is for this event (" + event + ")";
+    if (unmet.empty()) return Error{Code::kSetup, what + ": none has 'when'", first};
+    return Error{Code::kNothingToDo, what + unmet};
   }
   return Error{
       Code::kSetup,

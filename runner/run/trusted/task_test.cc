@@ -161,8 +161,12 @@ TEST_CASE("The one task for an event is chosen; none and several are an end") {
   std::vector<Task> tasks = Tasks(kTasks);
   CHECK(Chosen(tasks, At("pull_request", "opened")) == "review");
   CHECK(Chosen(tasks, At("workflow_dispatch")) ==
-        "no task of the configuration is for this event (workflow_dispatch)");
-  CHECK(ChooseTask(tasks, At("workflow_dispatch")).error().code == Code::kSetup);
+        "no task of the configuration is for this event (workflow_dispatch): task review: events: "
+        "[pull_request], was 'workflow_dispatch'; task labelled: events: [issues.labeled], was "
+        "'workflow_dispatch'; task fix: commands: [/fix], was none; task docs: events: [push], was "
+        "'workflow_dispatch'");
+  CHECK(ChooseTask(tasks, At("workflow_dispatch")).error().code == Code::kNothingToDo);
+  CHECK(ChooseTask(Tasks("tasks: {a: {agent: pi}}"), At("push")).error().code == Code::kSetup);
   CHECK(ChooseTask(tasks, At("")).error().code == Code::kUsage);
 
   std::vector<Task> twice = Tasks(
@@ -170,6 +174,24 @@ TEST_CASE("The one task for an event is chosen; none and several are an end") {
   CHECK(Chosen(twice, At("push")) ==
         "several tasks of the configuration are for this event (push): a, b");
   CHECK(ChooseTask(twice, At("push")).error().hint == "--task a");
+}
+
+TEST_CASE("Where no task is for an event, the condition that does not hold is named") {
+  const auto why = [](const std::string& when, const Occasion& occasion) {
+    const std::vector<Task> tasks = Tasks("tasks: {a: {agent: pi, when: {" + when + "}}}");
+    const std::string text = Chosen(tasks, occasion);
+    return text.substr(text.find("task a: "));
+  };
+  Occasion occasion = At("pull_request", "labeled");
+  occasion.labels = {"bug"};
+  CHECK(why("events: [pull_request.labeled], labels: [agent, ai]", occasion) ==
+        "task a: labels: [agent, ai], was 'bug'");
+  occasion.paths = [] {
+    return Result<std::vector<std::string>>(std::vector<std::string>{"a", "b", "c", "d", "e"});
+  };
+  CHECK(why("paths: [src/]", occasion) == "task a: paths: [src/], was 'a', 'b', 'c' and 2 more");
+  occasion.comment = "look\n" + std::string(100, 'x');
+  CHECK(why("commands: [/fix]", occasion) == "task a: commands: [/fix], was 'look'");
 }
 
 TEST_CASE("A task for labels wants one of them, and its own activity") {

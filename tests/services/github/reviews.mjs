@@ -74,7 +74,9 @@ export class Reviews {
 
   #head() {
     const { git } = this.#service;
-    return git.hasBranches ? git.tip(this.headRef) : this.headSha;
+    // A pull request keeps the last head of a branch that is gone.
+    if (git.hasBranches) this.headSha = git.tip(this.headRef) ?? this.headSha;
+    return this.headSha;
   }
 
   #pull(number) {

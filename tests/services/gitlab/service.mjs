@@ -146,7 +146,7 @@ export class GitLabService {
     const { method, url } = request;
     this.requests.push(`${method} ${url}`);
     this.before?.(method, url);
-    if (this.git) this.refs = { ...this.refs, head_sha: this.git.tip('fix') };
+    if (this.git) this.refs = { ...this.refs, head_sha: this.git.tip('fix') ?? this.refs.head_sha };
     const at = this.faults.findIndex((f) => (f.method || method) === method && url.includes(f.path) && f.times !== 0);
     const fault = at < 0 ? null : this.faults[at];
     if (fault?.times > 0) fault.times--;
