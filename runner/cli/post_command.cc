@@ -372,6 +372,15 @@ Error WithoutGitLab(const Arguments& arguments, Error error) {
   return error;
 }
 
+// Reads the report again, with a link to its page where GitLab knows that.
+Result<report::PostedReport> WithPage(const Arguments& arguments, const forge::Event& event,
+                                      forge::Client& client, Deadline deadline) {
+  const std::string& directory = arguments.operands.front();
+  report::SummaryOptions links = LinksOf(event);
+  links.report_url = FindPage(client, event, directory, deadline);
+  return report::ReadReport(directory, links);
+}
+
 }  // namespace
 
 Result<int> PostCommand(const Arguments& arguments) {
@@ -401,11 +410,7 @@ Result<int> PostCommand(const Arguments& arguments) {
     place.number = TRY(forge::FindProposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  if (gitlab && read.ok()) {
-    report::SummaryOptions links = LinksOf(event);
-    links.report_url = FindPage(client, event, arguments.operands.front(), deadline);
-    if (!links.report_url.empty()) read = report::ReadReport(arguments.operands.front(), links);
-  }
+  if (gitlab && read.ok()) read = WithPage(arguments, event, client, deadline);
   const report::PostedReport posted = TRY(std::move(read));
   const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
