@@ -37,6 +37,8 @@ std::string_view Name(Code code) {
       return "refused";
     case Code::kSetup:
       return "setup";
+    case Code::kNothingToDo:
+      return "nothing-to-do";
     case Code::kBug:
       break;
   }
