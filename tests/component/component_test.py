@@ -315,7 +315,7 @@ class Component(unittest.TestCase):
     def test_a_merge_request_from_a_fork_gets_no_secret(self):
         self.consumer('gitlab-merge-request')
         self.assertNotEqual(self.pipeline(ANTHROPIC_API_KEY=KEY, CI_MERGE_REQUEST_SOURCE_PROJECT_ID='99'), 0)
-        self.assertEqual(self.record()['outcome']['kind'], 'refused')
+        self.assertEqual(self.record()['outcome']['kind'], 'untrusted')
         self.assertIn('from a fork', self.record()['outcome']['reason'])
 
     def test_what_a_fork_found_is_posted_by_a_pipeline_of_the_target_project(self):

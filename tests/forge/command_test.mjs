@@ -66,7 +66,7 @@ describe('agentic-ci post', () => {
   claim('posts a report, and the next one in its place', async (service) => {
     const first = await post(service, 'empty');
     assert.equal(first.status, 0, first.stderr);
-    assert.match(first.stdout, /^created https:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\n$/);
+    assert.match(first.stdout, /^created https:\/\/github\.com\/acme\/site\/pull\/7#issuecomment-\d+\npost: made comment, review\n$/);
     const second = await post(service, 'full');
     assert.match(second.stdout, /^updated https:/);
     assert.equal(service.comments.length, 1);

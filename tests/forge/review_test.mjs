@@ -494,7 +494,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     const hidden = await post(service, report([]));
     assert.match(hidden.stdout, /1 resolved/);
     assert.equal(reviews.threads[0].comments[0].minimised, true);
-    assert.match((await post(service, report([]), { what: 'review' })).stdout, /^$/);
+    assert.match((await post(service, report([]), { what: 'review' })).stdout, /^post: made review\n$/);
     reviews.threads[0].comments[0].minimised = false;
     service.allow(TOKEN, ACTIONS_BOT, { installation: true, mayResolve: false, mayHide: false });
     const posted = await post(service, report([]));

@@ -91,6 +91,7 @@ class Case(unittest.TestCase):
     def run_image(self, reference, *command, options=(), key=True, code=0):
         """Runs to the end. `self.record` is run.json."""
         self.report = self.top + '/home/report'
+        shutil.rmtree(self.report, ignore_errors=True)  # A run that does not start would leave an earlier one's.
         signer = ['--image-key', self.key] if key else []
         done = self.call('run', '--workdir', self.checkout, '--report-dir', self.report,
                          '--image', reference, '--insecure-registry', self.shelf.host, *signer,
@@ -432,6 +433,7 @@ class Beforehand(Case):
         self.shelf.registry.requests.clear()
         surroundings = self.surroundings()
         surroundings['env'].update(variables)
+        shutil.rmtree(self.top + '/home/report', ignore_errors=True)
         line = ['run', '--workdir', self.checkout, '--report-dir', self.top + '/home/report',
                 '--image', self.shelf.reference(image), '--insecure-registry', self.shelf.host,
                 '--image-key', self.key, '--agent', agent, *options]

@@ -86,7 +86,7 @@ class ExitCodes(Case):
         self.assertEqual(run.out.splitlines()[-1], 'end')  # What was said is shown all the same.
         self.assertIn('No space left on device', run.err)
         left = os.listdir(report)
-        self.assertEqual([name for name in left if name == 'run.json' or name.startswith('.')], [])
+        self.assertEqual([name for name in left if name == 'run.json' or name.endswith('.new')], [])
         self.shell('echo end', report=report)  # The control, where the last run could not write.
         self.assertIn('run.json', os.listdir(report))
 
@@ -104,7 +104,7 @@ class ExitCodes(Case):
                 file.write(b'x' * (room - left))
             run = self.finish(self.start(['sh', '-c', 'echo x >> README.md'], report=place + '/report'))
             names = set(os.listdir(place + '/report')) if os.path.exists(place + '/report') else set()
-            rendered = names - {'agent.log', 'agent.jsonl', 'events.log', 'events.ocsf.jsonl'}
+            rendered = names - {'.gitignore', 'agent.log', 'agent.jsonl', 'events.log', 'events.ocsf.jsonl'}
             shape = 'whole' if 'report.html' in rendered else 'less' if rendered else 'none'
             seen.add(shape)
             self.assertEqual(run.code, 0 if shape == 'whole' else 74, run.err)

@@ -37,8 +37,8 @@ struct Arguments {
 };
 
 Json ErrorJson(const Error& error) {
-  constexpr const char* kCodes[] = {"usage",     "invalid", "not-found", "unsupported", "io",
-                                    "temporary", "refused", "setup",     "bug"};
+  constexpr const char* kCodes[] = {"usage",     "invalid", "not-found", "unsupported",   "io",
+                                    "temporary", "refused", "setup",     "nothing-to-do", "bug"};
   Json json = Json::EmptyObject();
   json.Set("code", kCodes[static_cast<int>(error.code)]);
   json.Set("error", error.what);
