@@ -304,8 +304,7 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   run::Request request = TRY(ReadRequest(arguments));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
-  const run::Task* task = TRY(run::SelectTask(
-      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, request));
+  const run::Task* task = TRY(run::SelectTask(opened.sources(event), request));
   std::string at = " at " + opened.ref.ref;
   std::vector<Setting> settings;
   if (task != nullptr) {
@@ -322,6 +321,7 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   if (task != nullptr) ExplainTask(*task, arguments, at, &settings);
   ExplainConfig(opened.config, at, &settings);
   TRY(PrintSettings(settings, request.json));
+  if (!request.json && !prompt.empty()) TRY(PrintLines("\n" + prompt));
   return 0;
 }
 
@@ -341,12 +341,18 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
   Fd root = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
   std::string text = "forge: " + std::string(starter::Name(request.facts.forge)) + " (" +
                      request.facts.forge_reason + ")\n";
+  std::string added;
   for (const starter::StarterFile& file : starter::PlanFiles(request)) {
+    const std::string place = " " + file.path.substr(0, file.path.find('/'));
+    if (!added.ends_with(place)) added += place;
     bool written = TRY(WriteStarter(root.get(), file, arguments.Has("force")));
     text += written ? "wrote " + file.path + "\n"
                     : "kept " + file.path + ", which is there (--force replaces it)\n";
   }
-  text += "next: agentic-ci config check && agentic-ci run --policy-ref worktree --task " +
+  text += "also: agentic-ci eval redteam shows what this host stops, and what the policy gives\n";
+  // Added, they are a change that there is something to say about.
+  text += "next: git add" + added +
+          " && agentic-ci config check && agentic-ci run --policy-ref worktree --task " +
           starter::TaskOf(request) + "\n";
   TRY(PrintLines(text));
   return 0;

@@ -19,7 +19,6 @@
 #include "run/run.h"
 #include "run/shown/base_instructions.h"
 #include "run/shown/left_files.h"
-#include "run/task_request.h"
 #include "run/trusted/actors.h"
 #include "run/trusted/prompt_file.h"
 #include "run/trusted/signed_event.h"
@@ -202,8 +201,7 @@ Status LoadCheckPolicy(const TrustedRef& ref, Plan* plan) {
 // Adds to the request what the configuration's task says.
 Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRules& rules,
                   Request* request, Plan* plan) {
-  const Task* task = TRY(TakeTask(
-      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, rules, request));
+  const Task* task = TRY(TakeTask(opened.sources(event), rules, request));
   plan->checkout = std::move(opened.checkout);
   plan->ref = std::move(opened.ref);
   if (task != nullptr) {
@@ -323,6 +321,22 @@ Result<Checkout> OpenCheckout(const std::string& workdir) {
   return checkout;
 }
 
+// Returns what stands for the event of a run that none started; nullopt for the others. A ref that
+// the policy is to be read from is also the one to compare with.
+Result<std::optional<change::HeadFacts>> DescribeLocal(const forge::Event& event,
+                                                       const Request& request,
+                                                       const Checkout& checkout) {
+  using Facts = std::optional<change::HeadFacts>;
+  const bool in_ci = event.forge != forge::ForgeKind::kNone || !event.unread_ci.empty();
+  if (in_ci || checkout.git() == nullptr) return Facts();
+  change::HeadFacts facts =
+      TRY(checkout.git()->DescribeHead().Context("reading the checkout's branch"));
+  const std::string& asked = request.policy_ref;
+  if (!asked.empty() && asked != kWorktree && asked != "HEAD") facts.base = asked;
+  if (facts.base == asked) facts.base_branch = asked;
+  return Facts(std::move(facts));
+}
+
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request) {
   OpenedConfig opened;
@@ -332,6 +346,7 @@ Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& ru
       TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
   if (!opened.config.tasks.empty()) {
     opened.text = TRY(forge::ReadEventText(sys::Environment, event));
+    opened.local = TRY(DescribeLocal(event, request, opened.checkout));
   }
   return opened;
 }

@@ -23,6 +23,7 @@
 #include "run/recorder.h"
 #include "run/run.h"
 #include "run/shown/git_files.h"
+#include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trusted_file.h"
 #include "sandbox/sandbox.h"
@@ -85,6 +86,12 @@ struct OpenedConfig {
   TrustedRef ref;
   Config config;
   forge::EventText text;  // Read where there are tasks.
+  // What a run outside of CI works on, in git; read where there are tasks.
+  std::optional<change::HeadFacts> local;
+  // Borrows this and `event`.
+  TaskSources sources(const forge::Event& event) const {
+    return {config, event, text, checkout.git(), ref, local ? &*local : nullptr};
+  }
 };
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request);
