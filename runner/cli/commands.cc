@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 
 #include "cli/eval_command.h"
+#include "cli/policy_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
 #include "cli/variables.h"
@@ -11,9 +12,6 @@ namespace cli {
 namespace {
 
 // Docs longer than a line live here, where they can be read.
-constexpr std::string_view kExplainDoc =
-    "Explain whether a policy allows a request, which rule decides, and why. Give a URL, or "
-    "HOST:PORT for the connection only. Exit status 0: allowed, 77: denied.";
 constexpr std::string_view kDiffDoc =
     "Show what a policy change opens and closes: hosts, ports, programs, requests, paths, "
     "inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
@@ -181,29 +179,6 @@ Command PostCommandSpec() {
                     kNoProxyVariable,
                     kGitHubVariables,
                     kGitLabVariables}};
-}
-
-Command ExplainCommandSpec() {
-  return {.name = "policy explain",
-          .operands = "URL",
-          .doc = kExplainDoc,
-          .options =
-              {{"policy", "FILE", "",
-                "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
-                "working tree."},
-               {"binary", "PATH", "",
-                "The calling program, as a path or a name on the PATH. Further ones are its "
-                "ancestors, nearest first.",
-                true},
-               {"method", "METHOD", "GET",
-                "The request method. With a wss URL, WEBSOCKET_TEXT stands for a message."},
-               {"body", "FILE", "",
-                "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
-                "the WebSocket message."},
-               {"agent", "NAME", "command",
-                "The agent the run would use; determines the model host of `defaults: minimal`."},
-               kJsonOption},
-          .variables = {}};
 }
 
 Command CheckCommandSpec() {

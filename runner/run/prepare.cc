@@ -88,6 +88,17 @@ std::string LookAtVersion(const Plan& plan) {
   return version;
 }
 
+// The policy of the run, without the ecosystems. OpenShell resolves programs by itself.
+Status OpenPolicy(const Request& request, const forge::Event& event, PolicySource source,
+                  Plan* plan) {
+  plan->policy_context = PolicyContext(request, event, *plan);
+  plan->policy = TRY(LoadPolicy(std::move(source), plan->policy_context, plan->in_image()));
+  if (request.backend == "native") {
+    AddResolvedBinaries(plan->in_image(), &plan->policy.parsed.policy);
+  }
+  return Ok();
+}
+
 // The registries of the configured ecosystems, for the agent and what it starts.
 Status OpenEcosystems(const Request& request, Plan* plan) {
   EcosystemRequest wanted;
@@ -359,6 +370,35 @@ Result<Request> ResolveRequest(Request request, const OptionRules& rules) {
   return request;
 }
 
+Result<ForeseenPolicy> ForeseePolicy(const OptionRules& rules, Request request) {
+  const forge::Event event;  // A policy is asked about, not a run.
+  OpenedConfig opened = TRY(OpenConfig(event, rules, request));
+  ForeseenPolicy foreseen;
+  const std::vector<Task>& tasks = opened.config.tasks;
+  const bool named = !request.task.empty() || !request.given.empty();
+  if (!named && !tasks.empty()) request.task = tasks.front().name;
+  if (!named && tasks.size() > 1) {
+    foreseen.notes.push_back("as in the task '" + request.task + "', the first of " +
+                             std::to_string(tasks.size()) + "; --task NAME is for another");
+  }
+  request.given.emplace_back("prompt");  // What the agent is asked opens nothing.
+  Plan plan;
+  TRY(TakeConfig(event, std::move(opened), rules, &request, &plan));
+  PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
+  TRY(OpenPolicy(request, event, std::move(source), &plan));
+  if (!request.image.empty()) {
+    foreseen.notes.push_back("the image " + request.image +
+                             " was not looked into: its programs and registries are not known");
+  } else if (!plan.config.ecosystems.empty()) {
+    Status opened_all = OpenEcosystems(request, &plan);
+    if (!opened_all.ok()) {
+      foreseen.notes.push_back("registries are not known here: " + opened_all.error().what);
+    }
+  }
+  foreseen.policy = std::move(plan.policy);
+  return foreseen;
+}
+
 Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   const bool is_signed = TRY(VerifySignature(request, &event));
@@ -412,9 +452,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
     TRY(PullTheImage(&request, &plan, recorder));
   }
   if (native) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
-  plan.policy_context = PolicyContext(request, event, plan);
-  plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
-  if (native) AddResolvedBinaries(plan.in_image(), &plan.policy.parsed.policy);
+  TRY(OpenPolicy(request, event, std::move(source), &plan));
   recorder.Note(plan.policy.record);
   TRY(CheckCountable(plan.policy, plan.budget));
   if (!plan.config.ecosystems.empty()) {

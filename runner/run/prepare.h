@@ -96,6 +96,16 @@ struct OpenedConfig {
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request);
 
+// The policy of a run that would be started here, with what its configuration opens besides.
+struct ForeseenPolicy {
+  LoadedPolicy policy;
+  std::vector<std::string> notes;  // What was assumed, and what is not known before a run.
+};
+// Foresees it without an event and without an image: `request` may name the task, else the first
+// one counts, unless an agent is given. Asks the installed tools for their registries. Fails as
+// OpenConfig(), TakeTask(), FindPolicy() and LoadPolicy() do.
+Result<ForeseenPolicy> ForeseePolicy(const OptionRules& rules, Request request);
+
 // Judges the trust as PrepareRun() does, for runs that are started without this process's event.
 // Fails as reading the event, the trusted commit's configuration and the forge does.
 Result<Trust> FindTrust(const OptionRules& rules, const Request& request);
