@@ -281,6 +281,7 @@ Command ConfigExplainCommandSpec() {
   Command command = RunCommandSpec();
   command.name = "config explain";
   command.doc = kConfigExplainDoc;
+  command.options.push_back({"show-prompt", "", "", "Also print the prompt as it would be sent."});
   command.variables = {kGitHubVariables, kCiVariable};
   return command;
 }

@@ -24,6 +24,7 @@
 #include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/config_schema.h"
+#include "run/trusted/prompt_file.h"
 #include "starter/starter_files.h"
 
 namespace cli {
@@ -219,6 +220,16 @@ Status PrintSettings(const std::vector<Setting>& settings, bool json) {
   return PrintLines(text);
 }
 
+// What the agent would be sent: rendered, with the strangers' parts in their blocks.
+Result<std::string> PromptOf(const run::OpenedConfig& opened, const forge::Event& event,
+                             run::Request request) {
+  request.plan_only = true;
+  TRY(run::TakeTask(opened.sources(event), TaskOptionRules(), &request));
+  if (request.prompt_file.empty()) return request.prompt;
+  return run::ReadPromptFile(request.prompt_file, opened.checkout.git(), opened.ref)
+      .Context("reading the prompt");
+}
+
 Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
                                           const change::Repository& repository,
                                           const std::string& directory) {
@@ -320,6 +331,9 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   }
   if (task != nullptr) ExplainTask(*task, arguments, at, &settings);
   ExplainConfig(opened.config, at, &settings);
+  std::string prompt;
+  if (arguments.Has("show-prompt")) prompt = TRY(PromptOf(opened, event, request));
+  if (request.json && !prompt.empty()) settings.push_back({"prompt.text", prompt, "rendered"});
   TRY(PrintSettings(settings, request.json));
   if (!request.json && !prompt.empty()) TRY(PrintLines("\n" + prompt));
   return 0;

@@ -24,6 +24,7 @@ constexpr const char* kWritten[] = {
     "gl-code-quality-report.json",
     "gl-sast-report.json",
     "policy-suggestion.yml",
+    "prompt.txt",
     "summary.md",
     "report.html",
     "run.json",
@@ -105,6 +106,9 @@ Status WriteConflicts(const std::string& directory, const std::vector<ConflictFi
 Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
   TRY(WriteConflicts(directory, input.conflicts));
+  if (!input.prompt.empty()) {
+    TRY(WriteWhole(into.get(), "prompt.txt", input.prompt).Context("writing prompt.txt"));
+  }
   return WriteFiles(into.get(), {{"changes.patch", input.patch},
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
                                  {"findings.sarif", RenderSarif(input.record, input.job_key)},

@@ -444,6 +444,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
     request.prompt = TRY(ReadPromptFile(request.prompt_file, plan.checkout.git(), plan.ref)
                              .Context("reading the prompt"));
   }
+  recorder.NotePrompt(request.prompt);
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   const bool native = request.backend == "native";

@@ -476,6 +476,7 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
     text += PlanLine("secret", secret.name + " for " + secret.host);
   }
   for (const std::string& script : plan.checks.scripts) text += PlanLine("check", script);
+  text += PlanLines("prompt", recorder.Finish().prompt);
   TRY(sys::WriteAll(STDOUT_FILENO, text + RenderSandbox(layout)));
   return 0;
 }
