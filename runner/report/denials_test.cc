@@ -113,7 +113,7 @@ TEST_CASE("A request that was refused for two reasons is told twice, each with w
   CHECK(list.denials[1].allow_line == "a.example:443:read-only");
 }
 
-TEST_CASE("Refusals of one host and port have one line, the widest, and names have their host's") {
+TEST_CASE("What reads has its host's line, what writes its own rule, a name its host's first") {
   const DenialList list =
       DenialsOf(Line("a.example", R"(,"method":"GET","path":"/a")") +
                 Line("a.example", R"(,"method":"DELETE","path":"/a")") +
@@ -122,11 +122,12 @@ TEST_CASE("Refusals of one host and port have one line, the widest, and names ha
                 Line("10.200.0.1") + Line("169.254.169.254") + Line("metadata.google.internal"));
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : list.denials) lines.push_back(denied.allow_line);
-  CHECK(lines == std::vector<std::string>{"a.example:443:full", "a.example:443:full",
-                                          "a.example:443:full", "a.example:443:full",
-                                          "b.example:443:read-only", "", "", ""});
+  CHECK(lines == std::vector<std::string>{
+                     "a.example:443:read-only", "rules: [{allow: {method: 'DELETE', path: '/a'}}]",
+                     "rules: [{allow: {method: 'POST', path: '/a'}}]", "a.example:443:read-only",
+                     "b.example:443:read-only", "", "", ""});
   CHECK(AllowLines(list.denials) ==
-        std::vector<std::string>{"a.example:443:full", "b.example:443:read-only"});
+        std::vector<std::string>{"a.example:443:read-only", "b.example:443:read-only"});
 }
 
 TEST_CASE(
@@ -137,7 +138,7 @@ TEST_CASE(
       DenialsOf(Line("a.example", text + R"("WEBSOCKET_TEXT /a not permitted by policy")") +
                 Line("b.example", text + R"("GraphQL request rejected: x")"));
   REQUIRE(list.denials.size() == 2);
-  CHECK(list.denials[0].allow_line == "a.example:443:read-write:websocket");
+  CHECK(list.denials[0].allow_line.starts_with("rules: [{allow: {method: 'GET', path: '/a'}}, "));
   CHECK(list.denials[1].allow_line.empty());
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "policy/model/host_pattern.h"
 
 namespace report {
@@ -202,7 +203,7 @@ std::string DescribeRefusal(const DeniedRequest& denied) {
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : denials) {
-    if (!denied.denial.operations.empty() || !IsPlainLine(denied.allow_line)) continue;
+    if (advise::IsRuleLine(denied.allow_line) || !IsPlainLine(denied.allow_line)) continue;
     if (std::find(lines.begin(), lines.end(), denied.allow_line) != lines.end()) continue;
     lines.push_back(denied.allow_line);
   }
@@ -213,7 +214,7 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
   std::vector<std::string> rules;
   for (const DeniedRequest& denied : denials) {
     const advise::Denial& denial = denied.denial;
-    if (denial.operations.empty() || !IsPrintable(denied.allow_line)) continue;
+    if (!advise::IsRuleLine(denied.allow_line) || !IsPrintable(denied.allow_line)) continue;
     // A path is a stranger's, and what follows a comment's line end would be pasted.
     std::string place =
         "# " + policy::BracketedHost(denial.host) + ":" + std::to_string(denial.port) + denial.path;

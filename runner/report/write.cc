@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "report/findings.h"
+#include "report/host_groups.h"
 #include "report/html.h"
 #include "report/record_json.h"
 #include "report/summary.h"
@@ -34,7 +35,8 @@ constexpr size_t kStepSummaryBytesMax =
 
 std::string RenderSuggestion(const RunRecord& record) {
   std::vector<advise::Denial> denials;
-  for (const DeniedRequest& denied : record.denials) {
+  // The list of the comment and the page.
+  for (const DeniedRequest& denied : DenialsToAdvise(record)) {
     if (!denied.allow_line.empty()) denials.push_back(denied.denial);
   }
   std::string yaml = advise::SuggestPolicy(denials);
