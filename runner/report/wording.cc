@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "advise/suggest.h"
+#include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
 #include "policy/model/host_pattern.h"
@@ -224,6 +226,22 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
     rules.push_back(std::move(rule));
   }
   return rules;
+}
+
+std::string ApplyCommand(const RunRecord& record, const std::string& directory) {
+  const ChangesRecord& changes = record.changes;
+  const bool local = record.event.forge.empty() && record.event.run_url.empty();
+  const bool whole = record.outcome.kind == OutcomeKind::kSuccess && changes.complete;
+  if (!local || !whole || changes.files == 0 || changes.applied) return {};
+  Result<std::string> current = sys::RealPath(".");
+  std::string patch = directory + "/changes.patch";
+  if (current.ok() && patch.starts_with(current.value() + "/")) {
+    patch.erase(0, current.value().size() + 1);
+  }
+  // Its paths are relative to the run's directory, which may be below the repository's top.
+  const std::string below =
+      changes.prefix.empty() ? "" : "--directory=" + codec::ShellArgument(changes.prefix) + " ";
+  return "git apply " + below + codec::ShellArgument(patch);
 }
 
 int64_t CountAttempts(const RunRecord& record) {
