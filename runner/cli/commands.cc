@@ -426,6 +426,15 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
     names.push_back(command.name);
     names.push_back(command.name.substr(0, command.name.find(' ')));
   }
+  if (one == "version") {
+    return Error{Code::kUsage, "unknown command 'version'", "agentic-ci --version"};
+  }
+  // "init" is said for "config init".
+  for (const Command& command : commands) {
+    if (begins_one || command.hidden || !command.name.ends_with(" " + one)) continue;
+    return Error{Code::kUsage, "unknown command '" + one + "'",
+                 "agentic-ci " + std::string(command.name)};
+  }
   const std::string& meant = begins_one ? two : one;
   std::string nearest(codec::NearestName(meant, names));
   if (begins_one && (nearest.empty() || nearest == one)) nearest = one + " --help";

@@ -312,6 +312,10 @@ Result<int> ConfigCheckCommand(const Arguments& arguments) {
 }
 
 Result<int> ConfigExplainCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Usage("unexpected '" + arguments.operands.front() + "'",
+                 "agentic-ci config explain --task " + arguments.operands.front());
+  }
   run::Request request = TRY(ReadRequest(arguments));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));

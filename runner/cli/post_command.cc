@@ -381,8 +381,13 @@ Result<int> PostCommand(const Arguments& arguments) {
     TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
                               : PrintLines(OutcomeLines(outcome)));
   }
-  TRY(std::move(outcome.ended));
-  return 0;
+  if (outcome.ended.ok()) return 0;
+  Error error = std::move(outcome.ended).error();
+  // No line of the workflow gives the token of a fork's run more than reading.
+  if (event.head_origin == forge::HeadOrigin::kFork && error.hint.starts_with("permissions:")) {
+    error.hint = "post from a workflow of its own, as in examples/github-forks";
+  }
+  return error;
 }
 
 }  // namespace cli

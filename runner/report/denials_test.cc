@@ -54,6 +54,15 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK_FALSE(list.denials[1].by_policy);
 }
 
+TEST_CASE("A request that the run's own budget ended is none that was refused") {
+  const std::string budget = R"(,"engine":"budget","reason":")";
+  const DenialList list = DenialsOf(
+      Line("a.example", budget + R"(the run's budget is used up: 10 of 10 tokens")") +
+      Line("a.example", budget + R"(the model 'x' is not one that this run may use")"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].reason == "the model 'x' is not one that this run may use");
+}
+
 TEST_CASE("What a deny rule refused has no line that would allow it, and was the policy's answer") {
   const DenialList list =
       DenialsOf(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"

@@ -192,8 +192,12 @@ std::string DescribeCost(const UsageRecord& usage) {
     }
     if (usage.priced_cost_usd > 0) out += ", " + Dollars(usage.priced_cost_usd) + " for the rest";
   }
-  const bool differs = usage.agent_cost_usd && (!usage.cost_usd || Dollars(*usage.agent_cost_usd) !=
-                                                                       Dollars(*usage.cost_usd));
+  // Prices are rounded on the way: a small difference says nothing.
+  constexpr double kSame = 0.05;
+  const bool differs =
+      usage.agent_cost_usd &&
+      (!usage.cost_usd ||
+       std::abs(*usage.agent_cost_usd - *usage.cost_usd) > kSame * *usage.cost_usd);
   if (differs) out += " (the agent reports " + Dollars(*usage.agent_cost_usd) + ")";
   return out;
 }

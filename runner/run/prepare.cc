@@ -414,7 +414,9 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
           request.agent_cpu_s,  request.open_files, request.file_bytes, request.lasting};
 }
 
-Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
+namespace {
+
+Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   const bool is_signed = TRY(VerifySignature(*asked, &event));
   Trust trust = JudgeTrust(event);
@@ -474,6 +476,14 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder) {
+  Result<Plan> plan = Prepare(rules, request, recorder);
+  if (plan.ok()) return plan;
+  return ForJob(std::move(plan).error());
 }
 
 }  // namespace run

@@ -149,6 +149,11 @@ Result<const Task*> SelectTask(const TaskSources& sources, const Request& reques
   if (!request.task.empty()) return FindTask(tasks, request.task);
   bool asked = Gave(request, "agent") || Gave(request, "image") || !request.command.empty();
   if (tasks.empty() || asked) return static_cast<const Task*>(nullptr);
+  const bool prompted = Gave(request, "prompt") || Gave(request, "prompt-file");
+  if (prompted && sources.event.name.empty()) {
+    return Error{Code::kUsage, "a prompt needs the agent that is asked, or the task that it is for",
+                 "--agent claude-code, or --task " + tasks.front().name};
+  }
   Occasion occasion;
   occasion.event = sources.event.name;
   occasion.action = sources.text.action;
