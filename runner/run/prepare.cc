@@ -446,7 +446,7 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
     request.prompt = TRY(ReadPromptFile(request.prompt_file, plan.checkout.git(), plan.ref)
                              .Context("reading the prompt"));
   }
-  recorder.NotePrompt(request.prompt);
+  if (!request.lasting) recorder.NotePrompt(request.prompt);  // No agent of it is asked yet.
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   const bool native = request.backend == "native";
