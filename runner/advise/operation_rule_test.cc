@@ -185,7 +185,8 @@ TEST_CASE("The line that allows an operation is the rules of its endpoint") {
         "{operation_type: query, fields: ['persisted:3f2a']}}, rules: [{allow: {operation_type: "
         "query, fields: ['persisted:3f2a']}}]}");
   CHECK(SuggestLine({"a.example.com", 443, "WEBSOCKET_TEXT", "/", "", "websocket"}) ==
-        "a.example.com:443:read-write:websocket");
+        "rules: [{allow: {method: 'GET', path: '/'}}, {allow: {method: 'WEBSOCKET_TEXT', path: "
+        "'/'}}]");
 }
 
 TEST_CASE("SuggestPolicy allows operations, and what else was refused at the same place") {
@@ -203,7 +204,7 @@ TEST_CASE("SuggestPolicy allows operations, and what else was refused at the sam
   Denial neighbour = tool;
   neighbour.operations[0].tool = "y";
   CHECK(RefusedBy(yaml, {Refused("graphql", {Mutation({"closeIssue"})}), neighbour}) == "01");
-  CHECK(yaml.find("#   - \"api.example.com:443:read-write:websocket\"\n") != std::string::npos);
+  CHECK(yaml.find("#   - \"api.example.com:443:read-only:websocket\"\n") != std::string::npos);
 }
 
 TEST_CASE("An 'endpoints:' file has no rules for operations, and says so") {

@@ -25,11 +25,6 @@ bool IsReading(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
 }
 
-bool IsWriting(std::string_view method) {
-  return method == "POST" || method == "PUT" || method == "PATCH" ||
-         method == policy::kWebSocketText;
-}
-
 // Returns what the endpoint needs, as YAML on one line.
 std::string AdditionLine(const EndpointAddition& addition) {
   std::string rules = "rules: [" + RuleList(addition.rules) + "]";
@@ -43,13 +38,6 @@ Denial AsConnection(Denial denial) {
   denial.method.clear();
   denial.port = 443;
   return denial;
-}
-
-// Returns the width of the access that a line gives; 0 without a line.
-int Width(std::string_view line) {
-  if (line.find(":full") != std::string_view::npos) return 3;
-  if (line.find(":read-write") != std::string_view::npos) return 2;
-  return line.empty() ? 0 : 1;
 }
 
 std::string Times(int64_t count, const char* one, const char* many) {
@@ -69,12 +57,11 @@ std::string DescribeProgram(const Denial& denial) {
   return denial.ancestors.empty() ? text : text + ")";
 }
 
-// Returns whether a policy of that line alone would allow what `denial` was refused.
-bool Helps(const std::string& line, const Denial& denial) {
+// Returns whether the policy `text` would allow what `denial` was refused.
+bool Helps(const std::string& text, const Denial& denial) {
   policy::ParseContext context;
   context.file = "suggestion";
-  Result<policy::ParsedPolicy> parsed =
-      policy::ParsePolicy("defaults: none\nendpoints: [\"" + line + "\"]\n", context);
+  Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(text, context);
   if (!parsed.ok()) return false;
   const std::string place =
       policy::BracketedHost(policy::CanonicalHost(denial.host)) + ":" + std::to_string(denial.port);
@@ -88,6 +75,22 @@ bool Helps(const std::string& line, const Denial& denial) {
   }
   Result<Explanation> explained = Explain(parsed.value(), question);
   return explained.ok() && explained.value().allowed;
+}
+
+// Returns the rule of the full form for a request that writes, or a message.
+std::string WritingLine(const Denial& denial, const std::string& host) {
+  const std::string path = denial.path.empty() ? "/" : denial.path;
+  if (!IsPlain(denial.method) || !IsPlain(path)) return {};
+  std::vector<std::string> rules = {RequestRule(denial.method, path)};
+  const bool websocket = denial.protocol == "websocket";
+  // A message comes behind a handshake.
+  if (websocket) rules.insert(rules.begin(), RequestRule("GET", path));
+  std::string line = "rules: [" + RuleList(rules) + "]";
+  const std::string policy =
+      "version: 1\nnetwork_policies:\n  a:\n    endpoints:\n      - {host: '" + host +
+      "', port: " + std::to_string(denial.port) + ", protocol: rest, " + line +
+      "}\n    binaries: [{path: '/**'}]\n";
+  return websocket || Helps(policy, denial) ? line : std::string();
 }
 
 }  // namespace
@@ -154,39 +157,38 @@ std::string SuggestLine(const Denial& denial) {
   }
   bool websocket = denial.protocol == "websocket";
   if (!websocket && !denial.protocol.empty()) return {};  // Too much of it to know a rule.
-  std::string access = "full";
-  if (denial.method.empty() || IsReading(denial.method)) {
-    access = "read-only";
-  } else if (IsWriting(denial.method)) {
-    access = "read-write";
-  }
-  std::string line = policy::BracketedHost(host) + ":" + std::to_string(denial.port) + ":" +
-                     access + (websocket ? ":websocket" : "");
-  return websocket || Helps(line, denial) ? line : std::string();
+  if (!denial.method.empty() && !IsReading(denial.method)) return WritingLine(denial, host);
+  std::string line = policy::BracketedHost(host) + ":" + std::to_string(denial.port) +
+                     ":read-only" + (websocket ? ":websocket" : "");
+  const std::string policy = "defaults: none\nendpoints: [\"" + line + "\"]\n";
+  return websocket || Helps(policy, denial) ? line : std::string();
+}
+
+bool IsRuleLine(std::string_view line) {
+  return line.starts_with("rules: ") || line.starts_with('{');
 }
 
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
   auto place = [](const Denial& denial) {
     return std::tuple(policy::CanonicalHost(denial.host), denial.port, denial.protocol);
   };
-  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> widest;
-  for (const Denial& denial : WithoutNames(denials)) {
-    if (!denial.operations.empty()) continue;
-    std::string line = SuggestLine(denial);
-    std::string& known = widest[place(denial)];
-    if (Width(line) > Width(known)) known = line;
-  }
+  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> reading;
+  std::map<std::string, std::string> of_host;
   std::vector<std::string> lines;
   for (const Denial& denial : denials) {
-    if (!denial.operations.empty()) {
-      lines.push_back(SuggestLine(denial));
-    } else if (denial.method == kNameAsked) {
-      auto found = std::find_if(widest.begin(), widest.end(), [&](const auto& one) {
-        return std::get<0>(one.first) == policy::CanonicalHost(denial.host) && !one.second.empty();
-      });
-      lines.push_back(found == widest.end() ? "" : found->second);
-    } else {
-      lines.push_back(widest[place(denial)]);
+    lines.push_back(denial.method == kNameAsked ? "" : SuggestLine(denial));
+    if (lines.back().empty() || !denial.operations.empty()) continue;
+    of_host.emplace(policy::CanonicalHost(denial.host), lines.back());
+    if (!IsRuleLine(lines.back())) reading.emplace(place(denial), lines.back());
+  }
+  for (size_t i = 0; i < denials.size(); ++i) {
+    const Denial& denial = denials[i];
+    if (denial.method == kNameAsked) {
+      auto found = of_host.find(policy::CanonicalHost(denial.host));
+      lines[i] = found == of_host.end() ? SuggestLine(denial) : found->second;
+    } else if (lines[i].empty() && denial.operations.empty() && IsReading(denial.method)) {
+      auto found = reading.find(place(denial));
+      if (found != reading.end()) lines[i] = found->second;
     }
   }
   return lines;
@@ -195,28 +197,37 @@ std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {
 std::string SuggestPolicy(const std::vector<Denial>& denials) {
   std::vector<Suggestion> suggestions = CollectSuggestions(WithoutNames(denials));
   if (suggestions.empty()) return {};
-  // The widest line that is needed for each place. Requests that are judged by operation have none.
-  std::map<std::tuple<std::string, uint16_t, std::string>, std::string> lines;
+  // Requests that write, or are judged by operation, have no line.
+  std::set<std::string> lines;
+  bool beyond = false;
   for (const Suggestion& suggestion : suggestions) {
+    beyond = beyond || !suggestion.addition.rules.empty();
     if (!suggestion.addition.rules.empty()) continue;
-    std::string& line = lines[{suggestion.host, suggestion.port, suggestion.protocol}];
     Denial denial{suggestion.host, suggestion.port, "", "", "", suggestion.protocol};
-    if (line.empty()) line = SuggestLine(denial);
+    if (suggestion.requests.empty()) lines.insert(SuggestLine(denial));
     for (const auto& [method, path] : suggestion.requests) {
       denial.method = method;
-      std::string wider = SuggestLine(denial);
-      bool full = line.find(":full") != std::string::npos;
-      bool wide = !wider.empty() && wider.find(":read-only") == std::string::npos;
-      if (!full && wide) line = wider;
+      denial.path = path;
+      std::string line = SuggestLine(denial);
+      beyond = beyond || IsRuleLine(line);
+      if (!IsRuleLine(line)) lines.insert(std::move(line));
     }
   }
+  lines.erase("");
   std::string out =
       "# Policies that would allow exactly what was refused. Review before you\n# "
       "paste. " +
       std::string(kSuggestionWarning) + "\n";
-  if (!lines.empty()) out += "# In a file with 'endpoints:', use these lines instead:\n";
-  for (const auto& [place, line] : lines) {
-    if (!line.empty()) out += "#   - \"" + line + "\"\n";
+  if (!lines.empty()) {
+    out +=
+        "# A file with 'endpoints:' takes these lines instead; each lets all of its host be "
+        "read:\n";
+  }
+  for (const std::string& line : lines) out += "#   - \"" + line + "\"\n";
+  if (beyond) {
+    out +=
+        "# A list of 'endpoints:' has no line for a single request that writes. The form below does:\n"
+        "# `agentic-ci policy export --to openshell` prints the file in it.\n";
   }
   out += "version: 1\nnetwork_policies:\n";
   std::set<std::string> taken;

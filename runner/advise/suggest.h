@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "advise/operation_rule.h"
@@ -53,14 +54,18 @@ inline constexpr char kSuggestionWarning[] =
 // connection to its port 443, or nothing where more is known of the same host.
 std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
 
-// Returns the one line that would allow `denial`: in an `endpoints:` file ("host:443:read-only"),
-// or for what an endpoint judges by operation in that endpoint ("rules: [{allow: {operation_type:
-// ...}}]"). Empty if no policy can allow it (loopback, metadata addresses), no rule just it, or the
-// line alone would not (advise/explain.h).
+// Returns the one line that would allow `denial`. For what reads, that is one of an `endpoints:`
+// list ("host:443:read-only"). Such a list has none for one request that writes: the narrowest
+// would allow all that write to the host. For those, and for what an endpoint judges by operation,
+// it is the rule for that request or operation, of the full form ("rules: [{allow: {method: 'PUT',
+// path: '/a'}}]"). Empty if no policy can allow it (loopback, metadata addresses), no rule just it,
+// or the line alone would not (advise/explain.h).
 std::string SuggestLine(const Denial& denial);
+// Returns whether a line of SuggestLine() is a rule of the full form.
+bool IsRuleLine(std::string_view line);
 
-// SuggestLine() for each of `denials`; of those for one host and port all have the line with the
-// widest access among them, so that no two contradict each other.
+// SuggestLine() for each of `denials`; a name that was asked for has that of a request to it, and
+// what reads that of another one to the same place.
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials);
 
 // Returns a complete `network_policies` fragment with comments that would allow exactly these

@@ -9,7 +9,6 @@
 #include "advise/endpoint_edit.h"
 #include "advise/patched_text.h"
 #include "advise/suggestion.h"
-#include "base/ascii.h"
 #include "base/join.h"
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
@@ -266,45 +265,14 @@ class Patcher {
     return true;
   }
 
-  // The short form: one line per host and port, of the least access that does.
+  // The short form: one line per host and port, for what reads.
   void AddLines(const std::vector<Denial>& open) {
-    std::vector<Denial> wide_first = open;
-    std::stable_sort(wide_first.begin(), wide_first.end(),
-                     [](const Denial& a, const Denial& b) { return Width(a) > Width(b); });
-    for (const Denial& denial : wide_first) {
+    for (const Denial& denial : open) {
       if (!denial.operations.empty() || IsAllowed(parsed_.policy, denial)) continue;
       std::string line = SuggestLine(denial);
-      if (line.empty() || Widen(line, denial, OriginAt(denial, open))) continue;
+      if (line.empty() || IsRuleLine(line)) continue;
       (void)Try({"- \"" + line + "\"  # " + OriginAt(denial, open)}, {denial});
     }
-  }
-
-  // Two lines for one host and port would say less than one: where the file has one with less
-  // access, `line` takes its place.
-  bool Widen(const std::string& line, const Denial& denial, const std::string& origin) {
-    std::string place = line.substr(0, line.rfind(':') + 1);
-    for (size_t i = 0; i < text_.size(); ++i) {
-      size_t dash = text_[i].find_first_not_of(' ');
-      if (dash == std::string::npos || !text_[i].substr(dash).starts_with("- ")) continue;
-      std::string entry(ascii::Trimmed(std::string_view(text_[i]).substr(dash + 1)));
-      std::erase_if(entry, [](char c) { return c == '"' || c == '\''; });
-      if (entry != place + "read-only" && entry != place + "read-write") continue;
-      PatchedText candidate = text_;
-      candidate.Replace(i, text_[i].substr(0, dash) + "- \"" + line + "\"  # " + origin + ". " +
-                               kSuggestionWarning);
-      Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(candidate.Text(), context_);
-      if (!parsed.ok() || !IsAllowed(parsed.value().policy, denial)) continue;
-      text_ = std::move(candidate);
-      parsed_ = std::move(parsed).value();
-      return true;
-    }
-    return false;
-  }
-
-  static int Width(const Denial& denial) {
-    std::string line = SuggestLine(denial);
-    if (line.ends_with(":full")) return 2;
-    return line.ends_with(":read-write") ? 1 : 0;
   }
 
   // Describes the origin of the line for the host and port of `denial`: the methods, and who asked.
@@ -312,7 +280,8 @@ class Patcher {
     std::set<std::string> methods;
     std::vector<Denial> there;
     for (const Denial& one : open) {
-      if (one.host != denial.host || one.port != denial.port || !one.operations.empty()) continue;
+      if (one.host != denial.host || one.port != denial.port) continue;
+      if (IsRuleLine(SuggestLine(one))) continue;
       methods.insert(one.method.empty() ? "a connection" : one.method);
       there.push_back(one);
     }
@@ -367,6 +336,13 @@ class Patcher {
       if (parsed_.short_form && !denial.operations.empty()) {
         suggested_.notes.push_back(Describe(denial) +
                                    ": an 'endpoints:' file has no rules for operations");
+        continue;
+      }
+      if (parsed_.short_form && IsRuleLine(SuggestLine(denial))) {
+        suggested_.notes.push_back(
+            Describe(denial) +
+            ": an 'endpoints:' line would open every write to that host; write a rule in the form "
+            "that `agentic-ci policy export --to openshell` prints");
         continue;
       }
       policy::Decision decision = Ask(parsed_.policy, denial).decision;

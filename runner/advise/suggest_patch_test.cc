@@ -70,17 +70,19 @@ TEST_CASE("SuggestPatch makes the block that the file does not have") {
   }
 }
 
-TEST_CASE("SuggestPatch adds lines to the short form, of the least access that does") {
+TEST_CASE("SuggestPatch adds lines to the short form for what reads, and none for a write") {
   const char* text = "endpoints:\n  - a.example.com:443:read-only\ndefaults: none\n";
   SuggestedPatch suggested =
       SuggestPatch(text, Context(), {kConnect, kOther, {"a.example.com", 443, "GET", "/", "/x"}})
           .value();
-  CHECK(Allows(suggested.text, kOther));
+  CHECK_FALSE(Allows(suggested.text, kOther));
   CHECK(Allows(suggested.text, kConnect));
-  CHECK(suggested.text.find("\n  - \"api.example.com:443:read-write\"") != std::string::npos);
+  CHECK(suggested.text.find("api.example.com") == std::string::npos);
+  REQUIRE(suggested.notes.size() == 1);
+  CHECK(suggested.notes[0].find("agentic-ci policy export --to openshell") != std::string::npos);
   CHECK(suggested.text.find("\n  - \"new.example.com:8443:read-only\"") != std::string::npos);
   CHECK_FALSE(SuggestPatch("", Context(), {kOther}).ok());  // Its patch would open the defaults.
-  CHECK(Allows(SuggestPatch("defaults: none\n", Context(), {kOther}).value().text, kOther));
+  CHECK(Allows(SuggestPatch("defaults: none\n", Context(), {kConnect}).value().text, kConnect));
 }
 
 TEST_CASE("SuggestPatch agrees with the endpoints that are there") {

@@ -154,7 +154,8 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
 
 Result<AgentPlan> PlanCommand(const AgentRequest& request) {
   if (request.command.empty()) {
-    return Error{Code::kUsage, "no agent and no command to run", "agentic-ci run -- COMMAND"};
+    return Error{Code::kUsage, "no agent and no command to run",
+                 request.prompt.empty() ? "agentic-ci run -- COMMAND" : "--agent claude-code"};
   }
   AgentPlan plan;
   plan.argv = request.command;

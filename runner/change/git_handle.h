@@ -16,6 +16,7 @@ namespace change {
 using GitRepository = std::unique_ptr<git_repository, FreeWith<git_repository_free>>;
 using GitConfig = std::unique_ptr<git_config, FreeWith<git_config_free>>;
 using GitIndex = std::unique_ptr<git_index, FreeWith<git_index_free>>;
+using GitReference = std::unique_ptr<git_reference, FreeWith<git_reference_free>>;
 using GitObject = std::unique_ptr<git_object, FreeWith<git_object_free>>;
 using GitCommit = std::unique_ptr<git_commit, FreeWith<git_commit_free>>;
 using GitTree = std::unique_ptr<git_tree, FreeWith<git_tree_free>>;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The changes of the checkout's commits, for a task's choice and its prompt.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <map>
 #include <string_view>
 
+#include "base/sys.h"
 #include "change/repository_state.h"
 
 namespace change {
@@ -49,6 +52,35 @@ Result<GitDiff> DiffToHead(git_repository* git, const std::string& base, bool me
   if (git_diff_num_deltas(diff.get()) > kPathsMax) {
     return Error{Code::kInvalid,
                  "more than " + std::to_string(kPathsMax) + " files differ from " + base};
+  }
+  return diff;
+}
+
+// Returns what the index and the working tree change since `tree`; null is a tree without files.
+// Submodules are not looked into. Returns null for an index that libgit2 cannot read.
+GitDiff DiffToDisk(git_repository* git, git_tree* tree) {
+  git_diff_options options;
+  git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+  options.flags = GIT_DIFF_FORCE_TEXT;
+  options.ignore_submodules = GIT_SUBMODULE_IGNORE_ALL;
+  git_diff* raw = nullptr;
+  if (git_diff_tree_to_workdir_with_index(&raw, git, tree, &options) != 0) return GitDiff();
+  return GitDiff(raw);
+}
+
+// Returns the difference from `base`, as DiffToHead() with `merged`, to what is on the disk.
+Result<GitDiff> DiffWithUncommitted(git_repository* git, const std::string& base) {
+  if (git_repository_head_unborn(git) == 1) {
+    GitDiff all = DiffToDisk(git, nullptr);
+    if (all == nullptr) return GitError(Code::kInvalid, "reading the index");
+    return all;
+  }
+  GitDiff diff = TRY(DiffToHead(git, base, true));
+  GitCommit head = TRY(FindCommit(git, "HEAD"));
+  GitTree tree = TRY(CommitTree(git, *git_commit_id(head.get()), "HEAD"));
+  GitDiff later = DiffToDisk(git, tree.get());
+  if (later != nullptr && git_diff_num_deltas(later.get()) > 0) {
+    (void)git_diff_merge(diff.get(), later.get());  // Fails out of memory alone.
   }
   return diff;
 }
@@ -127,10 +159,20 @@ class TreeComparison {
   std::vector<std::string> paths_;
 };
 
-std::vector<std::string> PathsOf(git_diff* diff) {
+// Returns whether a sparse checkout leaves the file out, which is then not deleted.
+bool IsLeftOut(git_repository* git, const git_diff_delta& delta) {
+  git_index* raw = nullptr;
+  if (delta.status != GIT_DELTA_DELETED || git_repository_index(&raw, git) != 0) return false;
+  GitIndex index(raw);
+  const git_index_entry* entry = git_index_get_bypath(raw, delta.old_file.path, 0);
+  return entry != nullptr && (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
+}
+
+std::vector<std::string> PathsOf(git_repository* git, git_diff* diff) {
   std::vector<std::string> paths;
   for (size_t i = 0; i < git_diff_num_deltas(diff); ++i) {
     const git_diff_delta* delta = git_diff_get_delta(diff, i);
+    if (IsLeftOut(git, *delta)) continue;
     paths.emplace_back(delta->new_file.path != nullptr ? delta->new_file.path
                                                        : delta->old_file.path);
   }
@@ -139,13 +181,34 @@ std::vector<std::string> PathsOf(git_diff* diff) {
   return paths;
 }
 
+// Returns why the content of the file on the disk is not shown; empty if it is.
+std::string_view ReasonToHideOnDisk(git_repository* git, const git_diff_file& file,
+                                    size_t* looked) {
+  if (file.mode == GIT_FILEMODE_LINK) return {};
+  const char* top = git_repository_workdir(git);
+  Result<Fd> root = sys::Open(top != nullptr ? top : "", O_RDONLY | O_DIRECTORY);
+  if (!root.ok()) return "cannot be read";
+  Result<Fd> opened = sys::OpenBeneath(root.value().get(), file.path, O_RDONLY | O_NONBLOCK);
+  if (!opened.ok()) return "cannot be read";
+  // Fails for one that is larger.
+  Result<std::string> text = sys::ReadAll(opened.value().get(), kShownBytesMax);
+  if (!text.ok()) return "too large to show";
+  if (text.value().size() > kLookedBytesMax - *looked) return "not shown, after so much else";
+  *looked += text.value().size();
+  return git_blob_data_is_binary(text.value().data(), text.value().size()) != 0 ? "binary" : "";
+}
+
 // Returns why the content of one side is not shown; empty if it is. Its size counts into `looked`.
-std::string_view ReasonToHide(git_repository* git, const git_diff_file& file, size_t* looked) {
+std::string_view ReasonToHide(git_repository* git, const git_diff_file& file, bool on_disk,
+                              size_t* looked) {
   bool is_blob = file.mode != 0 && file.mode != GIT_FILEMODE_COMMIT;
-  if (!is_blob || git_oid_is_zero(&file.id) != 0) return {};
+  if (!is_blob || (git_oid_is_zero(&file.id) != 0 && !on_disk)) return {};
   git_odb* raw_odb = nullptr;
   if (git_repository_odb(&raw_odb, git) != 0) return "cannot be read";
   GitOdb odb(raw_odb);
+  if (on_disk && git_odb_exists(raw_odb, &file.id) == 0) {
+    return ReasonToHideOnDisk(git, file, looked);
+  }
   size_t size = 0;
   git_object_t type = GIT_OBJECT_ANY;
   if (git_odb_read_header(&size, &type, odb.get(), &file.id) != 0) return "cannot be read";
@@ -158,10 +221,15 @@ std::string_view ReasonToHide(git_repository* git, const git_diff_file& file, si
   return git_blob_is_binary(blob.get()) != 0 ? "binary" : "";
 }
 
-std::string SectionOf(git_repository* git, git_diff* diff, size_t index, size_t* looked) {
+std::string SectionOf(git_repository* git, git_diff* diff, size_t index,
+                      const std::set<std::string>* withheld, size_t* looked) {
   const git_diff_delta* delta = git_diff_get_delta(diff, index);
-  std::string_view reason = ReasonToHide(git, delta->old_file, looked);
-  if (reason.empty()) reason = ReasonToHide(git, delta->new_file, looked);
+  if (IsLeftOut(git, *delta)) return {};
+  std::string_view reason = ReasonToHide(git, delta->old_file, false, looked);
+  if (reason.empty()) reason = ReasonToHide(git, delta->new_file, withheld != nullptr, looked);
+  if (withheld != nullptr && withheld->contains(delta->new_file.path)) {
+    reason = "not shown: it may hold credentials";
+  }
   git_patch* raw = nullptr;
   if (reason.empty() && git_patch_from_diff(&raw, diff, index) == 0 && raw != nullptr) {
     GitPatch patch(raw);
@@ -179,23 +247,64 @@ std::string SectionOf(git_repository* git, git_diff* diff, size_t index, size_t*
 
 }  // namespace
 
-Result<Proposal> Repository::ReadProposal(const std::string& base, size_t patch_bytes_max) const {
+Result<Proposal> Repository::ReadProposal(const std::string& base, size_t patch_bytes_max,
+                                          const std::set<std::string>* withheld) const {
   git_repository* git = state_->git.get();
-  GitDiff diff = TRY(DiffToHead(git, base, true));
+  GitDiff diff =
+      TRY(withheld != nullptr ? DiffWithUncommitted(git, base) : DiffToHead(git, base, true));
   Proposal proposal;
-  proposal.paths = PathsOf(diff.get());
+  proposal.paths = PathsOf(git, diff.get());
   if (patch_bytes_max == 0) return proposal;
   size_t looked = 0;
   for (size_t i = 0; i < git_diff_num_deltas(diff.get()); ++i) {
     // Beyond a bound on what is looked at, only that there is more.
     if (proposal.patch_bytes > 4 * patch_bytes_max) break;
-    std::string section = SectionOf(git, diff.get(), i, &looked);
+    std::string section = SectionOf(git, diff.get(), i, withheld, &looked);
     proposal.patch_bytes += section.size();
     if (proposal.patch.size() < patch_bytes_max) {
       proposal.patch += section.substr(0, patch_bytes_max - proposal.patch.size());
     }
   }
   return proposal;
+}
+
+Result<HeadFacts> Repository::DescribeHead() const {
+  constexpr std::string_view kBranches = "refs/heads/";
+  constexpr std::string_view kOrigin = "refs/remotes/origin/";
+  git_repository* git = state_->git.get();
+  HeadFacts facts;
+  if (unborn()) return facts;
+  GitCommit head = TRY(FindCommit(git, "HEAD"));
+  facts.commit = TRY(ResolveCommit("HEAD"));
+  git_reference* raw = nullptr;
+  if (git_reference_lookup(&raw, git, "HEAD") == 0) {
+    GitReference named(raw);
+    const char* target = git_reference_symbolic_target(raw);
+    std::string_view name = target != nullptr ? target : "";
+    if (name.starts_with(kBranches)) facts.branch = name.substr(kBranches.size());
+  }
+  const char* title = git_commit_summary(head.get());
+  const char* body = git_commit_body(head.get());
+  facts.title = title != nullptr ? title : "";
+  facts.body = body != nullptr ? body : "";
+  std::vector<std::string> candidates;
+  if (git_reference_lookup(&raw, git, "refs/remotes/origin/HEAD") == 0) {
+    GitReference named(raw);
+    const char* target = git_reference_symbolic_target(raw);
+    if (target != nullptr) candidates.emplace_back(target);
+  }
+  for (std::string_view place : {kOrigin, kBranches}) {
+    for (const char* name : {"main", "master"}) candidates.push_back(std::string(place) + name);
+  }
+  for (const std::string& name : candidates) {
+    const std::string_view place = name.starts_with(kOrigin) ? kOrigin : kBranches;
+    git_oid id;
+    if (!name.starts_with(place) || git_reference_name_to_id(&id, git, name.c_str()) != 0) continue;
+    facts.base = name;
+    facts.base_branch = name.substr(place.size());
+    break;
+  }
+  return facts;
 }
 
 Result<std::vector<std::string>> Repository::DifferingPaths(const std::string& ref) const {

@@ -22,6 +22,16 @@ struct Proposal {
   size_t patch_bytes = 0;  // The size of the whole; `patch` may hold less.
 };
 
+// What a pull request from the checkout's branch would say. Each is empty where git does not know.
+struct HeadFacts {
+  std::string branch;       // HEAD's; empty if HEAD is detached.
+  std::string commit;       // HEAD's, 40 hexadecimal digits.
+  std::string base_branch;  // The default branch of the remote `origin`, or else main or master.
+  std::string base;         // The full name of that branch's ref: at the origin, or else here.
+  std::string title;        // The summary of HEAD's message,
+  std::string body;         // and what follows it. Bytes of any length, as they are.
+};
+
 // The settings besides a checkout's own files that decide how git converts them.
 struct ConversionFacts {
   AutoCrlf auto_crlf = AutoCrlf::kNo;
@@ -87,7 +97,16 @@ class Repository {
   // history does not reach that far, since `base` itself. `patch` has at most `patch_bytes_max`
   // bytes and no content of binary files or of files over 1 MiB; if that is 0, it is not made at
   // all. Fails as ResolveCommit() does, and with kInvalid for more than 100000 changed files.
-  Result<Proposal> ReadProposal(const std::string& base, size_t patch_bytes_max) const;
+  //
+  // With `withheld`, the tracked files count as they are on the disk, committed or not; on a branch
+  // without a commit, all of them. That is the set of paths, relative to the top, of which no
+  // content is shown.
+  Result<Proposal> ReadProposal(const std::string& base, size_t patch_bytes_max,
+                                const std::set<std::string>* withheld = nullptr) const;
+
+  // Describes HEAD. Empty for a branch without a commit. Fails with kInvalid where the commit or a
+  // ref cannot be read.
+  Result<HeadFacts> DescribeHead() const;
 
   // Returns the text of the symbolic link `path` at `ref`; nullopt for anything else there. `path`
   // is as in ReadAtRef(), and so are the errors.

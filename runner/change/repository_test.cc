@@ -40,6 +40,68 @@ TEST_CASE("Repository::Open finds the top above a directory, and keeps its quest
   CHECK_FALSE(Ignores(below, "sub/out"));
 }
 
+TEST_CASE("DescribeHead says what a pull request from this branch would") {
+  TestTree tree;
+  CHECK_FALSE(Repository::Open(tree.root()).ok());
+  tree.Write("a", "x");
+  tree.Commit({"a"});
+  HeadFacts facts = Repository::Open(tree.root()).value().DescribeHead().value();
+  CHECK(facts.branch == "main");
+  CHECK(facts.commit.size() == 40);
+  CHECK(facts.base == "refs/heads/main");
+  CHECK(facts.base_branch == "main");
+  CHECK(facts.title == "test");
+  CHECK(facts.body.empty());
+
+  // The remote's own word for its default branch comes first, if that branch is here.
+  tree.Write(".git/refs/remotes/origin/trunk", facts.commit + "\n");
+  tree.Write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/trunk\n");
+  tree.Write(".git/HEAD", facts.commit + "\n");
+  facts = Repository::Open(tree.root()).value().DescribeHead().value();
+  CHECK(facts.branch.empty());
+  CHECK(facts.base == "refs/remotes/origin/trunk");
+  CHECK(facts.base_branch == "trunk");
+  tree.Write(".git/refs/remotes/origin/HEAD", "ref: refs/remotes/origin/gone\n");
+  CHECK(Repository::Open(tree.root()).value().DescribeHead().value().base == "refs/heads/main");
+}
+
+TEST_CASE("ReadProposal adds what is not committed, and shows nothing that is withheld") {
+  TestTree tree;
+  for (const char* path : {"staged", "edited", "same", ".npmrc"}) tree.Write(path, "before\n");
+  tree.Commit({"staged", "edited", "same", ".npmrc"});
+  std::set<std::string> withheld = {".npmrc"};
+  tree.Write("edited", "after\n");
+  tree.Write(".npmrc", "token\n");
+  tree.Write("untracked", "new\n");
+  Repository repository = Repository::Open(tree.root()).value();
+  CHECK(repository.ReadProposal("HEAD", 10000).value().paths.empty());
+  Proposal proposal = repository.ReadProposal("HEAD", 10000, &withheld).value();
+  CHECK(proposal.paths == std::vector<std::string>{".npmrc", "edited"});
+  CHECK(proposal.patch.find("+after") != std::string::npos);
+  CHECK(proposal.patch.find("token") == std::string::npos);
+  CHECK(proposal.patch.find("(not shown: it may hold credentials)") != std::string::npos);
+
+  // Before the first commit, all that was added is a change.
+  std::filesystem::remove_all(tree.At(".git/refs"));
+  tree.Write(".git/HEAD", "ref: refs/heads/other\n");
+  tree.Directory(".git/refs");
+  Repository unborn = Repository::Open(tree.root()).value();
+  CHECK(unborn.DescribeHead().value().commit.empty());
+  CHECK(unborn.ReadProposal("HEAD", 10000, &withheld).value().paths.size() == 4);
+}
+
+TEST_CASE("ReadProposal shows no content of what is binary on the disk alone") {
+  TestTree tree;
+  tree.Write("edited", "before\n");
+  tree.Commit({"edited"});
+  const std::set<std::string> withheld;
+  Repository repository = Repository::Open(tree.root()).value();
+  Proposal proposal;
+  tree.Write("edited", std::string("a\0b", 3));
+  proposal = repository.ReadProposal("HEAD", 10000, &withheld).value();
+  CHECK(proposal.patch.find("(binary)") != std::string::npos);
+}
+
 TEST_CASE("DifferingPaths names each file that is not the same in HEAD, and nothing else") {
   TestTree tree;
   for (const char* path : {"same/deep/a", "deep/er/b", "gone/c", "becomes", "mode"}) {

@@ -3,6 +3,7 @@
 
 #include "cli/config_command.h"
 #include "cli/eval_command.h"
+#include "cli/policy_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
 #include "cli/variables.h"
@@ -12,9 +13,6 @@ namespace cli {
 namespace {
 
 // Docs longer than a line live here, where they can be read.
-constexpr std::string_view kExplainDoc =
-    "Explain whether a policy allows a request, which rule decides, and why. Give a URL, or "
-    "HOST:PORT for the connection only. Exit status 0: allowed, 77: denied.";
 constexpr std::string_view kDiffDoc =
     "Show what a policy change opens and closes: hosts, ports, programs, requests, paths, "
     "inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
@@ -185,29 +183,6 @@ Command PostCommandSpec() {
                     kGitLabVariables}};
 }
 
-Command ExplainCommandSpec() {
-  return {.name = "policy explain",
-          .operands = "URL",
-          .doc = kExplainDoc,
-          .options =
-              {{"policy", "FILE", "",
-                "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
-                "working tree."},
-               {"binary", "PATH", "",
-                "The calling program, as a path or a name on the PATH. Further ones are its "
-                "ancestors, nearest first.",
-                true},
-               {"method", "METHOD", "GET",
-                "The request method. With a wss URL, WEBSOCKET_TEXT stands for a message."},
-               {"body", "FILE", "",
-                "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
-                "the WebSocket message."},
-               {"agent", "NAME", "command",
-                "The agent the run would use; determines the model host of `defaults: minimal`."},
-               kJsonOption},
-          .variables = {}};
-}
-
 Command CheckCommandSpec() {
   return {
       .name = "policy check",
@@ -308,6 +283,7 @@ Command ConfigExplainCommandSpec() {
   Command command = RunCommandSpec();
   command.name = "config explain";
   command.doc = kConfigExplainDoc;
+  command.options.push_back({"show-prompt", "", "", "Also print the prompt as it would be sent."});
   command.variables = {kGitHubVariables, kCiVariable};
   return command;
 }
@@ -354,6 +330,7 @@ std::vector<Command> WithLasting(std::vector<Command> commands) {
   std::vector<Command> lasting = SetupCommands();
   for (Command& command : SandboxCommands()) lasting.push_back(std::move(command));
   lasting.push_back(WatchCommandSpec());
+  for (Command& command : ReportCommands()) lasting.push_back(std::move(command));
   commands.insert(commands.begin() + 2, lasting.begin(), lasting.end());
   // Before `completion` and what is for the action alone.
   std::vector<Command> evaluations = EvalCommands();
@@ -443,6 +420,15 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
     begins_one = begins_one || command.name.starts_with(one + " ");
     names.push_back(command.name);
     names.push_back(command.name.substr(0, command.name.find(' ')));
+  }
+  if (one == "version") {
+    return Error{Code::kUsage, "unknown command 'version'", "agentic-ci --version"};
+  }
+  // "init" is said for "config init".
+  for (const Command& command : commands) {
+    if (begins_one || command.hidden || !command.name.ends_with(" " + one)) continue;
+    return Error{Code::kUsage, "unknown command '" + one + "'",
+                 "agentic-ci " + std::string(command.name)};
   }
   const std::string& meant = begins_one ? two : one;
   std::string nearest(codec::NearestName(meant, names));

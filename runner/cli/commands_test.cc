@@ -35,6 +35,8 @@ TEST_CASE("SelectCommand names the nearest command for an unknown one") {
   CHECK(SelectCommand(Commands(), {"policy"}).error().what == "unknown command 'policy'");
   CHECK(SelectCommand(Commands(), {"policy"}).error().hint == "agentic-ci policy --help");
   CHECK(SelectCommand(Commands(), {"polcy", "check"}).error().hint == "agentic-ci policy");
+  CHECK(SelectCommand(Commands(), {"init"}).error().hint == "agentic-ci config init");
+  CHECK(SelectCommand(Commands(), {"version"}).error().hint == "agentic-ci --version");
   CHECK(SelectCommand(Commands(), {}).error().what == "a command is missing");
 }
 

@@ -26,6 +26,7 @@
 #include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/config_schema.h"
+#include "run/trusted/prompt_file.h"
 #include "starter/placeholders.h"
 #include "starter/starter_files.h"
 #include "starter/workflow.h"
@@ -267,6 +268,16 @@ Status TakeRelease(const std::string& release, starter::StarterRequest* request)
   return Ok();
 }
 
+// What the agent would be sent: rendered, with the strangers' parts in their blocks.
+Result<std::string> PromptOf(const run::OpenedConfig& opened, const forge::Event& event,
+                             run::Request request) {
+  request.plan_only = true;
+  TRY(run::TakeTask(opened.sources(event), TaskOptionRules(), &request));
+  if (request.prompt_file.empty()) return request.prompt;
+  return run::ReadPromptFile(request.prompt_file, opened.checkout.git(), opened.ref)
+      .Context("reading the prompt");
+}
+
 Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
                                           const change::Repository& repository,
                                           const std::string& directory) {
@@ -424,12 +435,15 @@ Result<int> ConfigCheckCommand(const Arguments& arguments) {
 }
 
 Result<int> ConfigExplainCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) {
+    return Usage("unexpected '" + arguments.operands.front() + "'",
+                 "agentic-ci config explain --task " + arguments.operands.front());
+  }
   run::Request request = TRY(ReadRequest(arguments));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
   const run::Task* task =
-      TRY(run::SelectTask({opened.config, event, opened.text, opened.checkout.git(), opened.ref},
-                          TaskOptionRules(), request));
+      TRY(run::SelectTask(opened.sources(event), TaskOptionRules(), request));
   std::string at = " at " + opened.ref.ref;
   std::vector<Setting> settings;
   if (task != nullptr) {
@@ -445,7 +459,11 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   }
   if (task != nullptr) ExplainTask(*task, arguments, at, &settings);
   ExplainConfig(opened.config, at, &settings);
+  std::string prompt;
+  if (arguments.Has("show-prompt")) prompt = TRY(PromptOf(opened, event, request));
+  if (request.json && !prompt.empty()) settings.push_back({"prompt.text", prompt, "rendered"});
   TRY(PrintSettings(settings, request.json));
+  if (!request.json && !prompt.empty()) TRY(PrintLines("\n" + prompt));
   return 0;
 }
 
@@ -467,7 +485,10 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
                      request.facts.forge_reason + ")\n";
   text += "starts: " + starter::DescribeStart(request) + "\n";
   std::string left;
+  std::string added;
   for (const starter::StarterFile& file : starter::PlanFiles(request)) {
+    const std::string place = " " + file.path.substr(0, file.path.find('/'));
+    if (!added.ends_with(place)) added += place;
     bool written = TRY(WriteStarter(root.get(), file, arguments.Has("force")));
     if (written && !starter::FindPlaceholders(file.content).empty()) left = file.path;
     text += written ? "wrote " + file.path + "\n"
@@ -478,7 +499,10 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
     text +=
         "to fill in: the words in capitals in " + left + " (agentic-ci config check lists them)\n";
   }
-  text += "next: agentic-ci run --policy-ref worktree --task " + starter::TaskOf(request) + "\n";
+  text += "also: agentic-ci eval redteam shows what this host stops, and what the policy gives\n";
+  // Added, they are a change that there is something to say about.
+  text += "next: git add" + added + " && agentic-ci run --policy-ref worktree --task " +
+          starter::TaskOf(request) + "\n";
   TRY(PrintLines(text));
   return 0;
 }

@@ -22,7 +22,11 @@ Result<int> DoctorCommand(const Arguments& arguments) {
                                 .open_files = 1024,
                                 .file_bytes = int64_t{1} << 30};
   doctor::Examination found = TRY(doctor::Examine(arguments.Get("workdir", "."), limits));
-  TRY(PrintLines(arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found)));
+  std::string text = arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found);
+  if (!arguments.Has("json") && !found.tier.empty()) {
+    text += "to see what it stops: agentic-ci eval redteam\n";
+  }
+  TRY(PrintLines(text));
   if (found.tier.empty()) return std::move(*found.refusal);
   return 0;
 }

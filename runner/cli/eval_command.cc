@@ -124,7 +124,10 @@ Result<eval::Selection> SelectionOf(const Arguments& arguments) {
 Result<std::string> OperandOf(const Arguments& arguments, size_t index, size_t count,
                               std::string_view usage) {
   if (arguments.operands.size() == count) return arguments.operands[index];
-  return Usage("the operands are " + std::string(usage), "agentic-ci eval " + std::string(usage));
+  const size_t blank = usage.find(' ');
+  return Usage("eval " + std::string(usage.substr(0, blank)) + " takes" +
+                   std::string(usage.substr(blank)),
+               "agentic-ci eval " + std::string(usage));
 }
 
 Status PrintWarnings(const eval::Suite& suite) {
@@ -459,7 +462,7 @@ Result<int> EvalMergeCommand(const Arguments& arguments) {
   constexpr size_t kOperandsMin = 3;
   std::vector<std::string> directories = arguments.operands;
   if (directories.size() < kOperandsMin) {
-    return Usage("the operands are merge SUITE DIR PART...",
+    return Usage("eval merge takes SUITE DIR PART...",
                  "agentic-ci eval merge SUITE DIR PART...");
   }
   eval::Suite suite = TRY(eval::LoadSuite(directories[0]));

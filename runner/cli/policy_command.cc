@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/policy_command.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,15 +25,22 @@
 #include "policy/load/parse.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/json_schema.h"
-#include "report/denials.h"
 #include "report/wording.h"
 #include "run/environment.h"
 #include "run/learn.h"
 #include "run/model_access.h"
 #include "run/policy_source.h"
+#include "run/prepare.h"
+#include "run/trusted/config.h"
 
 namespace cli {
 namespace {
+
+constexpr std::string_view kExplainDoc =
+    "Explain whether a run may do a request, which rule decides, and why. Give a URL, or HOST:PORT "
+    "for the connection only. In a repository with a configuration, the agent, its provider and "
+    "the `ecosystems` are those of a task; all files are read as they are in the working tree. "
+    "Exit status 0: allowed, 77: denied.";
 
 // A little above the bound of a policy file, so that parsing says what the bound is.
 constexpr size_t kFileBytesMax = size_t{1} << 20;
@@ -61,6 +66,31 @@ Result<std::string> PolicyFileOf(const Arguments& arguments, const std::string& 
 Result<policy::ParsedPolicy> ReadPolicy(const std::string& file, const std::string& agent) {
   std::string text = TRY(ReadNamedFile(file, kFileBytesMax).Context("reading the policy"));
   return policy::ParsePolicy(text, ContextOf(file, agent));
+}
+
+// Returns the policy that a run here would have, with notes; without a configuration, the one that
+// the file says.
+Result<std::pair<policy::ParsedPolicy, std::vector<std::string>>> ForeseenPolicyOf(
+    const Arguments& arguments) {
+  using Foreseen = std::pair<policy::ParsedPolicy, std::vector<std::string>>;
+  if (arguments.Has("bare") || FindRepositoryFile(run::kConfigPath).empty()) {
+    if (arguments.Has("task")) return Usage("--task needs a configuration", "--agent NAME");
+    const std::string file = TRY(PolicyFileOf(arguments, "policy explain"));
+    policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
+    run::AddResolvedBinaries(nullptr, &parsed.policy);
+    return Foreseen(std::move(parsed), {});
+  }
+  run::Request request = DefaultRequest();
+  request.policy_ref = run::kWorktree;
+  request.policy_file = arguments.Get("policy");
+  request.task = arguments.Get("task");
+  if (arguments.Has("agent")) {
+    TRY(TaskOptionRules().set("agent", arguments.Get("agent"), &request));
+    request.given.emplace_back("agent");
+  }
+  run::ForeseenPolicy foreseen = TRY(run::ForeseePolicy(TaskOptionRules(), std::move(request)));
+  foreseen.policy.parsed.file = foreseen.policy.file;
+  return Foreseen(std::move(foreseen.policy.parsed), std::move(foreseen.notes));
 }
 
 // Returns what a run would see for a program: its path, links followed. A path that is not on this
@@ -90,31 +120,8 @@ Result<advise::BoundSecret> ParseBoundSecret(std::string_view text) {
                              policy::CanonicalHost(text.substr(at + 1))};
 }
 
-// The refusals of the policy in runs, and the hosts that credentials go to in them.
-struct Refusals {
-  std::vector<report::DeniedRequest> denials;
-  std::vector<advise::BoundSecret> secrets;
-};
-
-// `path` is a report, its events.ocsf.jsonl, or a file of `run --learn`.
-Result<Refusals> ReadPolicyDenials(const std::string& path) {
-  constexpr std::string_view kEvents = "events.ocsf.jsonl";
-  struct stat facts = {};
-  const bool directory = ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode);
-  if (!directory && !path.ends_with(kEvents)) {
-    run::Learned learned = TRY(run::ReadLearned(path));
-    return Refusals{std::move(learned.denials), std::move(learned.secrets)};
-  }
-  std::string events = directory ? path + "/" + std::string(kEvents) : path;
-  TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).Context("reading " + events));
-  report::DenialList list = TRY(report::ReadDenialsIn(events));
-  // No policy allows what something else refused (a malformed request, a budget).
-  std::erase_if(list.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
-  return Refusals{std::move(list.denials), {}};
-}
-
 // A wider rule for a host that a credential goes to would be one for the credential, too.
-std::string SecretFor(const advise::Denial& denial, const Refusals& refusals) {
+std::string SecretFor(const advise::Denial& denial, const run::Learned& refusals) {
   for (const advise::BoundSecret& secret : refusals.secrets) {
     if (policy::HostMatches(secret.host, denial.host)) return secret.name;
   }
@@ -122,7 +129,7 @@ std::string SecretFor(const advise::Denial& denial, const Refusals& refusals) {
 }
 
 // Takes those out of `refusals` that no suggestion may help, and says so in comments.
-std::string TakeSecretHosts(Refusals* refusals) {
+std::string TakeSecretHosts(run::Learned* refusals) {
   std::string notes;
   std::erase_if(refusals->denials, [&](const report::DeniedRequest& one) {
     const std::string secret = SecretFor(one.denial, *refusals);
@@ -333,14 +340,38 @@ Result<int> PolicyExportCommand(const Arguments& arguments) {
   return 0;
 }
 
+Command ExplainCommandSpec() {
+  return {.name = "policy explain",
+          .operands = "URL",
+          .doc = kExplainDoc,
+          .options =
+              {{"policy", "FILE", "",
+                "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
+                "working tree."},
+               {"binary", "PATH", "",
+                "The calling program, as a path or a name on the PATH. Further ones are its "
+                "ancestors, nearest first.",
+                true},
+               {"method", "METHOD", "GET",
+                "The request method. With a wss URL, WEBSOCKET_TEXT stands for a message."},
+               {"body", "FILE", "",
+                "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
+                "the WebSocket message."},
+               {"task", "NAME", "", "The task of the configuration. If not given, the first."},
+               {"agent", "NAME", "",
+                "The agent the run would use, instead of a task's; determines the model host of "
+                "`defaults: minimal`. Without a configuration: `command`."},
+               {"bare", "", "", "Look at the policy file alone, and at no configuration."},
+               kJsonOption},
+          .variables = {}};
+}
+
 Result<int> PolicyExplainCommand(const Arguments& arguments) {
   if (arguments.operands.size() != 1) {
     return Error{Code::kUsage, "policy explain needs exactly one URL or HOST:PORT",
                  "agentic-ci policy explain https://api.example.com/"};
   }
-  const std::string file = TRY(PolicyFileOf(arguments, "policy explain"));
-  policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
-  run::AddResolvedBinaries(nullptr, &parsed.policy);
+  auto [parsed, assumed] = TRY(ForeseenPolicyOf(arguments));
   advise::Question question;
   question.url = arguments.operands.front();
   question.method = arguments.Get("method", "GET");
@@ -355,6 +386,7 @@ Result<int> PolicyExplainCommand(const Arguments& arguments) {
     question.body = std::move(bytes);
   }
   advise::Explanation explanation = TRY(advise::Explain(parsed, question));
+  explanation.notes.insert(explanation.notes.end(), assumed.begin(), assumed.end());
   for (size_t i = 0; i < question.binaries.size(); ++i) {
     if (named[i] == question.binaries[i]) continue;
     explanation.notes.push_back("'" + named[i] + "' is " + question.binaries[i] + " here");
@@ -415,12 +447,12 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "--whole prints a policy with the additions: it needs one",
                  "--policy FILE"};
   }
-  Refusals refusals;
+  run::Learned refusals;
   for (const std::string& text : arguments.All("secret")) {
     refusals.secrets.push_back(TRY(ParseBoundSecret(text)));
   }
   for (const std::string& path : arguments.operands) {
-    Refusals more = TRY(ReadPolicyDenials(path));
+    run::Learned more = TRY(run::ReadRefusals(path));
     std::move(more.denials.begin(), more.denials.end(), std::back_inserter(refusals.denials));
     std::move(more.secrets.begin(), more.secrets.end(), std::back_inserter(refusals.secrets));
   }

@@ -3,8 +3,11 @@
 
 #include "base/result.h"
 #include "cli/arguments.h"
+#include "cli/commands.h"
 
 namespace cli {
+
+Command ExplainCommandSpec();
 
 // `agentic-ci policy check`, `explain`, `diff`, `suggest`, `export`, `test` and `schema`. Each
 // returns the exit status; none needs a network or a privilege.

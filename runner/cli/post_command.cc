@@ -443,13 +443,14 @@ Result<int> PostCommand(const Arguments& arguments) {
     TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
                               : PrintLines(OutcomeLines(outcome)));
   }
-  if (!outcome.ended.ok() && any) {
-    Error error = std::move(outcome.ended).error();
-    error.what += " (" + PartsLine(outcome) + ")";
-    return error;
+  if (outcome.ended.ok()) return 0;
+  Error error = std::move(outcome.ended).error();
+  if (any) error.what += " (" + PartsLine(outcome) + ")";
+  // No line of the workflow gives the token of a fork's run more than reading.
+  if (event.head_origin == forge::HeadOrigin::kFork && error.hint.starts_with("permissions:")) {
+    error.hint = "post from a workflow of its own, as in examples/github-forks";
   }
-  TRY(std::move(outcome.ended));
-  return 0;
+  return error;
 }
 
 }  // namespace cli

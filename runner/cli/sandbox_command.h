@@ -35,7 +35,12 @@ codec::Json JsonOf(const std::vector<session::FileChange>& changes);
 Command SandboxShell();
 // Returns the command `watch`, of a sandbox or a run.
 Command WatchCommandSpec();
+// `report`, `report open` and `report diff`, the longer names first.
+std::vector<Command> ReportCommands();
 Result<int> WatchCommand(const Arguments& arguments);
+Result<int> ReportCommand(const Arguments& arguments);
+Result<int> ReportOpenCommand(const Arguments& arguments);
+Result<int> ReportDiffCommand(const Arguments& arguments);
 
 // Returns `create` by another name: the options of a sandbox that is to be created.
 Command SandboxCreation(std::string_view name, std::string_view doc);

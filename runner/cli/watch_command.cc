@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci watch`: what a person follows.
+// `agentic-ci watch`: what a person follows; `agentic-ci report`: what a person looks back at.
+#include <unistd.h>
+
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "base/sys.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
+#include "run/environment.h"
 #include "watch/lines.h"
+#include "watch/report_view.h"
 #include "watch/screen.h"
 #include "watch/watch.h"
 
@@ -25,7 +31,74 @@ constexpr std::string_view kDoc =
     "with `--lines`, each is a line, limits when half, three quarters and nine tenths are used. At "
     "the end, how it ended is printed. The exit status is 0 even if the run failed.";
 
+constexpr std::string_view kReportDoc =
+    "Show the report of a run that has ended: each different request, each changed file, each "
+    "finding, and how it ended. The exit status is 0 even if the run failed.";
+constexpr std::string_view kReportOpenDoc =
+    "Open a report's page in the browser, with `xdg-open`. Without a display, or where there is no "
+    "such program, the path of the page is printed.";
+constexpr std::string_view kReportDiffDoc =
+    "Compare the reports of two runs: findings that are gone and new, hosts, changed files, and "
+    "what the models cost.";
+
+Result<std::string> ReportDirectoryOf(const Arguments& arguments, const std::string& command) {
+  if (arguments.operands.size() > 1) {
+    return Usage(command + " takes one report directory", "agentic-ci report diff BEFORE AFTER");
+  }
+  return arguments.operands.empty() ? "agentic-ci-report" : arguments.operands.front();
+}
+
 }  // namespace
+
+std::vector<Command> ReportCommands() {
+  return {{.name = "report open",
+           .operands = "[REPORT-DIR]",
+           .doc = kReportOpenDoc,
+           .options = {},
+           .variables = {{"DISPLAY, WAYLAND_DISPLAY", "Whether there is a display."}}},
+          {.name = "report diff",
+           .operands = "BEFORE AFTER",
+           .doc = kReportDiffDoc,
+           .options = {},
+           .variables = {}},
+          {.name = "report",
+           .operands = "[REPORT-DIR]",
+           .doc = kReportDoc,
+           .options = {},
+           .variables = {}}};
+}
+
+Result<int> ReportCommand(const Arguments& arguments) {
+  const std::string directory = TRY(ReportDirectoryOf(arguments, "report"));
+  std::string text = TRY(watch::RenderReport(directory));
+  TRY(Print(text));
+  return 0;
+}
+
+Result<int> ReportOpenCommand(const Arguments& arguments) {
+  const std::string directory = TRY(ReportDirectoryOf(arguments, "report open"));
+  const std::string page = TRY(sys::RealPath(directory + "/report.html"));
+  const bool display =
+      sys::Environment("DISPLAY").has_value() || sys::Environment("WAYLAND_DISPLAY").has_value();
+  const std::string program = display ? run::FindProgram("xdg-open", nullptr) : "";
+  if (!program.empty()) {
+    std::array<std::string, 2> words = {program, page};
+    std::array<char*, 3> argv = {words[0].data(), words[1].data(), nullptr};
+    ::execve(program.c_str(), argv.data(), environ);  // In place of this process.
+  }
+  TRY(PrintLines(page + "\n"));
+  return 0;
+}
+
+Result<int> ReportDiffCommand(const Arguments& arguments) {
+  if (arguments.operands.size() != 2) {
+    return Usage("report diff takes two report directories", "agentic-ci report diff BEFORE AFTER");
+  }
+  std::string text =
+      TRY(watch::RenderReportDifference(arguments.operands[0], arguments.operands[1]));
+  TRY(Print(text));
+  return 0;
+}
 
 Command WatchCommandSpec() {
   return {.name = "watch",

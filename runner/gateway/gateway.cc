@@ -171,6 +171,7 @@ Result<GatewayNews> Gateway::TakeNews() {
   std::string text;
   if (wire::Read(message.bytes, kind, text)) {
     if (kind == News::kRefused) news.credential_refused_by = text;
+    if (kind == News::kNameless) news.model_unresolved = text;
     if (kind == News::kToken) news.token = Secret(text);
   }
   Wipe(text);

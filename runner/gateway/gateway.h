@@ -50,6 +50,8 @@ struct GatewayConfig {
 struct GatewayNews {
   // A model's host refuses the run's credential again and again, as Budget has it.
   std::string credential_refused_by;
+  // Why the name of a model's host has no address, as ModelNames has it.
+  std::string model_unresolved;
   // An access token that was fetched in place of a bound secret and will be used next.
   Secret token;
   bool ended = false;  // There is no gateway any more.

@@ -41,6 +41,12 @@ PriceList Prices(PriceList preferred) {
   return prices;
 }
 
+std::vector<std::string> HostsOf(const std::vector<Authority>& models) {
+  std::vector<std::string> hosts;
+  for (const Authority& model : models) hosts.push_back(model.host);
+  return hosts;
+}
+
 // Everything of the process that must not move once connections hold references to it.
 class Server {
  public:
@@ -72,6 +78,8 @@ class Server {
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const Notice& notice) { Note(notice); },
                  [this](const std::string& host) { Tell(News::kRefused, host); }}),
+        model_names_(HostsOf(config.models),
+                     [this](const std::string& why) { Tell(News::kNameless, why); }),
         sent_(std::move(config.sent_texts), std::move(config.models),
               [this](const Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
@@ -108,6 +116,7 @@ class Server {
   Recorder recorder_;
   IdentityAsker identities_;
   Budget budget_;
+  ModelNames model_names_;
   SentWatch sent_;
   SyntheticPool names_;
   Fd control_;
@@ -135,6 +144,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAu
   if (server->sent_.watches()) server->services_->sent = &server->sent_;
   if (server->bounds_hosts_) server->services_->allowances = &server->allowances_;
   server->services_->grants = &server->grants_;
+  server->services_->model_names = &server->model_names_;
   if (server->proxy_) server->services_->proxy = &*server->proxy_;
   return server;
 }

@@ -20,6 +20,7 @@ enum class News : uint8_t {
   kFailed,     // an Error.
   kRefused,    // A model's host that refuses the run's credential.
   kToken,      // A token that was fetched, before it is used.
+  kNameless,   // Why the name of a model's host has no address.
 };
 
 // Runs the gateway process after the fork, until it ends. Returns its exit status: 0 after

@@ -14,6 +14,7 @@
 #include "gateway/inspect/live_policy.h"
 #include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_inspector.h"
+#include "gateway/names/model_names.h"
 #include "gateway/names/resolver.h"
 #include "gateway/names/synthetic_pool.h"
 #include "gateway/record/recorder.h"
@@ -42,6 +43,7 @@ struct Services {
   HostAllowances* allowances = nullptr;  // Null if no host has a bound.
   const EgressProxy* proxy = nullptr;    // Null if all is dialled directly.
   LargeMessages large_messages = {};
+  ModelNames* model_names = nullptr;  // May be null.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const Event& event) {

@@ -24,6 +24,9 @@ Task<DestinationVerdict> FindDestination(Services& services, Authority authority
   } else {
     Result<std::vector<policy::Address>> answer =
         co_await services.resolver.Resolve(authority.host);
+    if (services.model_names != nullptr) {
+      services.model_names->Take(authority.host, answer.ok() ? nullptr : &answer.error());
+    }
     if (!answer.ok()) {
       verdict.failure = answer.error().what;
       if (services.proxy != nullptr && services.proxy->Takes(authority)) {

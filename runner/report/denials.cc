@@ -130,6 +130,12 @@ bool IsByPolicy(const advise::Denial& denial, std::string_view engine, std::stri
   return text || !denial.operations.empty();
 }
 
+// Returns whether the run's own budget was used up: that is the run's end, and told as such
+// (report/model_use.h). The request is neither one that a policy lacks nor one that leaks.
+bool IsSpent(std::string_view engine, std::string_view reason) {
+  return engine == "budget" && reason.starts_with("the run's budget is used up");
+}
+
 class Collector {
  public:
   void TakeLine(std::string_view line) {
@@ -184,6 +190,7 @@ class Collector {
     if (!IsSane(denial) || (denial.port == 0 && !portless)) return Drop();
     std::string reason = facts->StringAt("reason");
     if (reason.empty()) reason = event.StringAt("status_detail");
+    if (IsSpent(facts->StringAt("engine"), reason)) return;
     DeniedRequest denied;
     denied.denial = std::move(denial);
     denied.reason = codec::CutUtf8(reason, 300);

@@ -54,6 +54,15 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK_FALSE(list.denials[1].by_policy);
 }
 
+TEST_CASE("A request that the run's own budget ended is none that was refused") {
+  const std::string budget = R"(,"engine":"budget","reason":")";
+  const DenialList list = DenialsOf(
+      Line("a.example", budget + R"(the run's budget is used up: 10 of 10 tokens")") +
+      Line("a.example", budget + R"(the model 'x' is not one that this run may use")"));
+  REQUIRE(list.denials.size() == 1);
+  CHECK(list.denials[0].reason == "the model 'x' is not one that this run may use");
+}
+
 TEST_CASE("What a deny rule refused has no line that would allow it, and was the policy's answer") {
   const DenialList list =
       DenialsOf(Line("a.example", R"(,"method":"GET","path":"/x","engine":"l7",)"
@@ -113,7 +122,7 @@ TEST_CASE("A request that was refused for two reasons is told twice, each with w
   CHECK(list.denials[1].allow_line == "a.example:443:read-only");
 }
 
-TEST_CASE("Refusals of one host and port have one line, the widest, and names have their host's") {
+TEST_CASE("What reads has its host's line, what writes its own rule, a name its host's first") {
   const DenialList list =
       DenialsOf(Line("a.example", R"(,"method":"GET","path":"/a")") +
                 Line("a.example", R"(,"method":"DELETE","path":"/a")") +
@@ -122,11 +131,12 @@ TEST_CASE("Refusals of one host and port have one line, the widest, and names ha
                 Line("10.200.0.1") + Line("169.254.169.254") + Line("metadata.google.internal"));
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : list.denials) lines.push_back(denied.allow_line);
-  CHECK(lines == std::vector<std::string>{"a.example:443:full", "a.example:443:full",
-                                          "a.example:443:full", "a.example:443:full",
-                                          "b.example:443:read-only", "", "", ""});
+  CHECK(lines == std::vector<std::string>{
+                     "a.example:443:read-only", "rules: [{allow: {method: 'DELETE', path: '/a'}}]",
+                     "rules: [{allow: {method: 'POST', path: '/a'}}]", "a.example:443:read-only",
+                     "b.example:443:read-only", "", "", ""});
   CHECK(AllowLines(list.denials) ==
-        std::vector<std::string>{"a.example:443:full", "b.example:443:read-only"});
+        std::vector<std::string>{"a.example:443:read-only", "b.example:443:read-only"});
 }
 
 TEST_CASE(
@@ -137,7 +147,7 @@ TEST_CASE(
       DenialsOf(Line("a.example", text + R"("WEBSOCKET_TEXT /a not permitted by policy")") +
                 Line("b.example", text + R"("GraphQL request rejected: x")"));
   REQUIRE(list.denials.size() == 2);
-  CHECK(list.denials[0].allow_line == "a.example:443:read-write:websocket");
+  CHECK(list.denials[0].allow_line.starts_with("rules: [{allow: {method: 'GET', path: '/a'}}, "));
   CHECK(list.denials[1].allow_line.empty());
 }
 

@@ -57,7 +57,10 @@ void Replace(const std::string& file, const std::string& from, const std::string
 
 TEST_CASE("WriteReport leaves every file of the directory, whole and alone") {
   Directory directory;
-  REQUIRE(WriteReport(directory.path(), Sample()).ok());
+  ReportInput input = Sample();
+  input.prompt = "Look for the word xylophone.";
+  REQUIRE(WriteReport(directory.path(), input).ok());
+  CHECK(sys::ReadFile(directory / "prompt.txt", 100).value() == input.prompt);
   std::vector<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory.path())) {
     names.push_back(entry.path().filename());
@@ -66,8 +69,8 @@ TEST_CASE("WriteReport leaves every file of the directory, whole and alone") {
   std::sort(names.begin(), names.end());
   CHECK(names == std::vector<std::string>{"changes.json", "changes.patch", "findings.sarif",
                                           "gl-code-quality-report.json", "gl-sast-report.json",
-                                          "policy-suggestion.yml", "report.html", "run.json",
-                                          "summary.md"});
+                                          "policy-suggestion.yml", "prompt.txt", "report.html",
+                                          "run.json", "summary.md"});
   CHECK(sys::ReadFile(directory / "changes.patch", 100).value() == std::string("+a\xff\0", 4));
 }
 

@@ -95,16 +95,16 @@ std::string RenderAdvice(const RunRecord& record) {
     body +=
         "<p class=\"row\">If the agent needs these requests, add this to "
         "<code>.agentic-ci/openshell-policy.yml</code> (<code>policy-suggestion.yml</code> has the "
-        "same in OpenShell’s schema):</p><pre class=\"text\">" +
+        "same hosts, and no more than these requests):</p><pre class=\"text\">" +
         Text(yaml, 100000) + "</pre>\n";
   }
   std::string rules;
   for (const std::string& rule : AllowRules(denials, kRowsMax)) rules += rule;
   if (!rules.empty()) {
     body +=
-        "<p class=\"row\">For requests that are judged by operation, add this to their endpoint, "
-        "in "
-        "OpenShell’s schema:</p><pre class=\"text\">" +
+        "<p class=\"row\">For requests that write, or are judged by operation, add this to their "
+        "endpoint, in the form that <code>agentic-ci policy export --to openshell</code> "
+        "prints:</p><pre class=\"text\">" +
         Text((body.empty() ? warning : "") + rules, 100000) + "</pre>\n";
   }
   return body.empty() ? "" : Card("What would allow them", body, "allow");

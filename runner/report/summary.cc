@@ -274,14 +274,15 @@ std::string RenderAdvice(const RunRecord& record, Extent extent) {
     out +=
         "\nIf the agent needs these requests, allow them by adding this to "
         "`.agentic-ci/openshell-policy.yml`" +
-        std::string(" (`policy-suggestion.yml` has the same in OpenShell's schema):\n\n") +
+        std::string(" (`policy-suggestion.yml` has the same hosts, and no more than these "
+                    "requests):\n\n") +
         codec::MarkdownFence(yaml, "yaml", 8000);
   }
   const std::string rules = JoinPresent(AllowRules(denials, extent.rows), "");
   if (rules.empty()) return out;
   return out +
-         "\nFor requests that are judged by operation, add this to their endpoint, in OpenShell's "
-         "schema:\n\n" +
+         "\nFor requests that write, or are judged by operation, add this to their endpoint, in "
+         "the form that `agentic-ci policy export --to openshell` prints:\n\n" +
          codec::MarkdownFence("# " + std::string(advise::kSuggestionWarning) + "\n" + rules, "yaml",
                               8000);
 }

@@ -56,7 +56,7 @@ The patch is not part of the report.
 |---|--:|---|---|---|
 | `h.example:443` | 3 | `POST /v1/x` | `/usr/bin/curl` | no policy allows this host |
 
-If the agent needs these requests, allow them by adding this to `.agentic-ci/openshell-policy.yml` (`policy-suggestion.yml` has the same in OpenShell's schema):
+If the agent needs these requests, allow them by adding this to `.agentic-ci/openshell-policy.yml` (`policy-suggestion.yml` has the same hosts, and no more than these requests):
 
 ```yaml
 # Each entry opens a way for data to leave, and a manipulated agent asks for what its attacker wants.

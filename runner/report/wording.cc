@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "advise/suggest.h"
+#include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "codec/text/percent.h"
+#include "codec/text/shell_word.h"
 #include "policy/model/host_pattern.h"
 
 namespace report {
@@ -206,8 +209,12 @@ std::string DescribeCost(const UsageRecord& usage) {
     }
     if (usage.priced_cost_usd > 0) out += ", " + Dollars(usage.priced_cost_usd) + " for the rest";
   }
-  const bool differs = usage.agent_cost_usd && (!usage.cost_usd || Dollars(*usage.agent_cost_usd) !=
-                                                                       Dollars(*usage.cost_usd));
+  // Prices are rounded on the way: a small difference says nothing.
+  constexpr double kSame = 0.05;
+  const bool differs =
+      usage.agent_cost_usd &&
+      (!usage.cost_usd ||
+       std::abs(*usage.agent_cost_usd - *usage.cost_usd) > kSame * *usage.cost_usd);
   if (differs) out += " (the agent reports " + Dollars(*usage.agent_cost_usd) + ")";
   return out;
 }
@@ -219,7 +226,7 @@ std::string DescribeRefusal(const DeniedRequest& denied) {
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials) {
   std::vector<std::string> lines;
   for (const DeniedRequest& denied : denials) {
-    if (!denied.denial.operations.empty() || !IsPlainLine(denied.allow_line)) continue;
+    if (advise::IsRuleLine(denied.allow_line) || !IsPlainLine(denied.allow_line)) continue;
     if (std::find(lines.begin(), lines.end(), denied.allow_line) != lines.end()) continue;
     lines.push_back(denied.allow_line);
   }
@@ -230,7 +237,7 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
   std::vector<std::string> rules;
   for (const DeniedRequest& denied : denials) {
     const advise::Denial& denial = denied.denial;
-    if (denial.operations.empty() || !IsPrintable(denied.allow_line)) continue;
+    if (!advise::IsRuleLine(denied.allow_line) || !IsPrintable(denied.allow_line)) continue;
     // A path is a stranger's, and what follows a comment's line end would be pasted.
     std::string place =
         "# " + policy::BracketedHost(denial.host) + ":" + std::to_string(denial.port) + denial.path;
@@ -240,6 +247,22 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
     rules.push_back(std::move(rule));
   }
   return rules;
+}
+
+std::string ApplyCommand(const RunRecord& record, const std::string& directory) {
+  const ChangesRecord& changes = record.changes;
+  const bool local = record.event.forge.empty() && record.event.run_url.empty();
+  const bool whole = record.outcome.kind == OutcomeKind::kSuccess && changes.complete;
+  if (!local || !whole || changes.files == 0 || changes.applied) return {};
+  Result<std::string> current = sys::RealPath(".");
+  std::string patch = directory + "/changes.patch";
+  if (current.ok() && patch.starts_with(current.value() + "/")) {
+    patch.erase(0, current.value().size() + 1);
+  }
+  // Its paths are relative to the run's directory, which may be below the repository's top.
+  const std::string below =
+      changes.prefix.empty() ? "" : "--directory=" + codec::ShellArgument(changes.prefix) + " ";
+  return "git apply " + below + codec::ShellArgument(patch);
 }
 
 int64_t CountAttempts(const RunRecord& record) {

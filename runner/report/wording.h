@@ -38,11 +38,16 @@ std::string DescribeCost(const UsageRecord& usage);
 // neutral.
 std::string DescribeRefusal(const DeniedRequest& denied);
 
-// Returns the lines an `endpoints:` list needs for all of the refused requests, each once.
+// Returns the lines an `endpoints:` list needs for the refused requests that read, each once.
 std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
-// Returns what endpoints that judge by operation need: the place of each as a comment ("#
-// api.example.com:443/graphql"), then its line. Each once, at most `rows_max`. Not neutral.
+// Returns the rules that endpoints need for what writes or is judged by operation: the place of
+// each as a comment ("# api.example.com:443/graphql"), then its line. Each once, at most
+// `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
+// Returns the command that applies the patch in `directory`, to a person whose run it was: "git
+// apply agentic-ci-report/changes.patch". Empty in CI, after a run that did not succeed, and where
+// there is nothing to apply or it is applied.
+std::string ApplyCommand(const RunRecord& record, const std::string& directory);
 // Returns how many requests were refused, with those that the list has no room for.
 int64_t CountAttempts(const RunRecord& record);
 // True for "https://" or "http://" and nothing that could end an attribute or a Markdown link.

@@ -10,6 +10,7 @@
 
 #include "base/sys.h"
 #include "report/findings.h"
+#include "report/host_groups.h"
 #include "report/html.h"
 #include "report/record_json.h"
 #include "report/summary.h"
@@ -24,6 +25,7 @@ constexpr const char* kWritten[] = {
     "gl-code-quality-report.json",
     "gl-sast-report.json",
     "policy-suggestion.yml",
+    "prompt.txt",
     "summary.md",
     "report.html",
     "run.json",
@@ -33,7 +35,8 @@ constexpr size_t kStepSummaryBytesMax =
 
 std::string RenderSuggestion(const RunRecord& record) {
   std::vector<advise::Denial> denials;
-  for (const DeniedRequest& denied : record.denials) {
+  // The list of the comment and the page.
+  for (const DeniedRequest& denied : DenialsToAdvise(record)) {
     if (!denied.allow_line.empty()) denials.push_back(denied.denial);
   }
   std::string yaml = advise::SuggestPolicy(denials);
@@ -106,6 +109,9 @@ Status WriteConflicts(const std::string& directory, const std::vector<ConflictFi
 Status WriteReport(const std::string& directory, const ReportInput& input) {
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
   TRY(WriteConflicts(directory, input.conflicts));
+  if (!input.prompt.empty()) {
+    TRY(WriteWhole(into.get(), "prompt.txt", input.prompt).Context("writing prompt.txt"));
+  }
   return WriteFiles(into.get(), {{"changes.patch", input.patch},
                                  {"changes.json", RenderChanges(input.record.changes, input.files)},
                                  {"findings.sarif", RenderSarif(input.record, input.job_key)},

@@ -249,4 +249,17 @@ std::vector<std::string> CredentialVariables(const Request& request) {
   return variables;
 }
 
+Error ForJob(Error error) {
+  constexpr std::string_view kExport = "export ";
+  const size_t equals = error.hint.find("=...");
+  if (!error.hint.starts_with(kExport) || equals == std::string::npos) return error;
+  const std::string name = error.hint.substr(kExport.size(), equals - kExport.size());
+  if (sys::Environment("GITHUB_ACTIONS") == "true") {
+    error.hint = "env: { " + name + ": \"${{ secrets." + name + " }}\" }, and that secret";
+  } else if (sys::Environment("GITLAB_CI") == "true") {
+    error.hint = "a CI/CD variable " + name + " of the project, masked";
+  }
+  return error;
+}
+
 }  // namespace run

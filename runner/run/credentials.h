@@ -58,4 +58,8 @@ codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets);
 // Returns the variables of this process that hold, or may hold, a value of `request`'s credentials.
 std::vector<std::string> CredentialVariables(const Request& request);
 
+// Returns `error` with the hint that helps in a job, where `export KEY=...` cannot be typed: the
+// credential is a secret of the repository or a variable of the project.
+Error ForJob(Error error);
+
 }  // namespace run

@@ -194,4 +194,18 @@ Result<Learned> ReadLearned(const std::string& file) {
   return learned;
 }
 
+Result<Learned> ReadRefusals(const std::string& path) {
+  constexpr std::string_view kEvents = "events.ocsf.jsonl";
+  struct stat facts = {};
+  const bool directory = ::stat(path.c_str(), &facts) != 0 || S_ISDIR(facts.st_mode);
+  if (!directory && !path.ends_with(kEvents)) return ReadLearned(path);
+  std::string events = directory ? path + "/" + std::string(kEvents) : path;
+  TRY(sys::Open(events, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).Context("reading " + events));
+  Learned learned;
+  learned.denials = TRY(report::ReadDenialsIn(events)).denials;
+  // No policy allows what something else refused (a malformed request, a budget).
+  std::erase_if(learned.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
+  return learned;
+}
+
 }  // namespace run

@@ -52,5 +52,7 @@ struct Learned {
 
 // Reads what the agents shaped. Fails with kInvalid for another file.
 Result<Learned> ReadLearned(const std::string& file);
+// Does so for a report's directory and its events.ocsf.jsonl, too; a report names no secrets.
+Result<Learned> ReadRefusals(const std::string& path);
 
 }  // namespace run

@@ -112,6 +112,9 @@ OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::V
                      "the gateway ended before the agent");
     case EndKind::kCredentialRefused:
       return CredentialRefused(end.refused_by);
+    case EndKind::kModelUnresolved:
+      return Outcome(OutcomeKind::kAgentFailed, ExitCode::kSetup,
+                     "the host of the agent's model cannot be found: " + end.refused_by);
   }
   return Outcome(OutcomeKind::kSetupFailed, ExitCode::kBug, "unknown end");
 }

@@ -194,6 +194,17 @@ TEST_CASE("The agent's own findings fail a run that asks for it, and nothing els
   CHECK(run::JudgeFindings(failed, "error", both).kind == OutcomeKind::kAgentFailed);
 }
 
+TEST_CASE("A model whose name has no address ends the run with its own words") {
+  run::AgentEnd end = Exited(137, false);
+  end.kind = run::EndKind::kModelUnresolved;
+  end.refused_by = "resolving api.exmaple.com: no address";
+  report::OutcomeRecord outcome = run::DecideOutcome(end, {}, kAccepted);
+  CHECK(outcome.kind == OutcomeKind::kAgentFailed);
+  CHECK(outcome.exit_code == 78);
+  CHECK(outcome.reason ==
+        "the host of the agent's model cannot be found: resolving api.exmaple.com: no address");
+}
+
 TEST_CASE("A policy that refuses the agent its model is named in every failure") {
   run::RunSigns signs;
   signs.model_denied = "api.example.com";

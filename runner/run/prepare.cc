@@ -19,7 +19,6 @@
 #include "run/run.h"
 #include "run/shown/base_instructions.h"
 #include "run/shown/left_files.h"
-#include "run/task_request.h"
 #include "run/trusted/actors.h"
 #include "run/trusted/prompt_file.h"
 #include "run/trusted/signed_event.h"
@@ -87,6 +86,17 @@ std::string LookAtVersion(const Plan& plan) {
                   {{"agent", known.name}, {"version", version}, {"tried", known.tried}});
   }
   return version;
+}
+
+// The policy of the run, without the ecosystems. OpenShell resolves programs by itself.
+Status OpenPolicy(const Request& request, const forge::Event& event, PolicySource source,
+                  Plan* plan) {
+  plan->policy_context = PolicyContext(request, event, *plan);
+  plan->policy = TRY(LoadPolicy(std::move(source), plan->policy_context, plan->in_image()));
+  if (request.backend == "native") {
+    AddResolvedBinaries(plan->in_image(), &plan->policy.parsed.policy);
+  }
+  return Ok();
 }
 
 // The registries of the configured ecosystems, for the agent and what it starts.
@@ -215,8 +225,7 @@ Status LoadCheckPolicy(const TrustedRef& ref, Plan* plan) {
 // Adds to the request what the configuration's task says.
 Status TakeConfig(const forge::Event& event, OpenedConfig opened, const OptionRules& rules,
                   Request* request, Plan* plan) {
-  const Task* task = TRY(TakeTask(
-      {opened.config, event, opened.text, opened.checkout.git(), opened.ref}, rules, request));
+  const Task* task = TRY(TakeTask(opened.sources(event), rules, request));
   plan->checkout = std::move(opened.checkout);
   plan->ref = std::move(opened.ref);
   if (task != nullptr) {
@@ -336,6 +345,22 @@ Result<Checkout> OpenCheckout(const std::string& workdir) {
   return checkout;
 }
 
+// Returns what stands for the event of a run that none started; nullopt for the others. A ref that
+// the policy is to be read from is also the one to compare with.
+Result<std::optional<change::HeadFacts>> DescribeLocal(const forge::Event& event,
+                                                       const Request& request,
+                                                       const Checkout& checkout) {
+  using Facts = std::optional<change::HeadFacts>;
+  const bool in_ci = event.forge != forge::ForgeKind::kNone || !event.unread_ci.empty();
+  if (in_ci || checkout.git() == nullptr) return Facts();
+  change::HeadFacts facts =
+      TRY(checkout.git()->DescribeHead().Context("reading the checkout's branch"));
+  const std::string& asked = request.policy_ref;
+  if (!asked.empty() && asked != kWorktree && asked != "HEAD") facts.base = asked;
+  if (facts.base == asked) facts.base_branch = asked;
+  return Facts(std::move(facts));
+}
+
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request) {
   OpenedConfig opened;
@@ -345,6 +370,7 @@ Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& ru
       TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
   if (!opened.config.tasks.empty() || opened.config.absent) {
     opened.text = TRY(forge::ReadEventText(sys::Environment, event));
+    opened.local = TRY(DescribeLocal(event, request, opened.checkout));
   }
   return opened;
 }
@@ -355,6 +381,35 @@ Result<Request> ResolveRequest(Request request, const OptionRules& rules) {
   Plan plan;
   TRY(TakeConfig(event, std::move(opened), rules, &request, &plan));
   return request;
+}
+
+Result<ForeseenPolicy> ForeseePolicy(const OptionRules& rules, Request request) {
+  const forge::Event event;  // A policy is asked about, not a run.
+  OpenedConfig opened = TRY(OpenConfig(event, rules, request));
+  ForeseenPolicy foreseen;
+  const std::vector<Task>& tasks = opened.config.tasks;
+  const bool named = !request.task.empty() || !request.given.empty();
+  if (!named && !tasks.empty()) request.task = tasks.front().name;
+  if (!named && tasks.size() > 1) {
+    foreseen.notes.push_back("as in the task '" + request.task + "', the first of " +
+                             std::to_string(tasks.size()) + "; --task NAME is for another");
+  }
+  request.given.emplace_back("prompt");  // What the agent is asked opens nothing.
+  Plan plan;
+  TRY(TakeConfig(event, std::move(opened), rules, &request, &plan));
+  PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
+  TRY(OpenPolicy(request, event, std::move(source), &plan));
+  if (!request.image.empty()) {
+    foreseen.notes.push_back("the image " + request.image +
+                             " was not looked into: its programs and registries are not known");
+  } else if (!plan.config.ecosystems.empty()) {
+    Status opened_all = OpenEcosystems(request, &plan);
+    if (!opened_all.ok()) {
+      foreseen.notes.push_back("registries are not known here: " + opened_all.error().what);
+    }
+  }
+  foreseen.policy = std::move(plan.policy);
+  return foreseen;
 }
 
 Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
@@ -372,7 +427,9 @@ sandbox::SandboxLimits LimitsOf(const Request& request) {
           request.agent_cpu_s,  request.open_files, request.file_bytes, request.lasting};
 }
 
-Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& recorder) {
+namespace {
+
+Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorder) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   Result<bool> verified = VerifySignature(*asked, &event);
   if (!verified.ok()) recorder.NoteUntrusted();
@@ -403,6 +460,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
     request.prompt = TRY(ReadPromptFile(request.prompt_file, plan.checkout.git(), plan.ref)
                              .Context("reading the prompt"));
   }
+  if (!request.lasting) recorder.NotePrompt(request.prompt);  // No agent of it is asked yet.
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
   const bool native = request.backend == "native";
@@ -411,9 +469,7 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
     TRY(PullTheImage(&request, &plan, recorder));
   }
   if (native) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
-  plan.policy_context = PolicyContext(request, event, plan);
-  plan.policy = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
-  if (native) AddResolvedBinaries(plan.in_image(), &plan.policy.parsed.policy);
+  TRY(OpenPolicy(request, event, std::move(source), &plan));
   recorder.Note(plan.policy.record);
   TRY(CheckCountable(plan.policy, plan.budget));
   if (!plan.config.ecosystems.empty()) {
@@ -434,6 +490,14 @@ Result<Plan> PrepareRun(const OptionRules& rules, Request* asked, Recorder& reco
   if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
+}
+
+}  // namespace
+
+Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder) {
+  Result<Plan> plan = Prepare(rules, request, recorder);
+  if (plan.ok()) return plan;
+  return ForJob(std::move(plan).error());
 }
 
 }  // namespace run

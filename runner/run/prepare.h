@@ -23,6 +23,7 @@
 #include "run/recorder.h"
 #include "run/run.h"
 #include "run/shown/git_files.h"
+#include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trusted_file.h"
 #include "sandbox/sandbox.h"
@@ -85,9 +86,25 @@ struct OpenedConfig {
   TrustedRef ref;
   Config config;
   forge::EventText text;  // Read where there are tasks, or without a configuration.
+  // What a run outside of CI works on, in git; read where there are tasks.
+  std::optional<change::HeadFacts> local;
+  // Borrows this and `event`.
+  TaskSources sources(const forge::Event& event) const {
+    return {config, event, text, checkout.git(), ref, local ? &*local : nullptr};
+  }
 };
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request);
+
+// The policy of a run that would be started here, with what its configuration opens besides.
+struct ForeseenPolicy {
+  LoadedPolicy policy;
+  std::vector<std::string> notes;  // What was assumed, and what is not known before a run.
+};
+// Foresees it without an event and without an image: `request` may name the task, else the first
+// one counts, unless an agent is given. Asks the installed tools for their registries. Fails as
+// OpenConfig(), TakeTask(), FindPolicy() and LoadPolicy() do.
+Result<ForeseenPolicy> ForeseePolicy(const OptionRules& rules, Request request);
 
 // Judges the trust as PrepareRun() does, for runs that are started without this process's event.
 // Fails as reading the event, the trusted commit's configuration and the forge does.

@@ -408,6 +408,7 @@ const report::ReportInput& Recorder::Finish() {
     if (!whole) finding.suggestion.reset();
   }
   report::EditTexts(mask, &input_);
+  input_.prompt = mask(input_.prompt);
   // A patch that may be applied stays as it is: a secret that it does not add was in the
   // repository.
   if (secrets_.Finds(input_.patch)) input_.shown_patch = secrets_.Mask(input_.patch);

@@ -41,6 +41,8 @@ class Recorder {
   // Notes the version of the agent's package; it is replaced at the end if the agent reports its
   // own.
   void NoteVersion(const std::string& version) { input_.record.agent.version = version; }
+  // Notes what the agent is asked; empty if nothing.
+  void NotePrompt(const std::string& prompt) { input_.prompt = prompt; }
   void NoteCommand(const std::vector<std::string>& argv) { input_.record.agent.command = argv; }
   void Note(const std::vector<sandbox::Control>& controls);
   // Notes the proxy that the agent's connections go through.

@@ -40,6 +40,7 @@ constexpr const char* kFiles[] = {
     "summary.md",
     "report.html",
     "policy-suggestion.yml",
+    "prompt.txt",
     "gl-code-quality-report.json",
     "gl-sast-report.json",
 };

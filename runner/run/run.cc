@@ -453,7 +453,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   return ApplyChanges(changes, checkout, in_git, recorder);
 }
 
-// Prints what would be done, with no agent and no gateway.
+// Prints what would be done, with no agent and no gateway, whose certificate is not known yet.
 Result<int> PrintPlan(Request request, const OptionRules& rules) {
   Recorder recorder(request);
   Plan plan = TRY(PrepareRun(rules, &request, recorder));
@@ -477,6 +477,8 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
     text += PlanLine("secret", secret.name + " for " + secret.host);
   }
   for (const std::string& script : plan.checks.scripts) text += PlanLine("check", script);
+  recorder.secrets() = MaskOf(TRY(KeepSecrets(plan.credentials)));
+  text += PlanLines("prompt", recorder.Finish().prompt);
   TRY(sys::WriteAll(STDOUT_FILENO, text + RenderSandbox(layout)));
   return 0;
 }

@@ -227,6 +227,10 @@ void Supervisor::TakeNews() {
     Result<gateway::GatewayNews> news = gateway_.TakeNews();
     if (!news.ok() || news.value().ended) return End(EndKind::kGatewayLost);
     secrets_.Add(news.value().token.reveal());
+    if (!news.value().model_unresolved.empty()) {
+      refused_by_ = std::move(news.value().model_unresolved);
+      End(EndKind::kModelUnresolved);
+    }
     if (news.value().credential_refused_by.empty()) continue;
     refused_by_ = std::move(news.value().credential_refused_by);
     End(EndKind::kCredentialRefused);

@@ -39,6 +39,7 @@ enum class EndKind {
   kSandboxLost,   // The sandbox died before its agent, and we did not kill it.
   kGatewayLost,
   kCredentialRefused,  // `refused_by` names the host.
+  kModelUnresolved,    // `refused_by` says why its name has no address.
 };
 
 // The state when the agent's process is gone and its output is drained.
@@ -51,7 +52,8 @@ struct AgentEnd {
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
   bool output_lost = false;       // Some of its output could not be written down.
-  std::string refused_by;         // The model's host that refuses the credential again and again.
+  // The model's host that refuses the credential again and again, or why its name has no address.
+  std::string refused_by;
   // The processor time of the agent; nullopt if it was not counted.
   std::optional<std::chrono::nanoseconds> agent_cpu;
   // The processor time that the supervisor used while it watched the agent.

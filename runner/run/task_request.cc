@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "codec/text/neutral.h"
 #include "forge/actions.h"
 #include "run/ecosystem/ecosystem.h"
+#include "run/shown/left_files.h"
 
 namespace run {
 namespace {
@@ -23,7 +25,33 @@ std::string Lines(const std::vector<std::string>& texts) {
   return lines;
 }
 
+// "https://host/owner/name.git", "git@host:owner/name" -> "owner/name".
+std::string RepositoryOf(std::string url) {
+  if (url.ends_with(".git")) url.resize(url.size() - 4);
+  size_t name = url.rfind('/');
+  if (name == std::string::npos || name == 0) return {};
+  size_t owner = url.find_last_of("/:", name - 1);
+  return owner == std::string::npos ? "" : url.substr(owner + 1);
+}
+
+// What is committed and what is not, but for files that the agent does not get either.
+Result<change::Proposal> ReadLocalProposal(const TaskSources& sources, size_t patch_bytes_max) {
+  const change::Repository& repository = *sources.repository;
+  std::set<std::string> withheld;
+  if (patch_bytes_max > 0) {
+    for (std::string& path : FindLeftFiles(repository.top()).credentials) {
+      withheld.insert(std::move(path));
+    }
+  }
+  const std::string& base = sources.local->base;
+  return repository.ReadProposal(base.empty() ? "HEAD" : base, patch_bytes_max, &withheld);
+}
+
 Result<change::Proposal> ReadProposal(const TaskSources& sources, size_t patch_bytes_max) {
+  if (sources.repository != nullptr && sources.local != nullptr) {
+    return ReadLocalProposal(sources, patch_bytes_max)
+        .Context("reading what the checkout changes");
+  }
   if (sources.repository == nullptr || sources.ref.ref == kWorktree) return change::Proposal();
   if (sources.repository->unborn()) return change::Proposal();
   return sources.repository->ReadProposal(sources.ref.ref, patch_bytes_max)
@@ -51,15 +79,49 @@ Values ValuesOf(const TaskSources& sources) {
           {"comment_author", text.comment_author}};
 }
 
-Result<std::string> RenderPrompt(const PromptTemplate& prompt, const TaskSources& sources) {
+// The values that a pull request from the checkout's branch would have.
+void AddLocal(const TaskSources& sources, Values* values) {
+  const change::HeadFacts& local = *sources.local;
+  (*values)["repository"] = RepositoryOf(sources.repository->OriginUrl());
+  (*values)["base"] = local.base_branch;
+  (*values)["head"] = local.branch.empty() ? local.commit : local.branch;
+  (*values)["head_sha"] = local.commit;
+  (*values)["title"] = local.title;
+  (*values)["body"] = local.body;
+}
+
+Error NothingToLookAt(const TaskSources& sources) {
+  if (sources.local == nullptr) {
+    return {Code::kInvalid, "there is no difference to speak of: the checkout is not in git",
+            "git init"};
+  }
+  std::string base = sources.local->base_branch;
+  return {Code::kInvalid,
+          "the checkout changes nothing" + (base.empty() ? "" : " compared with " + base) +
+              "; new files count once they are added",
+          "git add FILE, git switch BRANCH, or --policy-ref COMMIT to compare with another"};
+}
+
+Result<std::string> RenderPrompt(const PromptTemplate& prompt, const TaskSources& sources,
+                                 bool plan_only) {
   Values values = ValuesOf(sources);
+  const bool at_terminal =
+      sources.event.forge == forge::ForgeKind::kNone && sources.event.unread_ci.empty();
+  const bool of_change = prompt.Uses("diff") || prompt.Uses("files");
+  const bool local = sources.repository != nullptr && sources.local != nullptr;
+  // A prompt that names none of these may be about an issue.
+  if (local && (of_change || prompt.Uses("base") || prompt.Uses("head"))) {
+    AddLocal(sources, &values);
+  }
   bool in_git = sources.repository != nullptr && sources.ref.ref != kWorktree;
   if (prompt.Uses("base_sha") && in_git && !sources.repository->unborn()) {
     values["base_sha"] = TRY(sources.repository->ResolveCommit(sources.ref.ref));
   }
-  if (prompt.Uses("diff") || prompt.Uses("files")) {
+  if (of_change) {
     change::Proposal proposal =
         TRY(ReadProposal(sources, prompt.Uses("diff") ? kProposalBytesMax + 1 : 0));
+    const bool empty = prompt.Uses("diff") && proposal.paths.empty();
+    if (at_terminal && empty && !plan_only) return NothingToLookAt(sources);
     values["files"] = Lines(proposal.paths);
     values["diff"] = std::move(proposal.patch);
   }
@@ -155,6 +217,11 @@ Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& ru
   if (!asked) TRY(LookForUnmerged(sources, rules));
   if (!request.task.empty()) return FindTask(tasks, request.task);
   if (tasks.empty() || asked) return static_cast<const Task*>(nullptr);
+  const bool prompted = Gave(request, "prompt") || Gave(request, "prompt-file");
+  if (prompted && sources.event.name.empty()) {
+    return Error{Code::kUsage, "a prompt needs the agent that is asked, or the task that it is for",
+                 "--agent claude-code, or --task " + tasks.front().name};
+  }
   return ChooseTask(tasks, OccasionOf(sources));
 }
 
@@ -172,7 +239,7 @@ Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rule
   }
   if (request->command.empty()) request->command = task->command;
   if (task->prompt && !Gave(*request, "prompt") && !Gave(*request, "prompt-file")) {
-    request->prompt = TRY(RenderPrompt(*task->prompt, sources)
+    request->prompt = TRY(RenderPrompt(*task->prompt, sources, request->plan_only)
                               .Context("the prompt of the task '" + task->name + "'"));
   }
   request->task = task->name;

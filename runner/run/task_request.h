@@ -19,6 +19,7 @@ struct TaskSources {
   const forge::EventText& text;
   const change::Repository* repository;  // Null for a directory without git.
   const TrustedRef& ref;
+  const change::HeadFacts* local;  // Of a run outside of CI, in place of the event; may be null.
 };
 
 // Returns the checks that LoadConfig() makes of values. Borrows `rules`.
@@ -32,8 +33,9 @@ Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& ru
                                const Request& request);
 
 // Returns that task, after setting what the command line did not give, the prompt's variables
-// filled in. Fails with kUsage for options that exclude each other, too, and if a prompt or a
-// choice needs commits that are not there.
+// filled in: outside of CI, from what the checkout's branch changes. Fails with kUsage for options
+// that exclude each other, too; if a prompt or a choice needs commits that are not there; and
+// outside of CI with kInvalid for a prompt about a difference that is empty.
 Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rules,
                              Request* request);
 

@@ -7,6 +7,7 @@ usage: init_test.py BINARY [KIND...]
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -141,6 +142,7 @@ def try_files(directory):
     check((directory / '.agentic-ci/config.yml').read_text() == 'models: [x]\n', 'a file is kept')
     status, text = run(directory, 'config', 'init', '--force')
     check(status == 0 and 'kept' not in text, text)
+    text_of_init = text
     check('prompt_file' in (directory / '.agentic-ci/config.yml').read_text(), 'a file is replaced')
     status, text = run(directory, 'config', 'check')
     check(status == 65 and ".github/workflows/agentic-ci.yml:" in text and "'OWNER' stands for" in text, text)
@@ -154,9 +156,16 @@ def try_files(directory):
         status, text = run(directory, 'config', 'init', *wrong)
         check(status == 64 and 'hint: ' in text, text)
     status, text = run(directory, 'config', 'init', '--force')
+    # What it says to type next has something to review, and stops where a person's key is missing.
+    steps = text_of_init.splitlines()[-1].removeprefix('next: ').split(' && ')
+    check(steps == ['git add .agentic-ci .github', 'agentic-ci run --policy-ref worktree --task review'], text_of_init)
+    subprocess.run([*GIT, *steps[0].split()[1:]], cwd=directory, check=True)
+    status, text = run(directory, *steps[1].split()[1:])
+    check(status == 78 or 'no program' in text or 'not installed' in text, f'without a credential: {text}')
+    shutil.rmtree(directory / 'agentic-ci-report', ignore_errors=True)
     commit(directory)
     status, text = run(directory, 'run', '--task', 'review')
-    check(status == 78 or 'no program' in text or 'not installed' in text, f'without a credential: {text}')
+    check(status == 65 and 'changes nothing' in text, f'nothing to review: {text}')
     status, text = run(directory, 'config', 'init', '--agent', 'claude')
     check(status == 64 and 'claude-code' in text, text)
     status, text = run(directory, 'config', 'init', '--forge', 'githup')

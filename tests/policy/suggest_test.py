@@ -87,7 +87,9 @@ class Suggest(unittest.TestCase):
         patch = self.suggest(SHORT, REFUSED)
         self.git("apply", "-", input=patch.encode())
         text = (self.root / "p.yml").read_text()
-        self.assertIn('"api.example.com:443:full"', text)
+        self.assertNotIn("read-write", text)
+        self.assertNotIn("full", text)
+        self.assertIn("policy export --to openshell", patch)
         self.assertIn('"new.example.com:8443:read-only"', text)
         self.assertEqual(self.run_cli("policy", "check", "p.yml").returncode, 0)
 

@@ -99,6 +99,8 @@ void LogEnd(const RunRecord& record, const std::string& directory, const Termina
                  {"changed", std::to_string(record.changes.files)},
                  {"refused", std::to_string(CountOf(record.denials, record.denials_dropped))},
                  {"report", directory + "/report.html"}});
+  const std::string apply = ApplyCommand(record, directory);
+  if (!apply.empty()) logging::Info("nothing was applied", {{"to apply it", apply}});
 }
 
 void LogRefusals(const std::vector<DeniedRequest>& denials, int64_t dropped,

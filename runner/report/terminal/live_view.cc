@@ -117,12 +117,15 @@ std::string RenderEnd(const RunRecord& record, const std::string& directory,
     out += "  " + Paint("!", kYellow, style) + " " + place + Neutral(finding.message, 300) + "\n";
   }
   const int64_t refused = CountAttempts(record);
+  const std::string apply = ApplyCommand(record, directory);
+  const std::string last =
+      apply.empty() ? "" : "  apply it: " + Neutral(apply, 600) + " (or run with --apply)\n";
   return out + "  " +
          Join({DescribeChanges(record.changes),
                refused > 0 ? Plural(refused, "request") + " refused" : "",
                HumanDuration(DurationSeconds(record)), Neutral(DescribeCost(record.usage)),
                LinkTo(directory + "/report.html", style)}) +
-         "\n";
+         "\n" + last;
 }
 
 std::string RenderAgentLine(std::string_view entry, const TerminalStyle& style) {

@@ -101,6 +101,23 @@ TEST_CASE("The end says what refused the changes, and links to the page") {
   CHECK(colour.find("\x1b[31m.yml") == std::string::npos);
 }
 
+TEST_CASE("The end of a run of one's own says how to apply its patch, and no other end does") {
+  RunRecord record;
+  record.outcome = {OutcomeKind::kSuccess, "", "", 0, 0};
+  record.changes = {1, 1, 0, 10, false, true};
+  CHECK(RenderEnd(record, "/r x", kPlain)
+            .ends_with("\n  apply it: git apply '/r x/changes.patch' (or run with --apply)\n"));
+  record.changes.prefix = "app/";
+  CHECK(RenderEnd(record, "/r", kPlain).find("git apply --directory=app/ /r/changes.patch") !=
+        std::string::npos);
+  record.changes.applied = true;
+  CHECK(RenderEnd(record, "/r", kPlain).find("git apply") == std::string::npos);
+  record.changes.applied = false;
+  record.event.forge = "github";
+  CHECK(RenderEnd(record, "/r", kPlain).find("git apply") == std::string::npos);
+  CHECK(RenderEnd(Refused(), "/r", kPlain).find("git apply") == std::string::npos);
+}
+
 TEST_CASE("The end names what no patch carries") {
   RunRecord record;
   record.findings = {{FindingSource::kGate, kLostRefRule, Severity::kWarning,

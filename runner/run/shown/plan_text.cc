@@ -141,6 +141,16 @@ std::string PlanLine(std::string_view what, std::string_view text) {
   return line + codec::NeutralLine(text, kPlanLineBytesMax) + "\n";
 }
 
+std::string PlanLines(std::string_view what, std::string_view text) {
+  std::string lines;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    lines += PlanLine(what, line);
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return lines;
+}
+
 std::string RenderEndpoints(const policy::Policy& policy) {
   std::string text;
   for (const policy::NetworkPolicy& network : policy.network) {

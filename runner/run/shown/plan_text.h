@@ -14,6 +14,9 @@ namespace run {
 // a CI log obeys nothing in `text`.
 std::string PlanLine(std::string_view what, std::string_view text);
 
+// Returns such a line for each of `text`, none for an empty one.
+std::string PlanLines(std::string_view what, std::string_view text);
+
 // Renders one line per endpoint: what it opens, and for which programs.
 std::string RenderEndpoints(const policy::Policy& policy);
 

@@ -70,7 +70,7 @@ Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
     if (ValidBot(actor) && listed) continue;
     // No person's name ends so.
     if (actor.ends_with(kBot)) {
-      return Trust{false, Shown(actor) + " is not listed in bots of the configuration"};
+      return Trust{false, "the account " + Shown(actor) + " is not listed in bots of the configuration"};
     }
     if (!reader) {
       if (IsOneOf(kEventsOfBranches, event)) continue;
@@ -78,7 +78,7 @@ Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
                               Shown(actor) + " may write to " + event.repository};
     }
     if (TRY(reader(actor)) == forge::Permission::kWrite) continue;
-    return Trust{false, Shown(actor) + " may not write to " + event.repository};
+    return Trust{false, "the account " + Shown(actor) + " may not write to " + event.repository};
   }
   return trust;
 }

@@ -38,7 +38,7 @@ TEST_CASE("Who may write starts a run with secrets, others do not") {
   CHECK_FALSE(Trusted(Started("issue_comment", {})));
   CHECK(
       JudgeActors(Started("pull_request", {"reader"}), {true, ""}, {}, ReadTable).value().reason ==
-      "reader may not write to acme/site");
+      "the account reader may not write to acme/site");
 }
 
 TEST_CASE("A forge that does not answer stops the run") {
