@@ -256,7 +256,7 @@ class Act(unittest.TestCase):
     def test_a_run_that_a_reader_of_the_repository_started_gets_no_secret(self):
         self.consumer('github-review')
         self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), actor='visitor'), 1, self.output)
-        self.assertEqual(self.outputs()['conclusion'], 'refused')
+        self.assertEqual(self.outputs()['conclusion'], 'untrusted')
         self.assertIn('visitor may not write to acme/site', self.outputs()['reason'])
 
     def test_a_cached_binary_that_was_changed_is_not_run(self):

@@ -78,9 +78,9 @@ struct Occasion {
   std::function<Result<std::vector<std::string>>()> paths;
 };
 
-// Returns the one task that is for this occasion. Fails with kNothingToDo if there is none, with the
-// condition of each that does not hold ("task fix: labels: [agent], was 'bug'"); with kSetup if no
-// task has any, or if several are, with the names; with kUsage if nothing happened (no event).
+// Returns the one task that is for this occasion. Fails with kNothingToDo if there is none, with
+// the condition of each that does not hold ("task fix: labels: [agent], was 'bug'"); with kSetup if
+// no task has any, or if several are, with the names; with kUsage if nothing happened (no event).
 Result<const Task*> ChooseTask(const std::vector<Task>& tasks, const Occasion& occasion);
 
 // Returns the task called `name`. Fails with kNotFound and the nearest name.
