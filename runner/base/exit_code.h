@@ -33,7 +33,9 @@ struct ExitCodeDoc {
 };
 
 inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
-    {"0", "The agent exited with 0 and the report was written; for other commands: success."},
+    {"0",
+     "The agent exited with 0 and the report was written, or there was nothing to do; for other "
+     "commands: success."},
     {"1-63",
      "The agent's own exit status. Values above 63 are reported as 63, with the actual value in "
      "`run.json`."},

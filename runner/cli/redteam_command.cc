@@ -49,7 +49,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   plan.workdir = TRY(AbsoluteOf(arguments.Get("workdir", ".")));
   plan.in_image = arguments.Has("image");
   if (arguments.Has("report-dir")) {
-    // Removes an earlier report, so that it is not read as this run's.
+    // Sets an earlier report aside, so that it is not read as this run's.
     plan.report = TRY(run::ReportDirectory::Prepare(arguments.Get("report-dir"))
                           .Context(run::kPreparingReport))
                       .path;
