@@ -226,7 +226,8 @@ std::string SuggestPolicy(const std::vector<Denial>& denials) {
   for (const std::string& line : lines) out += "#   - \"" + line + "\"\n";
   if (beyond) {
     out +=
-        "# A list of 'endpoints:' has no line for a single request that writes. The form below does:\n"
+        "# A list of 'endpoints:' has no line for a single request that writes. The form below "
+        "does:\n"
         "# `agentic-ci policy export --to openshell` prints the file in it.\n";
   }
   out += "version: 1\nnetwork_policies:\n";

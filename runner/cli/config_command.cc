@@ -442,8 +442,7 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
   run::Request request = TRY(ReadRequest(arguments));
   forge::Event event = TRY(forge::ReadEvent(sys::Environment).Context("reading the event"));
   run::OpenedConfig opened = TRY(run::OpenConfig(event, TaskOptionRules(), request));
-  const run::Task* task =
-      TRY(run::SelectTask(opened.sources(event), TaskOptionRules(), request));
+  const run::Task* task = TRY(run::SelectTask(opened.sources(event), TaskOptionRules(), request));
   std::string at = " at " + opened.ref.ref;
   std::vector<Setting> settings;
   if (task != nullptr) {

@@ -125,9 +125,9 @@ Result<std::string> OperandOf(const Arguments& arguments, size_t index, size_t c
                               std::string_view usage) {
   if (arguments.operands.size() == count) return arguments.operands[index];
   const size_t blank = usage.find(' ');
-  return Usage("eval " + std::string(usage.substr(0, blank)) + " takes" +
-                   std::string(usage.substr(blank)),
-               "agentic-ci eval " + std::string(usage));
+  return Usage(
+      "eval " + std::string(usage.substr(0, blank)) + " takes" + std::string(usage.substr(blank)),
+      "agentic-ci eval " + std::string(usage));
 }
 
 Status PrintWarnings(const eval::Suite& suite) {
@@ -462,8 +462,7 @@ Result<int> EvalMergeCommand(const Arguments& arguments) {
   constexpr size_t kOperandsMin = 3;
   std::vector<std::string> directories = arguments.operands;
   if (directories.size() < kOperandsMin) {
-    return Usage("eval merge takes SUITE DIR PART...",
-                 "agentic-ci eval merge SUITE DIR PART...");
+    return Usage("eval merge takes SUITE DIR PART...", "agentic-ci eval merge SUITE DIR PART...");
   }
   eval::Suite suite = TRY(eval::LoadSuite(directories[0]));
   directories.erase(directories.begin());

@@ -62,8 +62,8 @@ Result<Secret> GitLabToken() {
   return Error{Code::kSetup, what, forge::kGitLabPermission};
 }
 
-std::string PageAddress(const codec::Json& jobs, const std::string& job,
-                        const forge::Event& event, const std::string& report_dir) {
+std::string PageAddress(const codec::Json& jobs, const std::string& job, const forge::Event& event,
+                        const std::string& report_dir) {
   int64_t latest = 0;
   if (jobs.array() == nullptr) return "";
   for (const codec::Json& one : *jobs.array()) {
@@ -83,8 +83,8 @@ std::string FindPage(forge::Client& client, const forge::Event& event,
   const Result<int64_t> pipeline =
       codec::ParseCount(sys::Environment("CI_PIPELINE_ID").value_or(""));
   if (job.empty() || event.forge != forge::ForgeKind::kGitLab || !pipeline.ok()) return "";
-  const forge::ApiPath path = forge::ApiPath() / "projects" / event.project_id / "pipelines" /
-                              pipeline.value() / "jobs";
+  const forge::ApiPath path =
+      forge::ApiPath() / "projects" / event.project_id / "pipelines" / pipeline.value() / "jobs";
   Result<codec::Json> jobs =
       client.Get(path.Query("per_page", 100), forge::kGitLabPermission, deadline);
   // Without the link, the comment is what it would have been.

@@ -32,8 +32,8 @@ Result<Secret> GitLabToken();
 // Returns the address of the report's page among the artifacts of the job `job`: the latest of that
 // name in `jobs`, GitLab's answer about a pipeline. Empty if there is none, or if the report lies
 // outside of the project's directory. Pure.
-std::string PageAddress(const codec::Json& jobs, const std::string& job,
-                        const forge::Event& event, const std::string& report_dir);
+std::string PageAddress(const codec::Json& jobs, const std::string& job, const forge::Event& event,
+                        const std::string& report_dir);
 
 // Returns that of the pipeline that this job, of the component `post`, belongs to. Empty in another
 // job, or if GitLab does not say.

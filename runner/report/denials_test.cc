@@ -56,9 +56,9 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
 
 TEST_CASE("A request that the run's own budget ended is none that was refused") {
   const std::string budget = R"(,"engine":"budget","reason":")";
-  const DenialList list = DenialsOf(
-      Line("a.example", budget + R"(the run's budget is used up: 10 of 10 tokens")") +
-      Line("a.example", budget + R"(the model 'x' is not one that this run may use")"));
+  const DenialList list =
+      DenialsOf(Line("a.example", budget + R"(the run's budget is used up: 10 of 10 tokens")") +
+                Line("a.example", budget + R"(the model 'x' is not one that this run may use")"));
   REQUIRE(list.denials.size() == 1);
   CHECK(list.denials[0].reason == "the model 'x' is not one that this run may use");
 }

@@ -274,8 +274,9 @@ std::string RenderAdvice(const RunRecord& record, Extent extent) {
     out +=
         "\nIf the agent needs these requests, allow them by adding this to "
         "`.agentic-ci/openshell-policy.yml`" +
-        std::string(" (`policy-suggestion.yml` has the same hosts, and no more than these "
-                    "requests):\n\n") +
+        std::string(
+            " (`policy-suggestion.yml` has the same hosts, and no more than these "
+            "requests):\n\n") +
         codec::MarkdownFence(yaml, "yaml", 8000);
   }
   const std::string rules = JoinPresent(AllowRules(denials, extent.rows), "");

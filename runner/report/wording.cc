@@ -211,10 +211,9 @@ std::string DescribeCost(const UsageRecord& usage) {
   }
   // Prices are rounded on the way: a small difference says nothing.
   constexpr double kSame = 0.05;
-  const bool differs =
-      usage.agent_cost_usd &&
-      (!usage.cost_usd ||
-       std::abs(*usage.agent_cost_usd - *usage.cost_usd) > kSame * *usage.cost_usd);
+  const bool differs = usage.agent_cost_usd &&
+                       (!usage.cost_usd || std::abs(*usage.agent_cost_usd - *usage.cost_usd) >
+                                               kSame * *usage.cost_usd);
   if (differs) out += " (the agent reports " + Dollars(*usage.agent_cost_usd) + ")";
   return out;
 }

@@ -19,16 +19,11 @@ namespace report {
 namespace {
 
 constexpr const char* kWritten[] = {
-    "changes.patch",
-    "changes.json",
-    "findings.sarif",
-    "gl-code-quality-report.json",
-    "gl-sast-report.json",
-    "policy-suggestion.yml",
-    "prompt.txt",
-    "summary.md",
-    "report.html",
-    "run.json",
+    "changes.patch",       "changes.json",
+    "findings.sarif",      "gl-code-quality-report.json",
+    "gl-sast-report.json", "policy-suggestion.yml",
+    "prompt.txt",          "summary.md",
+    "report.html",         "run.json",
 };
 constexpr size_t kStepSummaryBytesMax =
     900000;  // GitHub takes 1 MiB for a step, all of it together.

@@ -49,8 +49,7 @@ Result<change::Proposal> ReadLocalProposal(const TaskSources& sources, size_t pa
 
 Result<change::Proposal> ReadProposal(const TaskSources& sources, size_t patch_bytes_max) {
   if (sources.repository != nullptr && sources.local != nullptr) {
-    return ReadLocalProposal(sources, patch_bytes_max)
-        .Context("reading what the checkout changes");
+    return ReadLocalProposal(sources, patch_bytes_max).Context("reading what the checkout changes");
   }
   if (sources.repository == nullptr || sources.ref.ref == kWorktree) return change::Proposal();
   if (sources.repository->unborn()) return change::Proposal();

@@ -63,7 +63,8 @@ std::string RenderIf(const StarterRequest& request) {
 // label or comment would cancel the run that is under way.
 std::string RenderConcurrency(const StarterRequest& request) {
   const bool comment = request.on == StartOn::kCommand;
-  return "    # On the job: a group of the whole workflow would be taken before `if` is looked at.\n"
+  return "    # On the job: a group of the whole workflow would be taken before `if` is looked "
+         "at.\n"
          "    concurrency: { group: \"agentic-ci-${{ github.event." +
          std::string(comment ? "issue" : "pull_request") + ".number }}\"" +
          (comment ? "" : ", cancel-in-progress: true") + " }\n";

@@ -70,7 +70,8 @@ Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
     if (ValidBot(actor) && listed) continue;
     // No person's name ends so.
     if (actor.ends_with(kBot)) {
-      return Trust{false, "the account " + Shown(actor) + " is not listed in bots of the configuration"};
+      return Trust{false,
+                   "the account " + Shown(actor) + " is not listed in bots of the configuration"};
     }
     if (!reader) {
       if (IsOneOf(kEventsOfBranches, event)) continue;
