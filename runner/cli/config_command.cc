@@ -253,21 +253,6 @@ Status PrintSettings(const std::vector<Setting>& settings, bool json) {
   return PrintLines(text);
 }
 
-// Takes "acme/agentic-ci@COMMIT" apart; on GitLab the project may be below several groups.
-Status TakeRelease(const std::string& release, starter::StarterRequest* request) {
-  if (release.empty()) return Ok();
-  const size_t at = release.find('@');
-  const std::string path = release.substr(0, at);
-  const std::string commit = at == std::string::npos ? "" : release.substr(at + 1);
-  if (!forge::ValidProject(path) || !path.ends_with("/agentic-ci") || !forge::IsSha(commit)) {
-    return Usage("--release is not a project called agentic-ci and a whole commit",
-                 "--release OWNER/agentic-ci@0123456789abcdef0123456789abcdef01234567");
-  }
-  request->release_path = path;
-  request->release_commit = commit;
-  return Ok();
-}
-
 // What the agent would be sent: rendered, with the strangers' parts in their blocks.
 Result<std::string> PromptOf(const run::OpenedConfig& opened, const forge::Event& event,
                              run::Request request) {
@@ -298,7 +283,7 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
   std::string usual = starter::HasModel(request) ? "label" : "push";
   if (request.facts.forge == starter::Forge::kGitLab) usual = "push";
   request.on = TRY(starter::ParseStartOn(arguments.Get("on", usual), request.facts.forge));
-  TRY(TakeRelease(arguments.Get("release"), &request));
+  TRY(starter::TakeRelease(arguments.Get("release"), &request));
   if (starter::HasModel(request)) {
     agent::AgentDescription description = TRY(agent::FindAgentDescription(request.agent));
     request.provider = description.models.front().provider;

@@ -345,22 +345,6 @@ Result<Checkout> OpenCheckout(const std::string& workdir) {
   return checkout;
 }
 
-// Returns what stands for the event of a run that none started; nullopt for the others. A ref that
-// the policy is to be read from is also the one to compare with.
-Result<std::optional<change::HeadFacts>> DescribeLocal(const forge::Event& event,
-                                                       const Request& request,
-                                                       const Checkout& checkout) {
-  using Facts = std::optional<change::HeadFacts>;
-  const bool in_ci = event.forge != forge::ForgeKind::kNone || !event.unread_ci.empty();
-  if (in_ci || checkout.git() == nullptr) return Facts();
-  change::HeadFacts facts =
-      TRY(checkout.git()->DescribeHead().Context("reading the checkout's branch"));
-  const std::string& asked = request.policy_ref;
-  if (!asked.empty() && asked != kWorktree && asked != "HEAD") facts.base = asked;
-  if (facts.base == asked) facts.base_branch = asked;
-  return Facts(std::move(facts));
-}
-
 Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& rules,
                                 const Request& request) {
   OpenedConfig opened;
@@ -370,7 +354,7 @@ Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& ru
       TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
   if (!opened.config.tasks.empty() || opened.config.absent) {
     opened.text = TRY(forge::ReadEventText(sys::Environment, event));
-    opened.local = TRY(DescribeLocal(event, request, opened.checkout));
+    opened.local = TRY(DescribeLocal(event, request, opened.checkout.git()));
   }
   return opened;
 }

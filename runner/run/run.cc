@@ -377,8 +377,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   recorder.Note(end, sandbox);
   recorder.Phase("agent");
 
-  // A gateway that could not write its last records leaves a run whose records are incomplete. What
-  // the agent did is collected all the same.
+  // A gateway that could not write its last records costs records, and no changes.
   bool finished = gateway.Finish(Deadline::After(kGatewayGrace)).ok();
   if (!finished && end.kind == EndKind::kExited) end.kind = EndKind::kGatewayLost;
   recorder.Note(end, gateway);
@@ -446,10 +445,9 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
     outcome.agent_status = end.status;
     recorder.Phase("checks");
   }
-  outcome = JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings);
-  recorder.Note(outcome);
+  recorder.Note(JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings));
   bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
-  if (!apply || !report::Succeeded(outcome.kind)) return Ok();
+  if (!apply || !report::Succeeded(recorder.record().outcome.kind)) return Ok();
   return ApplyChanges(changes, checkout, in_git, recorder);
 }
 

@@ -249,4 +249,18 @@ Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rule
   return task;
 }
 
+Result<std::optional<change::HeadFacts>> DescribeLocal(const forge::Event& event,
+                                                       const Request& request,
+                                                       const change::Repository* repository) {
+  using Facts = std::optional<change::HeadFacts>;
+  const bool in_ci = event.forge != forge::ForgeKind::kNone || !event.unread_ci.empty();
+  if (in_ci || repository == nullptr) return Facts();
+  change::HeadFacts facts =
+      TRY(repository->DescribeHead().Context("reading the checkout's branch"));
+  const std::string& asked = request.policy_ref;
+  if (!asked.empty() && asked != kWorktree && asked != "HEAD") facts.base = asked;
+  if (facts.base == asked) facts.base_branch = asked;
+  return Facts(std::move(facts));
+}
+
 }  // namespace run

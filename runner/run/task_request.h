@@ -32,6 +32,12 @@ ConfigChecks CheckBy(const OptionRules& rules);
 Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& rules,
                                const Request& request);
 
+// Returns what stands for the event of a run that none started; nullopt for the others. A ref that
+// the policy is to be read from is also the one to compare with. `repository` may be null.
+Result<std::optional<change::HeadFacts>> DescribeLocal(const forge::Event& event,
+                                                       const Request& request,
+                                                       const change::Repository* repository);
+
 // Returns that task, after setting what the command line did not give, the prompt's variables
 // filled in: outside of CI, from what the checkout's branch changes. Fails with kUsage for options
 // that exclude each other, too; if a prompt or a choice needs commits that are not there; and

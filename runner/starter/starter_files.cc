@@ -144,6 +144,29 @@ Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
   return on;
 }
 
+Status TakeRelease(std::string_view release, StarterRequest* request) {
+  if (release.empty()) return Ok();
+  const auto has_only = [](std::string_view text, std::string_view characters) {
+    return text.find_first_not_of(characters) == std::string_view::npos;
+  };
+  const size_t at = std::min(release.find('@'), release.size());
+  const std::string_view path = release.substr(0, at);
+  const std::string_view commit = release.substr(std::min(at + 1, release.size()));
+  const bool project =
+      path.ends_with("/agentic-ci") && !path.starts_with('/') &&
+      path.find("//") == std::string_view::npos && path.find("..") == std::string_view::npos &&
+      has_only(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/");
+  const bool whole =
+      (commit.size() == 40 || commit.size() == 64) && has_only(commit, "0123456789abcdef");
+  if (!project || !whole) {
+    return Error{Code::kUsage, "--release is not a project called agentic-ci and a whole commit",
+                 "--release OWNER/agentic-ci@0123456789abcdef0123456789abcdef01234567"};
+  }
+  request->release_path = std::string(path);
+  request->release_commit = std::string(commit);
+  return Ok();
+}
+
 std::string DescribeStart(const StarterRequest& request) {
   if (request.facts.forge == Forge::kGitLab) return "on each push to a merge request";
   switch (request.on) {

@@ -48,6 +48,10 @@ bool HasModel(const StarterRequest& request);
 // pipelines on.
 Result<StartOn> ParseStartOn(std::string_view name, Forge forge);
 
+// Takes "acme/agentic-ci@COMMIT" apart for `request`; on GitLab the project may be below several
+// groups. Fails with kUsage for anything else.
+Status TakeRelease(std::string_view release, StarterRequest* request);
+
 // Returns what starts the task, as a person would say it.
 std::string DescribeStart(const StarterRequest& request);
 
