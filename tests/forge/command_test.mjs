@@ -70,7 +70,7 @@ describe('agentic-ci post', () => {
     const second = await post(service, 'full');
     assert.match(second.stdout, /^updated https:/);
     assert.equal(service.comments.length, 1);
-    assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n./);
+    assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} found[ 0-9a-f]* -->\n./);
   });
 
   claim('posts a hostile report without a mention, HTML of its own or a second marker', async (service) => {
@@ -87,7 +87,7 @@ describe('agentic-ci post', () => {
     fs.writeFileSync(path.join(directory, 'summary.md'), `summary.md is not believed ${hostile}`);
     const outcome = await post(service, 'hostile');
     assert.equal(outcome.status, 0, outcome.stderr);
-    const body = service.comments[0].body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n/, '\n');  // Ours.
+    const body = service.comments[0].body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} found[ 0-9a-f]* -->\n/, '\n');  // Ours.
     assert.equal(body.lastIndexOf('<!--'), 0);
     assert.match(body, /octocat/);  // The text is there, made harmless; otherwise this shows nothing.
     assert.doesNotMatch(body, /summary\.md is not believed/);

@@ -284,9 +284,9 @@ describe('what a report says', () => {
     assert.equal(posted.status, 0, posted.stderr);
     assert.equal(service.threads.length, 1);
     assert.match(texts(service)[0], /\n\nThere is a change for it that is not offered: [^\n`]+\n$/);
-    assert.match(service.comments[0].body, /\n`{4,}[a-z]*\n[^]*\n \/approve\n/);  // The fence that GitLab does not see.
+    assert.match(service.comments[0].body, /\n`{3,}[a-z]*\n[^]*\n \/approve\n/);  // The fence that GitLab does not see.
     for (const { notes: [{ body }] } of service.discussions) {
-      const prose = body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} -->\n/, '\n')  // Ours.
+      const prose = body.replace(/\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} found[ 0-9a-f]* -->\n/, '\n')  // Ours.
           .replace(/^(`{3,})[^]*?^\1/gm, '').replace(/(`+)[^`]+\1/g, '');
       assert.equal(prose.lastIndexOf('<!--'), 0);
       assert.match(prose, /merge/);  // The text is there, made harmless; otherwise this shows nothing.
