@@ -89,8 +89,9 @@ std::string DescribeStarter(const EventRecord& event) {
 std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
   const std::string model = record.usage.model.empty() ? record.agent.model : record.usage.model;
   const std::string name = NameOfRun(record);
-  return "### " + std::string(Sign(record)) + " " + MarkdownText(Badge(record.outcome), 100) +
-         (name.empty() ? "" : " (" + MarkdownText(name, 200) + ")") + ": " +
+  return "### " + std::string(Sign(record)) + " " +
+         (name.empty() ? "" : MarkdownText(name, 200) + " · ") +
+         MarkdownText(Badge(record.outcome), 100) + ": " +
          VerdictPlaces(record, {[](std::string_view place) { return MarkdownCode(place, 160); },
                                 [](std::string_view text) { return MarkdownText(text, 600); }}) +
          "\n\n" +

@@ -144,7 +144,7 @@ TEST_CASE("A review shows its counts, the worst findings and the agent's words u
   const std::string out = RenderSummary(input, options);
   CAPTURE(out);
   CHECK(
-      out.starts_with("### ⚠️ Done (review, node: 20): No changes. "
+      out.starts_with("### ⚠️ review, node: 20 · Done: No changes. "
                       "1 error, 2 warnings, 1 note.\n\n"));
   CHECK(out.find("commit [`aaaaaaa`](<https://f.example/o/r/commit/" + std::string(40, 'a') +
                  ">) · asked by octocat") != std::string::npos);
