@@ -23,6 +23,7 @@ fetch() {
       fail 75 "cannot fetch $at; give path: a binary of your own, or download-url: a mirror that this machine reaches"
     [[ -n $next ]] || return 0
     case "$host $(host_of "$next")" in
+      " "*) fail 77 "$url leads to $next, and is not https://HOST/PATH itself: nothing says which host it may lead to" ;;
       "$host $host" | "$host "*".$host" | "github.com "*.githubusercontent.com) at=$next ;;
       *) fail 77 "$url leads to another host: $next" ;;
     esac

@@ -43,6 +43,7 @@ else
       --max-filesize 104857600 --output "$binary" --write-out '%{redirect_url}' -- "$at") ||
       fail 75 "cannot fetch $at; give path: a binary of your own, or download-url: a mirror that this machine reaches"
     [ -z "$next" ] || case "$host $(host_of "$next")" in
+      " "*) fail 77 "$url leads to $next, and is not https://HOST/PATH itself: nothing says which host it may lead to" ;;
       "$host $host" | "$host "*".$host" | "github.com "*.githubusercontent.com) ;;
       *) fail 77 "$url leads to another host: $next" ;;
     esac

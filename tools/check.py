@@ -223,6 +223,16 @@ def check_release(tally):
         tally.take(Done(name, time.monotonic() - start, run.stdout, *count_cases(run.stdout, run.returncode == 0)[:2]))
 
 
+def check_fuzz(tally, minutes):
+    """Searches for inputs that break a parser: one case for each target. What is found is in build/fuzz/found/."""
+    start = time.monotonic()
+    run = subprocess.run([ROOT / 'tests/fuzz/run', str(minutes)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, errors='replace')
+    passed = run.stdout.count(' executions, clean\n')
+    print(run.stdout, end='', flush=True)
+    tally.report('fuzz', time.monotonic() - start, run.stdout, passed, max(run.stdout.count(' executions, ') - passed, run.returncode != 0))
+
+
 def main():
     parser = argparse.ArgumentParser(prog='tools/check')
     parser.add_argument('--fast', action='store_true', help='format, layers, rules and unit tests')
@@ -231,6 +241,7 @@ def main():
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
     parser.add_argument('--arch', choices=['arm64'], help='the cross build instead, under emulation')
     parser.add_argument('--release', action='store_true', help='a dry run of the release workflow instead')
+    parser.add_argument('--fuzz', type=int, metavar='MINUTES', help='every fuzz target for MINUTES, instead')
     parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
     parser.add_argument('--stress', type=int, metavar='N', help='run every suite N times beside a busy machine')
     parser.add_argument('--seed', type=int, help='with --stress: the order of an earlier run')
@@ -251,6 +262,8 @@ def main():
         check_arm64(tally)
     elif arguments.release:
         check_release(tally)
+    elif arguments.fuzz is not None:
+        check_fuzz(tally, arguments.fuzz)
     else:
         check(tally, arguments)
     for line in tally.skipped:

@@ -5,6 +5,7 @@
 //   generate ROOT           rewrites the files below ROOT
 //   generate --check ROOT   prints what differs and fails
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -151,7 +152,10 @@ std::string RenderPromptVariables() {
   std::string text = "| variable | meaning | at most |\n|---|---|---|\n";
   for (const run::PromptVariable& variable : run::PromptVariables()) {
     std::string bound = "one line";
-    if (variable.bytes_max > 0) bound = std::to_string(variable.bytes_max / 1024) + " KiB, fenced";
+    if (variable.bytes_max > 0) bound = std::to_string(variable.bytes_max) + " bytes, fenced";
+    if (variable.bytes_max >= 1024) {
+      bound = std::to_string(variable.bytes_max / 1024) + " KiB, fenced";
+    }
     text += "| " + Code("{{" + std::string(variable.name) + "}}") + " | " + Cell(variable.doc) +
             " | " + bound + " |\n";
   }
@@ -236,6 +240,36 @@ Result<std::string> RenderAgents() {
   return text;
 }
 
+// The table of rooms: the lines of runner/CMakeLists.txt, and the charters above them.
+std::string RenderRooms(const std::string& cmake) {
+  constexpr std::string_view kLine = "runner_folder(";
+  std::string text = "| room | what it is | may include |\n|---|---|---|\n";
+  std::string charter;
+  std::istringstream lines(cmake);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# ")) {
+      charter += (charter.empty() ? "" : " ") + line.substr(2);
+      continue;
+    }
+    if (line.starts_with(kLine)) {
+      for (std::string more; line.find(')') == line.npos && std::getline(lines, more);) {
+        line += more;
+      }
+      std::istringstream words(line.substr(kLine.size(), line.find(')') - kLine.size()));
+      std::string room;
+      words >> room;
+      std::string others;
+      for (std::string word; words >> word && word != "LIBRARIES";) {
+        if (word != "FAST") others += (others.empty() ? "" : " ") + word;
+      }
+      text += "| " + Code(room + "/") + " | " + Cell(charter) + " | " +
+              (others.empty() ? "–" : others) + " |\n";
+    }
+    charter.clear();
+  }
+  return text;
+}
+
 struct Generated {
   std::string path;
   std::string content;
@@ -248,6 +282,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   constexpr const char* kAction = "action.yml";
   constexpr const char* kPostAction = "post/action.yml";
   constexpr const char* kConfigReference = "docs/reference/config.md";
+  constexpr const char* kArchitecture = "docs/architecture.md";
   const std::string component = "gitlab-component/";
   const std::string run_template = component + "templates/run/template.yml";
   const std::string post_template = component + "templates/post/template.yml";
@@ -279,6 +314,10 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   std::string config = TRY(read(kConfigReference));
   config = TRY(tools::ReplaceBlock(config, "<!-- ", "prompt variables", RenderPromptVariables())
                    .Context(kConfigReference));
+  std::string rooms = RenderRooms(TRY(read("runner/CMakeLists.txt")));
+  std::string architecture = TRY(read(kArchitecture));
+  architecture =
+      TRY(tools::ReplaceBlock(architecture, "<!-- ", "rooms", rooms).Context(kArchitecture));
   std::string agents = TRY(RenderAgents());
   return std::vector<Generated>{
       {"docs/reference/agents.md", agents},
@@ -295,6 +334,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {component + "LICENSE", license},
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},
       {kConfigReference, config},
+      {kArchitecture, architecture},
   };
 }
 

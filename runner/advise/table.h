@@ -3,9 +3,9 @@
 // refuse, so that a change in behaviour is noticed.
 //
 //   about: One repository may be read, and nothing be written.
-//   policy: ../../policies/read-only-github.yml    # Or the policy itself, as a mapping; or
-//   `default`. context: {agent: claude-code, binaries: [/usr/bin/claude], forge: github.com}  #
-//   `endpoints:` form. cases:
+//   policy: ../../policies/read-only-github.yml        # Or `default`, or the policy itself.
+//   context: {agent: claude-code, forge: github.com}   # For the `endpoints:` form.
+//   cases:
 //     - request: GET https://api.github.com/repos/acme/site   # Or CONNECT host:port.
 //       expect: allow                                         # allow, deny or audit.
 //       binary: /usr/bin/git       # Or a list: the program, then its ancestors.

@@ -2,8 +2,10 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +38,13 @@ constexpr int kNotStarted = 127;  // The status that a shell gives.
 Status JoinCgroups(const std::vector<Fd>& tasks) {
   for (const Fd& file : tasks) TRY(sys::WriteAll(file.get(), "0").Context("joining a cgroup"));
   return Ok();
+}
+
+bool HasEnded(pid_t pid) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid()) return errno == ESRCH;
+  pollfd entry{process.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
 }
 
 Result<Process> Process::Start(const ProgramPlaces& places, const Command& command) {

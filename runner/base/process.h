@@ -18,6 +18,10 @@
 // (Linux 5.5).
 Status JoinCgroups(const std::vector<Fd>& tasks);
 
+// Returns whether the process has ended, also where its parent has not reaped it: it is a zombie
+// then, to which kill(2) still sends. The `pid` is of this PID namespace.
+bool HasEnded(pid_t pid);
+
 // Runs a program of the host, without a shell, and reads its output. Nothing else starts a program
 // outside a sandbox.
 class Process {

@@ -2,9 +2,12 @@
 #include "base/process.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+
+#include "base/code_of.h"
 
 namespace {
 
@@ -40,7 +43,7 @@ TEST_CASE("Errors are read back, or thrown away") {
 TEST_CASE("A program that is missing is not started") {
   Process::Command command;
   command.argv = {"no-such-program"};
-  CHECK_FALSE(Process::Start(ProgramPlaces("/usr/bin:/bin", ""), command).ok());
+  CHECK(CodeOf(Process::Start(ProgramPlaces("/usr/bin:/bin", ""), command)) == Code::kNotFound);
 }
 
 TEST_CASE("What prints too much or takes too long is ended, with all that it started") {
@@ -58,6 +61,24 @@ TEST_CASE("What prints too much or takes too long is ended, with all that it sta
     if (!gone) ::usleep(10000);
   }
   CHECK(gone);
+}
+
+TEST_CASE("A process has ended when it is a zombie") {
+  CHECK_FALSE(HasEnded(::getpid()));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  REQUIRE(child > 0);
+  CHECK_FALSE(HasEnded(child));
+  ::kill(child, SIGKILL);
+  siginfo_t ended{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
+  CHECK(::kill(child, 0) == 0);  // It still has its id.
+  CHECK(HasEnded(child));
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK(HasEnded(child));
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/version.h"
+
 namespace base_internal {
 
 void CheckFailed(const char* file, int line, const char* condition) {
-  std::fprintf(stderr, "agentic-ci: bug: %s:%d: %s\n", file, line, condition);
+  std::fprintf(stderr, "agentic-ci: bug: %s:%d: %s\nplease report this line: %s/issues\n", file,
+               line, condition, kHomepage.data());
   std::abort();
 }
 

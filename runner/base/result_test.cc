@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/result.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
+
+#include "base/version.h"
 
 namespace {
 
@@ -44,4 +50,25 @@ TEST_CASE("An error keeps the errno of when it was made") {
   errno = ENOENT;
   CHECK(failed.error().os_error == EACCES);
   CHECK(Error{Code::kIo, "no system call"}.os_error == 0);
+}
+
+TEST_CASE("A bug says where it is and where to report it") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::signal(SIGABRT, SIG_DFL);  // Catch2's handler would print more.
+    ENSURE(1 + 1 == 3);
+  }
+  ::close(ends[1]);
+  std::string said;
+  for (char c = 0; ::read(ends[0], &c, 1) == 1;) said += c;
+  ::close(ends[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WTERMSIG(status) == SIGABRT);
+  CHECK(said.find("result_test.cc:") != std::string::npos);
+  CHECK(said.ends_with("1 + 1 == 3\nplease report this line: " + std::string(kHomepage) +
+                       "/issues\n"));
 }

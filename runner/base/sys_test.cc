@@ -11,6 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/code_of.h"
+
 namespace {
 
 // A directory of the test's own, removed with everything in it.
@@ -32,7 +34,7 @@ TEST_CASE("OpenBeneath follows no link and never leaves its directory") {
   CHECK(sys::OpenBeneath(dir.get(), "deep/../deep/file", O_RDONLY).ok());
   for (const char* name : {"link", "dir/file", "../out", "deep/../../out", "/etc/passwd"}) {
     CAPTURE(name);
-    CHECK_FALSE(sys::OpenBeneath(dir.get(), name, O_RDONLY).ok());
+    CHECK(CodeOf(sys::OpenBeneath(dir.get(), name, O_RDONLY)) == Code::kIo);
   }
 }
 
@@ -74,7 +76,7 @@ TEST_CASE("A message arrives whole with its descriptor, or is an error") {
   auto [read, write] = sys::Pipe().value();
   const Deadline soon = Deadline::After(std::chrono::milliseconds(20));
   const Deadline late = Deadline::After(std::chrono::seconds(30));
-  CHECK_FALSE(sys::ReceiveMessage(other.get(), 10, soon).ok());
+  CHECK(CodeOf(sys::ReceiveMessage(other.get(), 10, soon)) == Code::kIo);
   REQUIRE(sys::SendMessage(one.get(), "hello", read.get()).ok());
   sys::Message message = sys::ReceiveMessage(other.get(), 10, late).value();
   CHECK(message.bytes == "hello");
@@ -82,7 +84,7 @@ TEST_CASE("A message arrives whole with its descriptor, or is an error") {
   write.Close();
   CHECK(sys::ReadAll(message.fd.get(), 10).value() == "through");
   REQUIRE(sys::SendMessage(one.get(), "longer than that").ok());
-  CHECK_FALSE(sys::ReceiveMessage(other.get(), 10, late).ok());
+  CHECK(CodeOf(sys::ReceiveMessage(other.get(), 10, late)) == Code::kBug);
   // Two descriptors are refused, and neither is left open.
   const int before = ::dup(read.get());
   ::close(before);
@@ -101,13 +103,13 @@ TEST_CASE("A message arrives whole with its descriptor, or is an error") {
   const std::array<int, 2> sent = {read.get(), read.get()};
   std::memcpy(CMSG_DATA(header), sent.data(), sizeof sent);
   REQUIRE(::sendmsg(one.get(), &two, 0) == 1);
-  CHECK_FALSE(sys::ReceiveMessage(other.get(), 10, late).ok());
+  CHECK(CodeOf(sys::ReceiveMessage(other.get(), 10, late)) == Code::kInvalid);
   const int after = ::dup(read.get());
   ::close(after);
   CHECK(after == before);
   one.Close();
   CHECK(sys::ReceiveMessage(other.get(), 10, late).value().bytes.empty());
-  CHECK_FALSE(sys::SendMessage(other.get(), "x").ok());  // And no SIGPIPE.
+  CHECK(CodeOf(sys::SendMessage(other.get(), "x")) == Code::kIo);  // And no SIGPIPE.
 }
 
 TEST_CASE("A variable taken as a secret is overwritten where it stood") {

@@ -37,6 +37,15 @@ Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max)
   return names;
 }
 
+Status ChangeDirectoryMode(int parent, const std::string& name, mode_t mode) {
+  const Fd place = TRY(sys::OpenAt(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  const std::string self = "/proc/self/fd/" + std::to_string(place.get());
+  if (::chmod(self.c_str(), mode) == 0) return Ok();
+  // A process whose root has no /proc is alone with its tree.
+  if (errno == ENOENT && ::fchmodat(parent, name.c_str(), mode, 0) == 0) return Ok();
+  return Errno("chmod " + name);
+}
+
 namespace {
 
 // Opens a directory to empty it. Go's module cache and overlayfs's work directories have modes that
@@ -44,8 +53,8 @@ namespace {
 Result<Fd> EnterOwned(int parent, const std::string& name) {
   struct stat st {};
   if (::fstatat(parent, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
-      (st.st_mode & S_IRWXU) != S_IRWXU && ::fchmodat(parent, name.c_str(), S_IRWXU, 0) != 0) {
-    return Errno("chmod " + name);
+      (st.st_mode & S_IRWXU) != S_IRWXU) {
+    TRY(ChangeDirectoryMode(parent, name, S_IRWXU));
   }
   return sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }

@@ -42,7 +42,7 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   auto old_file = [&](const std::string& path) -> Result<OldFile> {
     Result<OldFile> there = ReadOldFile(root.get(), path);
     if (repository != nullptr && !there.ok() && there.error().code == Code::kNotFound) {
-      std::optional<Repository::SparseFile> sparse = TRY(repository->SparseFileAt(path));
+      std::optional<Repository::GitFile> sparse = TRY(repository->SparseFileAt(path));
       if (sparse) return OldFile{sparse->mode, std::move(sparse->blob)};
     }
     OldFile file = TRY(std::move(there));

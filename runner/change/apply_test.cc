@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/code_of.h"
 #include "base/skip.h"
 #include "change/test_tree.h"
 
@@ -111,9 +112,10 @@ TEST_CASE("ApplyPatch writes through no symbolic link") {
   outside.Write("kept", "x\n");
   checkout.Link("dir", outside.root());
   checkout.Link("file", outside.At("kept"));
-  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/new"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/sub/new"))).ok());
-  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(Creation("file"))).ok());
+  CHECK(CodeOf(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/new")))) == Code::kInvalid);
+  CHECK(CodeOf(ApplyPatch(checkout.root(), nullptr, Patch(Creation("dir/sub/new")))) ==
+        Code::kInvalid);
+  CHECK(CodeOf(ApplyPatch(checkout.root(), nullptr, Patch(Creation("file")))) == Code::kInvalid);
   CHECK(EntryCount(outside) == 1);
   CHECK(ApplyPatch(checkout.root(), nullptr, Patch(Creation("real/new"))).ok());  // The control.
   CHECK(checkout.Read("real/new") == "x\n");
@@ -143,7 +145,7 @@ TEST_CASE("ApplyPatch refuses bytes that are not those the ids name") {
   TestTree checkout;
   std::string text = Creation("a");
   text.replace(text.find("+x\n"), 3, "+y\n");
-  CHECK_FALSE(ApplyPatch(checkout.root(), nullptr, Patch(text)).ok());
+  CHECK(CodeOf(ApplyPatch(checkout.root(), nullptr, Patch(text))) == Code::kInvalid);
   CHECK(EntryCount(checkout) == 0);
 }
 

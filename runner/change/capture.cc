@@ -140,7 +140,7 @@ class Collector {
   }
 
   bool OpenSparse(const std::string& path, std::optional<TreeFile>& was) {
-    Result<std::optional<Repository::SparseFile>> file = git_->SparseFileAt(path);
+    Result<std::optional<Repository::GitFile>> file = git_->SparseFileAt(path);
     if (!file.ok()) {
       LeaveOut(changes_, path, file.error().what, true);
       return false;
@@ -252,6 +252,14 @@ class Collector {
                true);
       return Ok();
     }
+    path_bytes_ += static_cast<int64_t>(path.size());
+    if (path_bytes_ > limits_.path_bytes_max) {
+      LeaveOut(changes_, path,
+               "the names of changed files have more than " +
+                   std::to_string(limits_.path_bytes_max) + " bytes",
+               true);
+      return Ok();
+    }
     if (std::max(was.has_value() ? was->size() : 0, now != nullptr ? now->size() : 0) >
         limits_.file_bytes_max) {
       LeaveOut(changes_, path, "larger than " + std::to_string(limits_.file_bytes_max) + " bytes",
@@ -293,6 +301,7 @@ class Collector {
   TreeEntries before_;
   TreeEntries after_;
   int64_t files_ = 0;
+  int64_t path_bytes_ = 0;
   int64_t content_bytes_ = 0;
   std::optional<CheckoutBlobs> blobs_;
   std::map<std::string, bool> changed_above_;  // By directory.

@@ -22,6 +22,7 @@ namespace change {
 // incomplete; nothing is cut in the middle.
 struct CaptureLimits {
   int64_t files_max = 50'000;             // Changed files in the patch.
+  int64_t path_bytes_max = 8 << 20;       // Their paths, which are held several times.
   int64_t file_bytes_max = 16 << 20;      // One file, before or after.
   int64_t content_bytes_max = 256 << 20;  // All files before and after, held in memory.
   int64_t patch_bytes_max = 64 << 20;     // The patch.

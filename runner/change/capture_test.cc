@@ -11,6 +11,7 @@
 #include "change/patch.h"
 #include "change/test_tree.h"
 #include "change/tree_edit.h"
+#include "change/upper_walk.h"
 
 namespace change {
 namespace {
@@ -319,6 +320,20 @@ TEST_CASE("A limit names what it left out and makes the set incomplete") {
     ChangeSet changes = Capture(upper, checkout, nullptr, limits);
     CHECK(changes.files.size() == 1);
     CHECK_FALSE(changes.complete);
+  }
+  SECTION("the length of their names") {
+    limits.path_bytes_max = 7;
+    ChangeSet changes = Capture(upper, checkout, nullptr, limits);
+    CHECK(Summary(changes) == Lines{"created big"});
+    CHECK(LeavesOut(changes, "small", "the names of changed files have more than 7 bytes"));
+    CHECK_FALSE(changes.complete);
+    limits.path_bytes_max = 8;
+    CHECK(Capture(upper, checkout, nullptr, limits).complete);
+  }
+  SECTION("the length of a directory's names") {
+    Fd opened = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY).value();
+    CHECK_FALSE(ListNames(opened.get(), 10, 7).ok());
+    CHECK(ListNames(opened.get(), 10, 8).value() == Lines{"big", "small"});
   }
   SECTION("the size of all files") {
     limits.content_bytes_max = 1000;

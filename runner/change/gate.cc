@@ -140,6 +140,7 @@ class Judge {
       return;
     }
     std::string whole = limits_.prefix + path;
+    if (limits_.merged.contains(whole)) return;
     std::optional<ProtectedPath> found = FindProtectedPath(whole, limits_.paths);
     for (const ProtectedLink& link : limits_.links) {
       if (found.has_value() && found->refused) break;
@@ -208,6 +209,7 @@ class Judge {
       Add(kSecrets, Severity::kError, path, line,
           "contains a secret of this run; the patch is withheld from the report");
     }
+    if (limits_.merged.contains(limits_.prefix + path)) return;
     for (const SecretMatch& match : FindSecrets(text)) {
       std::string message = match.kind;
       if (!match.shown.empty()) message += ", " + match.shown + "...";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ struct GateLimits {
   std::string links_unknown;         // Why `links` may lack some, which refuses any change, or "".
   // The rules of the repository's configuration, from the trusted commit.
   std::vector<PathRule> paths;
+  // Paths, from the top, that the change set makes what they are in the base branch's commit that
+  // was merged: whether they may be so, and say so, was judged there. What is not the base's (links
+  // that leave the checkout, the run's own secrets, the bounds) is judged as elsewhere.
+  std::set<std::string> merged;
   // The names in RepositoryCandidates(WrittenPaths()) before the agent changed the tree.
   DirectoryNames before;
 };

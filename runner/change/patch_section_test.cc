@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/code_of.h"
 #include "change/binary_block.h"
 
 namespace change {
@@ -33,8 +34,8 @@ TEST_CASE("Hunks replace exactly the lines they name") {
   PatchSection section = One(patch);
   CHECK(ApplySection(section, "one\ntwo\nthree\nfour\nfive\n").value() ==
         "one\ntwo\nfour\nfive\nsix\n");
-  CHECK_FALSE(ApplySection(section, "one\nTWO\nthree\nfour\nfive\n").ok());
-  CHECK_FALSE(ApplySection(section, "one\n").ok());
+  CHECK(CodeOf(ApplySection(section, "one\nTWO\nthree\nfour\nfive\n")) == Code::kInvalid);
+  CHECK(CodeOf(ApplySection(section, "one\n")) == Code::kInvalid);
 }
 
 TEST_CASE("A missing newline at the end is part of the match") {
@@ -42,7 +43,7 @@ TEST_CASE("A missing newline at the end is part of the match") {
                       " 100644\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\n" +
                       "\\ No newline at end of file\n+b\n";
   CHECK(ApplySection(One(patch), "a").value() == "b\n");
-  CHECK_FALSE(ApplySection(One(patch), "a\n").ok());
+  CHECK(CodeOf(ApplySection(One(patch), "a\n")) == Code::kInvalid);
 }
 
 TEST_CASE("What git does not write is not read") {
@@ -60,7 +61,7 @@ TEST_CASE("What git does not write is not read") {
            "@@\n-a\n+b\n",
            "diff --git a/a b/a\n" + kIds + " 100644\nGIT binary patch\nliteral 1\nIc\n"}) {
     CAPTURE(patch);
-    CHECK_FALSE(ReadSections(patch).ok());
+    CHECK(CodeOf(ReadSections(patch)) == Code::kInvalid);
   }
 }
 
@@ -73,11 +74,11 @@ TEST_CASE("Unsound binary data is an error") {
     return ApplySection(sections.value()[0], "old");
   };
   CHECK(block("literal 0\nHcmV?d00001").ok());
-  CHECK_FALSE(block("literal 5\nHcmV?d00001").ok());            // Shorter than it says.
-  CHECK_FALSE(block("literal 99999999999\nHcmV?d00001").ok());  // A claim of memory.
-  CHECK_FALSE(block("literal 0\nHcmV?d0000").ok());
-  CHECK_FALSE(block("literal 0\nH\"mV?d00001").ok());
-  CHECK_FALSE(block("delta 0\nHcmV?d00001").ok());
+  CHECK(CodeOf(block("literal 5\nHcmV?d00001")) == Code::kInvalid);  // Shorter than it says.
+  CHECK(CodeOf(block("literal 99999999999\nHcmV?d00001")) == Code::kInvalid);  // A claim of memory.
+  CHECK(CodeOf(block("literal 0\nHcmV?d0000")) == Code::kInvalid);
+  CHECK(CodeOf(block("literal 0\nH\"mV?d00001")) == Code::kInvalid);
+  CHECK(CodeOf(block("delta 0\nHcmV?d00001")) == Code::kInvalid);
 }
 
 TEST_CASE("The decoded sizes of binary data are bounded together, before they are decoded") {

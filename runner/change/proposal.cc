@@ -321,6 +321,27 @@ Result<std::vector<std::string>> Repository::DifferingPaths(const std::string& r
   return comparison.Take();
 }
 
+Result<std::optional<Repository::GitFile>> Repository::FileAtRef(const std::string& ref,
+                                                                 const std::string& path) const {
+  GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
+  GitTree tree = TRY(CommitTree(state_->git.get(), *git_commit_id(commit.get()), ref));
+  git_tree_entry* raw = nullptr;
+  if (git_tree_entry_bypath(&raw, tree.get(), path.c_str()) != 0) return std::optional<GitFile>();
+  std::unique_ptr<git_tree_entry, FreeWith<git_tree_entry_free>> entry(raw);
+  if (git_tree_entry_type(raw) != GIT_OBJECT_BLOB) return std::optional<GitFile>();
+  return std::optional(GitFile{static_cast<int>(git_tree_entry_filemode(raw)),
+                               git_oid_tostr_s(git_tree_entry_id(raw))});
+}
+
+bool Repository::HasInHistory(const std::string& ref, const std::string& id) const {
+  Result<GitCommit> commit = FindCommit(state_->git.get(), ref);
+  git_oid wanted{};
+  if (!commit.ok() || git_oid_fromstr(&wanted, id.c_str()) != 0) return false;
+  const git_oid* own = git_commit_id(commit.value().get());
+  return git_oid_equal(own, &wanted) != 0 ||
+         git_graph_descendant_of(state_->git.get(), own, &wanted) == 1;
+}
+
 Result<std::optional<std::string>> Repository::ReadLinkAtRef(const std::string& ref,
                                                              const std::string& path) const {
   using Found = std::optional<std::string>;

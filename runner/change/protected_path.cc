@@ -390,8 +390,29 @@ bool IsAgentInstruction(std::string_view path) {
   });
 }
 
-std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
-                                               const std::vector<PathRule>& rules) {
+namespace {
+
+// Returns `path` with backslashes for separators, and what they part resolved.
+std::string SplitAtBackslashes(std::string_view path) {
+  std::string slashes(path);
+  std::replace(slashes.begin(), slashes.end(), '\\', '/');
+  std::string out;
+  EachComponent(slashes, [&](std::string_view component) {
+    if (component.empty() || component == ".") return true;
+    if (component == "..") {
+      const size_t last = out.rfind('/');
+      out.erase(last == std::string::npos ? 0 : last);
+      return true;
+    }
+    if (!out.empty()) out += '/';
+    out += component;
+    return true;
+  });
+  return out;
+}
+
+std::optional<ProtectedPath> FindAsWritten(std::string_view path,
+                                           const std::vector<PathRule>& rules) {
   std::string folded;
   const PathRule* strictest = nullptr;
   bool short_name = false;
@@ -425,6 +446,16 @@ std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
     return ProtectedPath{"a short name, by which NTFS may know a protected file"};
   }
   return ProtectedPath{"protected file: " + std::string(known->what), known->refused};
+}
+
+}  // namespace
+
+std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
+                                               const std::vector<PathRule>& rules) {
+  std::optional<ProtectedPath> found = FindAsWritten(path, rules);
+  if (path.find('\\') == std::string_view::npos || (found && found->refused)) return found;
+  std::optional<ProtectedPath> split = FindAsWritten(SplitAtBackslashes(path), rules);
+  return split ? split : found;
 }
 
 }  // namespace change

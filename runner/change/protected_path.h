@@ -54,8 +54,9 @@ struct ProtectedPath {
 
 // Returns why `path` (already valid) is protected from changes by an agent, compared by
 // codec::FoldFileName(); nullopt if it is not. A component that may be another's short name on NTFS
-// (VSCODE~1) is protected itself. Where `rules` match, the strictest of them counts and not what is
-// built in; `.agentic-ci/`, where they come from, stays refused.
+// (VSCODE~1) is protected itself, and a backslash may be a separator, as on Windows. Where `rules`
+// match, the strictest of them counts and not what is built in; `.agentic-ci/`, where they come
+// from, stays refused.
 std::optional<ProtectedPath> FindProtectedPath(std::string_view path,
                                                const std::vector<PathRule>& rules);
 

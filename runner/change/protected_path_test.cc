@@ -131,18 +131,36 @@ TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
 }
 
 TEST_CASE("A protected path is protected in every spelling that a file system takes for it") {
-  for (const char* path :
-       {".v\u017fcode/tasks.json", "AGENT\u017f.md", ".hu\u017fky/pre-commit", ".cur\u017for/rules",
-        "Jen\u212ainsfile", ".\ufb02eet/x", "sub/AGENTS\u034f.md", ".g\u3164ithub/x",
-        "VSCODE~1/tasks.json", "HUSKY~1/pre-commit", "ENVRC~1", "sub/MCP~1.JSO",
-        "GITHUB~1/workflows/x", "AGENTI~1/x", "CLAUD~12.md", "GIA1B2~1.yml"}) {
+  for (const char* path : {".v\u017fcode/tasks.json",
+                           "AGENT\u017f.md",
+                           ".hu\u017fky/pre-commit",
+                           ".cur\u017for/rules",
+                           "Jen\u212ainsfile",
+                           ".\ufb02eet/x",
+                           "sub/AGENTS\u034f.md",
+                           ".g\u3164ithub/x",
+                           "VSCODE~1/tasks.json",
+                           "HUSKY~1/pre-commit",
+                           "ENVRC~1",
+                           "sub/MCP~1.JSO",
+                           "GITHUB~1/workflows/x",
+                           "AGENTI~1/x",
+                           "CLAUD~12.md",
+                           "GIA1B2~1.yml",
+                           ".github\\workflows\\x.yml",
+                           ".GitHub\\\\workflows/x",
+                           "a\\..\\.github\\workflows\\x",
+                           "sub\\CLAUDE.md",
+                           ".agentic-ci\\config.yml",
+                           ".\\Jenkinsfile"}) {
     CAPTURE(path);
     auto found = FindProtectedPath(path, {});
     REQUIRE(found.has_value());
     CHECK(found->refused);
   }
-  for (const char* path : {"v\u0455code/x", "VSCODE~/x", "~1", "a~b", "notes.~1~", "LONGERNAME~1",
-                           "a~1.html", "stra\u00dfe.md"}) {
+  for (const char* path :
+       {"v\u0455code/x", "VSCODE~/x", "~1", "a~b", "notes.~1~", "LONGERNAME~1", "a~1.html",
+        "stra\u00dfe.md", "dev-disk\\x2duuid.mount", "a\\b/c\\", "x\\.github\\workflows\\x"}) {
     CAPTURE(path);
     CHECK_FALSE(FindProtectedPath(path, {}).has_value());
   }

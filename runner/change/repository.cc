@@ -462,19 +462,18 @@ std::optional<std::string> Repository::TrackedBlob(const std::string& path) cons
                      static_cast<size_t>(git_blob_rawsize(raw)));
 }
 
-Result<std::optional<Repository::SparseFile>> Repository::SparseFileAt(
-    const std::string& path) const {
+Result<std::optional<Repository::GitFile>> Repository::SparseFileAt(const std::string& path) const {
   const git_index_entry* entry = state_->Entry(path);
-  if (entry == nullptr || entry->mode == GIT_FILEMODE_COMMIT) return std::optional<SparseFile>();
+  if (entry == nullptr || entry->mode == GIT_FILEMODE_COMMIT) return std::optional<GitFile>();
   // The tree of HEAD does not say what is left out of the working tree.
   const bool sparse = state_->index_is_head
                           ? sys::Exists(std::string(git_repository_path(state_->git.get())) +
                                         "info/sparse-checkout")
                           : (entry->flags_extended & GIT_INDEX_ENTRY_SKIP_WORKTREE) != 0;
-  if (!sparse) return std::optional<SparseFile>();
+  if (!sparse) return std::optional<GitFile>();
   std::optional<std::string> blob = TrackedBlob(path);
   if (!blob) return Error{Code::kNotFound, "its blob is not in the repository"};
-  return std::optional(SparseFile{static_cast<int>(entry->mode), *std::move(blob)});
+  return std::optional(GitFile{static_cast<int>(entry->mode), *std::move(blob)});
 }
 
 Result<std::vector<std::string>> Repository::TrackedLinks() const {

@@ -22,7 +22,8 @@ struct Proposal {
   size_t patch_bytes = 0;  // The size of the whole; `patch` may hold less.
 };
 
-// What a pull request from the checkout's branch would say. Each is empty where git does not know.
+// The facts of a pull request that would be opened from the checkout's branch. A member is empty if
+// git does not have it.
 struct HeadFacts {
   std::string branch;       // HEAD's; empty if HEAD is detached.
   std::string commit;       // HEAD's, 40 hexadecimal digits.
@@ -113,6 +114,18 @@ class Repository {
   Result<std::optional<std::string>> ReadLinkAtRef(const std::string& ref,
                                                    const std::string& path) const;
 
+  struct GitFile {
+    int mode = 0;
+    std::string blob;  // 40 hexadecimal digits.
+  };
+  // Returns the file or the symbolic link `path` at `ref`; nullopt for anything else there. `path`
+  // is as in ReadAtRef(), and so are the errors.
+  Result<std::optional<GitFile>> FileAtRef(const std::string& ref, const std::string& path) const;
+
+  // Returns whether the commit `id` (40 hexadecimal digits) is that of `ref` or in its history, as
+  // far as that is here.
+  bool HasInHistory(const std::string& ref, const std::string& id) const;
+
   // Returns every path that differs between the trees of `ref` and of the commit in HEAD, sorted.
   // Fails as ReadProposal() does.
   Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;
@@ -140,11 +153,7 @@ class Repository {
   std::optional<std::string> TrackedBlob(const std::string& path) const;
   // Returns the file at `path` that the index has and a sparse checkout leaves out of the working
   // tree; nullopt for everything else. Fails with kNotFound if its blob is not here.
-  struct SparseFile {
-    int mode = 0;
-    std::string blob;
-  };
-  Result<std::optional<SparseFile>> SparseFileAt(const std::string& path) const;
+  Result<std::optional<GitFile>> SparseFileAt(const std::string& path) const;
   // Returns the paths, relative to the top, of all symbolic links in the index. Fails with kInvalid
   // where neither it nor HEAD can be read.
   Result<std::vector<std::string>> TrackedLinks() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "change/repository.h"
 
+#include "base/code_of.h"
 #include "base/skip.h"
 #include "change/agent_ignores.h"
 #include "change/test_tree.h"
@@ -42,7 +43,7 @@ TEST_CASE("Repository::Open finds the top above a directory, and keeps its quest
 
 TEST_CASE("DescribeHead says what a pull request from this branch would") {
   TestTree tree;
-  CHECK_FALSE(Repository::Open(tree.root()).ok());
+  CHECK(CodeOf(Repository::Open(tree.root())) == Code::kNotFound);
   tree.Write("a", "x");
   tree.Commit({"a"});
   HeadFacts facts = Repository::Open(tree.root()).value().DescribeHead().value();
@@ -160,7 +161,7 @@ TEST_CASE("unborn tells a repository without a commit from one whose commit is l
   tree.Directory(".git/objects");
   Repository lost = Repository::Open(tree.root()).value();
   CHECK_FALSE(lost.unborn());
-  CHECK_FALSE(lost.ResolveCommit("HEAD").ok());
+  CHECK(CodeOf(lost.ResolveCommit("HEAD")) == Code::kNotFound);
   std::filesystem::remove_all(tree.At(".git/refs/heads"));
   CHECK(Repository::Open(tree.root()).value().unborn());
 }
@@ -176,7 +177,8 @@ TEST_CASE("ReadAtRef gives the committed bytes, not those on disk") {
   REQUIRE(read.ok());
   CHECK(read.value() == "trusted\n");
   CHECK(repository.value().ReadAtRef("HEAD", ".agentic-ci/policy.yml", 100).value() == "trusted\n");
-  CHECK_FALSE(repository.value().ReadAtRef("main", ".agentic-ci/policy.yml", 3).ok());
+  CHECK(CodeOf(repository.value().ReadAtRef("main", ".agentic-ci/policy.yml", 3)) ==
+        Code::kInvalid);
 }
 
 TEST_CASE("ReadAtRef tells a missing file from a missing ref and from an unreadable one") {
@@ -226,13 +228,13 @@ TEST_CASE("A short name falls back to the branch fetched from origin") {
   Repository repository = Repository::Open(tree.root()).value();
   std::string id = repository.ResolveCommit("work").value();
   CHECK(id.size() == 40);
-  CHECK_FALSE(repository.ResolveCommit("main").ok());
+  CHECK(CodeOf(repository.ResolveCommit("main")) == Code::kNotFound);
   tree.Write(".git/refs/remotes/origin/main", id + "\n");
   CHECK(repository.ResolveCommit("main").value() == id);
   CHECK(repository.ResolveCommit("origin/main").value() == id);
   CHECK(repository.ResolveCommit(id).value() == id);
-  CHECK_FALSE(repository.ResolveCommit(id.substr(0, 10)).ok());
-  CHECK_FALSE(repository.ResolveCommit(std::string(40, '0')).ok());
+  CHECK(CodeOf(repository.ResolveCommit(id.substr(0, 10))) == Code::kNotFound);
+  CHECK(CodeOf(repository.ResolveCommit(std::string(40, '0'))) == Code::kNotFound);
 }
 
 TEST_CASE("A short name leads to no commit that whoever names a branch has chosen") {

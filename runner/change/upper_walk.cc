@@ -27,7 +27,7 @@ namespace change {
 namespace {
 
 // The bound on the paths that wait to be listed; a hostile tree has long ones.
-constexpr size_t kPendingBytesMax = 256 << 20;
+constexpr size_t kPendingBytesMax = 32 << 20;
 // Every level is walked anew for every directory in it; no source tree is half as deep.
 constexpr int kDepthMax = 128;
 constexpr int64_t kTopEntriesMax = 1'000'000;
@@ -398,18 +398,24 @@ std::string PathIn(const std::string& directory, const std::string& name) {
   return directory.empty() ? name : directory + "/" + name;
 }
 
-Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max) {
+Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max, size_t bytes_max) {
   Fd copy = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
   std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy.get()), ::closedir);
   if (stream == nullptr) return Errno("fdopendir");
   (void)copy.Take();  // The stream's now.
   std::vector<std::string> names;
+  size_t bytes = 0;
   errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (static_cast<int64_t>(names.size()) >= entries_max) {
       return Error{Code::kInvalid, "too many entries"};
+    }
+    bytes += name.size();
+    if (bytes > bytes_max) {
+      return Error{Code::kInvalid,
+                   "its names have more than " + std::to_string(bytes_max) + " bytes"};
     }
     names.push_back(std::move(name));
     errno = 0;

@@ -23,9 +23,13 @@ char OverlayMark(int fd, const char* name);
 // Returns `name` in `directory`; the top is "".
 std::string PathIn(const std::string& directory, const std::string& name);
 
+// The bound on the names of one directory, which are held in memory outside of a run's limits.
+inline constexpr size_t kNameBytesMax = size_t{32} << 20;
+
 // Returns the names in a directory, without `.` and `..`, sorted. Fails with kInvalid for more than
-// `entries_max`.
-Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max);
+// `entries_max`, and for more than `bytes_max` bytes of them.
+Result<std::vector<std::string>> ListNames(int directory, int64_t entries_max,
+                                           size_t bytes_max = kNameBytesMax);
 
 // The callbacks of the walk, path by path, each path at most once per callback.
 struct UpperVisitor {

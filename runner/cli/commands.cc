@@ -85,8 +85,8 @@ Command RunCommandSpec() {
        "`events.ocsf.jsonl`, by the text's number."},
       {"watch-sent", "FILE", "",
        "Texts of at least 8 characters, one per line; the first time that a server is sent one is "
-       "recorded in `events.ocsf.jsonl`, by the text's number: as it is, in Base64 or hexadecimal, "
-       "and each of these also percent-encoded, as in a form, or with the escapes of JSON."},
+       "recorded in `events.ocsf.jsonl`, by the text's number: as it is, in "
+       "the forms that the usual programs give it, or a piece of it of 24 letters and digits."},
       kModelHostOption,
       {"record-programs", "", "",
        "Record every program that the agent starts, with its arguments, in `programs.jsonl`."},
@@ -103,6 +103,8 @@ void AddImageOptions(std::vector<OptionSpec>* options) {
     if (name.starts_with("image-") || name == "trusted-root" || name == "insecure-registry" ||
         name == "ca-file" || name == "workdir" || name == "policy-ref") {
       options->push_back(option.spec);
+      if (name == "workdir")
+        options->back().doc = "The checkout whose configuration names signers.";
     }
   }
 }

@@ -19,7 +19,6 @@
 #include "codec/data/json.h"
 #include "codec/data/position.h"
 #include "codec/text/quantity.h"
-#include "forge/event_fields.h"
 #include "gateway/credential/provider.h"
 #include "run/prepare.h"
 #include "run/registry_sources.h"
@@ -225,7 +224,9 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   }
   add("models", Joined(config.models, " "));
   add("ecosystems", Joined(config.ecosystems, " "));
-  add("require", Joined(config.require, ", "));
+  std::vector<std::string> required;
+  for (sandbox::ControlName name : config.require) required.emplace_back(sandbox::TextOf(name));
+  add("require", Joined(required, ", "));
   std::vector<std::string> agents;
   for (const agent::AgentDescription& one : config.agents) agents.push_back(one.name);
   add("agents", Joined(agents, ", "));
@@ -253,7 +254,7 @@ Status PrintSettings(const std::vector<Setting>& settings, bool json) {
   return PrintLines(text);
 }
 
-// What the agent would be sent: rendered, with the strangers' parts in their blocks.
+// Returns the prompt as the agent would get it, with each text of a stranger in its block.
 Result<std::string> PromptOf(const run::OpenedConfig& opened, const forge::Event& event,
                              run::Request request) {
   request.plan_only = true;

@@ -38,15 +38,15 @@ constexpr uint32_t kShardsMax = 1000;
 constexpr uint32_t kLimitMax = 1000000;
 constexpr char kOtherResults[] = "--results OTHER-DIRECTORY";
 
-// Those of `run` that a cell takes as they are.
+// Those of `run`, besides its limits, that a cell takes as they are.
 constexpr auto kPassed = std::to_array<std::string_view>(
-    {"agent",          "model",        "policy",       "image",        "image-key",
-     "image-identity", "image-issuer", "image-bundle", "trusted-root", "insecure-registry",
-     "ca-file",        "isolation",    "timeout",      "idle-timeout", "memory",
-     "cpus",           "pids",         "disk",         "output",       "agent-cpu",
-     "open-files",     "file-size",    "host-bytes",   "runner-cpu",   "max-tokens",
-     "max-cost",       "max-requests", "secret",       "provider",     "env",
-     "backend",        "gateway",      "gateway-tls"});
+    {"agent", "model", "policy", "image", "image-key", "image-identity", "image-issuer",
+     "image-bundle", "trusted-root", "insecure-registry", "ca-file", "isolation", "secret",
+     "provider", "env", "backend", "gateway", "gateway-tls"});
+
+bool Passes(std::string_view option) {
+  return IsIn(kPassed, option) || sandbox::FindLimit(option, &sandbox::LimitRow::option) != nullptr;
+}
 
 // Options of `run` that decide which credentials a run may have. They are judged once, for all
 // cells.
@@ -56,10 +56,11 @@ constexpr auto kTrust =
 // Options that differ between machines and change nothing for the agent.
 constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
 
-// Options that only say how much a run may take: an evaluation may be resumed with more.
-constexpr auto kBudget =
-    std::to_array<std::string_view>({"timeout", "idle-timeout", "runner-cpu", "agent-cpu",
-                                     "max-tokens", "max-cost", "max-requests"});
+// An evaluation may be resumed with more of these.
+bool IsAllowance(std::string_view option) {
+  const sandbox::LimitRow* limit = sandbox::FindLimit(option, &sandbox::LimitRow::option);
+  return limit != nullptr && limit->allowance;
+}
 
 const std::vector<OptionSpec>& SelectionOptions() {
   static const std::vector<OptionSpec> options = {
@@ -184,7 +185,7 @@ Result<eval::Setup> SetupOf(const Arguments& arguments, const eval::Suite& suite
   codec::Json options = codec::Json::EmptyArray();
   for (const RunOption& option : kRunOptions) {
     const std::string_view name = option.spec.name;
-    if (!IsIn(kPassed, name) || IsIn(kLocal, name) || IsIn(kBudget, name)) continue;
+    if (!Passes(name) || IsIn(kLocal, name) || IsAllowance(name)) continue;
     for (std::string value : arguments.All(name)) {
       if (option.spec.value == "FILE") {
         value = codec::Sha256Hex(
@@ -208,7 +209,7 @@ std::vector<OptionSpec> CellOptions() {
   std::vector<OptionSpec> options;
   for (const RunOption& option : kRunOptions) {
     const std::string_view name = option.spec.name;
-    if (IsIn(kPassed, name) || IsIn(kTrust, name)) options.push_back(option.spec);
+    if (Passes(name) || IsIn(kTrust, name)) options.push_back(option.spec);
   }
   options.push_back(kModelHostOption);
   return options;
@@ -230,7 +231,7 @@ Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite
   }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);
-    if (!IsIn(kPassed, name)) continue;
+    if (!Passes(name)) continue;
     for (std::string value : arguments.All(name)) {
       bool file = option.spec.value == "FILE";
       if (file) value = TRY(AbsoluteOf(value));

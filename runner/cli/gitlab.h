@@ -30,7 +30,7 @@ Result<forge::Place> GitLabPlace(const Arguments& arguments, const forge::Event&
 Result<Secret> GitLabToken();
 
 // Returns the address of the report's page among the artifacts of the job `job`: the latest of that
-// name in `jobs`, GitLab's answer about a pipeline. Empty if there is none, or if the report lies
+// name in `jobs`, GitLab's list of a pipeline's jobs. Empty if there is none, or if the report lies
 // outside of the project's directory. Pure.
 std::string PageAddress(const codec::Json& jobs, const std::string& job, const forge::Event& event,
                         const std::string& report_dir);

@@ -10,19 +10,12 @@
 namespace cli {
 namespace {
 
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
-  size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 // One value per line; blanks around it and empty lines mean nothing.
 std::vector<std::string> Lines(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     size_t end = text.find('\n');
-    std::string_view line = Trim(text.substr(0, end));
+    std::string_view line = ascii::Trimmed(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (!line.empty()) lines.emplace_back(line);
   }
@@ -37,7 +30,7 @@ Status SetInput(const RunOption& option, const std::string& text, run::Request* 
     return Ok();
   }
   if (std::holds_alternative<Text>(option.field)) return SetOption(option, text, request);
-  return SetOption(option, Trim(text), request);
+  return SetOption(option, ascii::Trimmed(text), request);
 }
 
 std::string_view DefaultOf(const RunOption& option) {
@@ -85,7 +78,7 @@ Result<run::Request> ReadRunInputs(const Inputs& inputs) {
     if (text.empty()) continue;
     TRY(SetInput(option, text, &request));
     // The action and the component give every input its default.
-    if (Trim(text) != DefaultOf(option)) request.given.emplace_back(option.spec.name);
+    if (ascii::Trimmed(text) != DefaultOf(option)) request.given.emplace_back(option.spec.name);
   }
   request.command = Lines(inputs(kCommandInput.name));
   TRY(CheckRequest(request));
@@ -95,7 +88,7 @@ Result<run::Request> ReadRunInputs(const Inputs& inputs) {
 Result<Arguments> ReadPostInputs(const Inputs& inputs, const std::vector<OptionSpec>& options) {
   Arguments arguments;
   for (const OptionSpec& option : options) {
-    std::string text(Trim(inputs(option.name)));
+    std::string text(ascii::Trimmed(inputs(option.name)));
     if (text.empty() || (option.value.empty() && text == "false")) continue;
     if (option.value.empty() && text != "true") return WrongInput(option, "must be true or false");
     arguments.values[std::string(option.name)] =

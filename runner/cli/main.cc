@@ -11,6 +11,7 @@
 
 #include "base/exit_code.h"
 #include "base/sys.h"
+#include "base/umask.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -111,7 +112,7 @@ void PrepareProcess() {
   (void)sys::FillStandardStreams();
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGABRT, ExitOfBug);
-  ::umask(022);
+  ReplaceUmask();
 }
 
 bool IsOneOf(const std::string& word, std::initializer_list<std::string_view> names) {

@@ -83,8 +83,7 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   size_t equals = names.find('=');
   std::string_view name = names.substr(0, equals);
   std::string_view variable = equals == std::string_view::npos ? name : names.substr(equals + 1);
-  std::string host(text.substr(at + 1));
-  std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
+  std::string host = ascii::LowerCase(text.substr(at + 1));
   if (!ascii::IsVariableName(name) || !ascii::IsVariableName(variable)) {
     return Usage("NAME and VARIABLE must be names of environment variables: " + std::string(kForm),
                  std::string(kExample));

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "run/request.h"
+#include "sandbox/limit/limit.h"
 
 namespace cli {
 
@@ -184,45 +185,54 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "How OpenShell decides on policy proposals from the sandbox, `manual` or `auto`. The report "
       "lists them."},
      Text{&run::Request::approval_mode}},
-    {{"timeout", "DURATION", "20m", "How long the agent may run: `90s`, `20m`, `1h30m`."},
+    {{sandbox::OptionOf(sandbox::LimitName::kTimeout), "DURATION", "20m",
+      "How long the agent may run: `90s`, `20m`, `1h30m`."},
      Duration{&run::Request::timeout_s, false}},
-    {{"idle-timeout", "DURATION", "off", "How long the agent may go without printing anything."},
+    {{sandbox::OptionOf(sandbox::LimitName::kIdle), "DURATION", "off",
+      "How long the agent may go without printing anything."},
      Duration{&run::Request::idle_timeout_s, true}},
-    {{"memory", "SIZE", "4GiB", "How much memory the sandbox may use."},
+    {{sandbox::OptionOf(sandbox::LimitName::kMemory), "SIZE", "4GiB",
+      "How much memory the sandbox may use."},
      Size{&run::Request::memory_bytes, false, kMemoryBytesMin}},
-    {{"cpus", "NUMBER", "all", "How many CPUs the sandbox may use, such as `1.5`."},
+    {{sandbox::OptionOf(sandbox::LimitName::kCpus), "NUMBER", "all",
+      "How many CPUs the sandbox may use, such as `1.5`."},
      Cpus{&run::Request::cpus}},
-    {{"pids", "NUMBER", "1024", "How many processes and threads the sandbox may contain."},
+    {{sandbox::OptionOf(sandbox::LimitName::kPids), "NUMBER", "1024",
+      "How many processes and threads the sandbox may contain."},
      Count{&run::Request::pids}},
-    {{"disk", "SIZE", "8GiB", "How much data the sandbox may write."},
+    {{sandbox::OptionOf(sandbox::LimitName::kDisk), "SIZE", "8GiB",
+      "How much data the sandbox may write."},
      Size{&run::Request::disk_bytes}},
-    {{"output", "SIZE", "64MiB", "How much output the agent may print."},
+    {{sandbox::OptionOf(sandbox::LimitName::kOutput), "SIZE", "64MiB",
+      "How much output the agent may print."},
      Size{&run::Request::output_bytes}},
-    {{"agent-cpu", "DURATION", "off",
+    {{sandbox::OptionOf(sandbox::LimitName::kAgentCpu), "DURATION", "off",
       "How much CPU time the processes of the sandbox may use altogether."},
      Duration{&run::Request::agent_cpu_s, true}},
-    {{"open-files", "NUMBER", "65536", "How many files each process may have open."},
+    {{sandbox::OptionOf(sandbox::LimitName::kOpenFiles), "NUMBER", "65536",
+      "How many files each process may have open."},
      Count{&run::Request::open_files}},
-    {{"file-size", "SIZE", "off",
+    {{sandbox::OptionOf(sandbox::LimitName::kFileSize), "SIZE", "off",
       "How large a file may become. A process that writes beyond it receives SIGXFSZ."},
      Size{&run::Request::file_bytes, true}},
-    {{"host-bytes", "SIZE", "off",
+    {{sandbox::OptionOf(sandbox::LimitName::kHostBytes), "SIZE", "off",
       "How much data may be exchanged with each host, both directions together. Connections to a "
       "host that has used it up are cut, and further ones fail."},
      Size{&run::Request::host_bytes, true}},
-    {{"runner-cpu", "DURATION", "5m",
+    {{sandbox::OptionOf(sandbox::LimitName::kRunnerCpu), "DURATION", "5m",
       "How much CPU time agentic-ci itself, mainly its gateway, may spend on work that the agent "
       "causes."},
      Duration{&run::Request::runner_cpu_s, false}},
-    {{"max-tokens", "NUMBER", "",
+    {{sandbox::OptionOf(sandbox::LimitName::kTokens), "NUMBER", "",
       "How many input and output tokens models may use in total, including cached ones. If not "
       "given, the repository's configuration applies."},
      Count{&run::Request::max_tokens}},
-    {{"max-cost", "DOLLARS", "",
+    {{sandbox::OptionOf(sandbox::LimitName::kCost), "DOLLARS", "",
       "How many US dollars models may cost, such as `2.50`. Models without a known price are then "
       "refused."},
      Dollars{&run::Request::max_cost_usd}},
-    {{"max-requests", "NUMBER", "", "How many requests may be sent to models."},
+    {{sandbox::OptionOf(sandbox::LimitName::kRequests), "NUMBER", "",
+      "How many requests may be sent to models."},
      Count{&run::Request::max_requests}},
     {{"secret", "NAME[=VARIABLE]@HOST", "",
       "A credential for HOST only. The sandbox sees a placeholder in the variable NAME; in "

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "base/code_of.h"
+
 namespace cli {
 namespace {
 
@@ -113,7 +115,7 @@ TEST_CASE("SetOption refuses the same credential for the same host twice") {
   run::Request request = With("secret", "KEY@a.example");
 
   CHECK(SetOption(Option("secret"), "KEY@b.example", &request).ok());
-  CHECK_FALSE(SetOption(Option("secret"), "KEY=OTHER@a.example", &request).ok());
+  CHECK(CodeOf(SetOption(Option("secret"), "KEY=OTHER@a.example", &request)) == Code::kUsage);
 }
 
 TEST_CASE("SetOption takes everything behind the first equals sign as a variable's value") {
@@ -133,7 +135,7 @@ TEST_CASE("CheckRequest refuses options that exclude each other") {
   run::Request request = With("prompt", "fix it");
   CHECK(CheckRequest(request).ok());
   request.prompt_file = "task.md";
-  CHECK_FALSE(CheckRequest(request).ok());
+  CHECK(CodeOf(CheckRequest(request)) == Code::kUsage);
 
   // The one says where the policy is, the other where the configuration is.
   request = With("policy", "p.yml");
@@ -143,7 +145,7 @@ TEST_CASE("CheckRequest refuses options that exclude each other") {
   request = With("idle-timeout", "20m");
   CHECK(CheckRequest(request).ok());
   request.idle_timeout_s += 1;
-  CHECK_FALSE(CheckRequest(request).ok());
+  CHECK(CodeOf(CheckRequest(request)) == Code::kUsage);
 }
 
 }  // namespace

@@ -342,6 +342,16 @@ bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
   return parts->check || parts->status;
 }
 
+// A fork's run that had a model and the token that posts do not share a job: what the agent might
+// do there, if it got out, is bounded by the other job's rights. The other one names the pull
+// request.
+Status RefuseSameJob(const Arguments& arguments, const report::TrustRecord& trust) {
+  if (trust.level != "model" || arguments.Has("number")) return Ok();
+  return Error{Code::kRefused,
+               "the report is of a fork's run that had a model: it is posted by a job of its own",
+               "--number NUMBER there, as in examples/github-forks"};
+}
+
 // Says why nothing is posted, and that this is not a failure.
 Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
                         const report::PostedReport& posted) {
@@ -397,6 +407,7 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
     return PostNothing(arguments, event, read.value());
   }
+  if (read.ok()) TRY(RefuseSameJob(arguments, read.value().record.trust));
   const bool asks = AsksForNumber(arguments, event, place);
   if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));

@@ -27,10 +27,13 @@ constexpr std::string_view kRedteamDoc =
 
 // Options of `run` that a red team's run takes as they are; the policy and the checkout it needs
 // itself.
-constexpr auto kRedteamPassed = std::to_array<std::string_view>(
-    {"image", "image-key", "image-identity", "image-issuer", "image-bundle", "trusted-root",
-     "insecure-registry", "ca-file", "isolation", "memory", "cpus", "pids", "disk", "open-files",
-     "file-size", "secret", "env"});
+bool RedteamTakes(std::string_view option) {
+  constexpr auto kPassed = std::to_array<std::string_view>(
+      {"image", "image-key", "image-identity", "image-issuer", "image-bundle", "trusted-root",
+       "insecure-registry", "ca-file", "isolation", "secret", "env"});
+  const sandbox::LimitRow* limit = sandbox::FindLimit(option, &sandbox::LimitRow::option);
+  return limit != nullptr ? limit->redteam : IsIn(kPassed, option);
+}
 constexpr auto kRedteamOwn = std::to_array<std::string_view>({"policy", "workdir"});
 
 // VARIABLE of NAME[=VARIABLE]@HOST.
@@ -56,7 +59,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);
-    if (!IsIn(kRedteamPassed, name)) continue;
+    if (!RedteamTakes(name)) continue;
     for (const std::string& value : arguments.All(name)) {
       plan.options.insert(plan.options.end(), {"--" + name, value});
       if (name == "secret") plan.credentials.push_back(VariableOf(value));
@@ -74,7 +77,7 @@ std::vector<OptionSpec> RedteamOptions() {
       {"report-dir", "DIR", "", "Keep the report of the run here."}};
   for (const RunOption& option : kRunOptions) {
     std::string_view name = option.spec.name;
-    if (IsIn(kRedteamPassed, name) || IsIn(kRedteamOwn, name)) options.push_back(option.spec);
+    if (RedteamTakes(name) || IsIn(kRedteamOwn, name)) options.push_back(option.spec);
   }
   options.push_back(kJsonOption);
   return options;

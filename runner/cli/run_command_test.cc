@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
+
 namespace cli {
 namespace {
 
@@ -37,7 +39,7 @@ TEST_CASE("ReadRequest refuses a command that is not behind --") {
 }
 
 TEST_CASE("ReadRequest refuses options that exclude each other") {
-  CHECK_FALSE(Read({"--prompt", "a", "--prompt-file", "b"}).ok());
+  CHECK(CodeOf(Read({"--prompt", "a", "--prompt-file", "b"})) == Code::kUsage);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sandbox_files_command.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
 #include <string>
 #include <utility>
 
 #include "base/log.h"
+#include "base/umask.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
 #include "codec/data/json.h"
@@ -141,6 +143,7 @@ Result<int> SandboxGetCommand(const Arguments& arguments) {
   session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
   const std::vector<std::string>& words = arguments.operands;
   std::string target = words.size() == 3 ? words[2] : "./";
+  ::umask(StartersUmask());  // The copy is its starter's, as that of cp would be.
   WarnLeftOut(TRY(session::Get(place, words[0], words[1], target, limits)));
   return 0;
 }

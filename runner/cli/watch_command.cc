@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `agentic-ci watch`: what a person follows; `agentic-ci report`: what a person looks back at.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,11 +10,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/program_places.h"
 #include "base/sys.h"
+#include "change/repository.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
-#include "run/environment.h"
 #include "watch/lines.h"
 #include "watch/report_view.h"
 #include "watch/screen.h"
@@ -77,10 +79,21 @@ Result<int> ReportCommand(const Arguments& arguments) {
 
 Result<int> ReportOpenCommand(const Arguments& arguments) {
   const std::string directory = TRY(ReportDirectoryOf(arguments, "report open"));
-  const std::string page = TRY(sys::RealPath(directory + "/report.html"));
+  const std::string page = TRY(sys::RealPath(directory)) + "/report.html";
+  struct stat st {};
+  if (::lstat(page.c_str(), &st) != 0) return Errno(page);
+  if (!S_ISREG(st.st_mode)) return Error{Code::kRefused, page + " is not a file of its own"};
+  // A commit may hold a report, whose page a stranger wrote.
+  Result<change::Repository> repository = change::Repository::Open(TRY(sys::RealPath(directory)));
+  if (repository.ok() &&
+      repository.value().Tracks(page.substr(repository.value().top().size() + 1))) {
+    return Error{Code::kRefused, page + " is a file of the repository, not a run's report"};
+  }
+  const std::string checkout = repository.ok() ? repository.value().top() : "";
+  const ProgramPlaces places(sys::Environment("PATH").value_or(""), checkout);
   const bool display =
       sys::Environment("DISPLAY").has_value() || sys::Environment("WAYLAND_DISPLAY").has_value();
-  const std::string program = display ? run::FindProgram("xdg-open", nullptr) : "";
+  const std::string program = display ? places.Find("xdg-open") : "";
   if (!program.empty()) {
     std::array<std::string, 2> words = {program, page};
     std::array<char*, 3> argv = {words[0].data(), words[1].data(), nullptr};

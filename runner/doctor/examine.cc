@@ -24,26 +24,31 @@
 namespace doctor {
 namespace {
 
+using sandbox::ControlName;
+using sandbox::ControlState;
+
 // Returns what would improve a control that this host only has in part.
-std::string RemedyFor(const std::string& control, bool root, sandbox::Isolation isolation) {
-  if (control == "memory" || control == "cpu") {
+std::string RemedyFor(ControlName control, bool root, sandbox::Isolation isolation) {
+  if (control == ControlName::kMemory || control == ControlName::kCpu) {
     bool systemd = ::access("/run/systemd/system", F_OK) == 0;
     return root || !systemd ? "" : "systemd-run --user --scope -p Delegate=yes agentic-ci run ...";
   }
-  if (control == "capture") return "sudo modprobe -a nf_tables nft_tproxy nft_reject_inet nft_log";
-  if (control == "landlock") {
+  if (control == ControlName::kCapture)
+    return "sudo modprobe -a nf_tables nft_tproxy nft_reject_inet nft_log";
+  if (control == ControlName::kLandlock) {
     int why = 0;
     (void)sys::landlock::Abi(&why);
     return why == EOPNOTSUPP ? "boot with lsm=landlock,..." : "boot Linux 5.13 or newer";
   }
   // Tier landlock has no layers; it polls on every kernel.
-  if (control == "disk" && isolation == sandbox::Isolation::kNamespaces) return "Linux 6.6";
+  if (control == ControlName::kDisk && isolation == sandbox::Isolation::kNamespaces)
+    return "Linux 6.6";
   return {};
 }
 
-Availability Of(const std::string& state) {
-  if (state == "enforced") return Availability::kAvailable;
-  return state == "emulated" ? Availability::kRestricted : Availability::kAbsent;
+Availability Of(ControlState state) {
+  if (state == ControlState::kEnforced) return Availability::kAvailable;
+  return state == ControlState::kEmulated ? Availability::kRestricted : Availability::kAbsent;
 }
 
 // Returns the mechanisms that a started sandbox reports.
@@ -51,7 +56,8 @@ std::vector<Mechanism> MechanismsOf(sandbox::Sandbox& sandbox, bool root,
                                     sandbox::Isolation isolation) {
   std::vector<Mechanism> mechanisms;
   for (const sandbox::Control& control : sandbox.controls()) {
-    Mechanism mechanism{control.name, Of(control.state), control.note, {}};
+    Mechanism mechanism{
+        std::string(sandbox::TextOf(control.name)), Of(control.state), control.note, {}};
     if (mechanism.availability != Availability::kAvailable) {
       mechanism.remedy = RemedyFor(control.name, root, isolation);
     }

@@ -45,6 +45,9 @@ struct CommitRequest {
   std::string tip;  // The commit that the branch must be at; empty if there must be no such branch.
   CommitRecord on;  // The commit whose tree `files` change.
   bool merges_on = false;  // `on` is not among the ancestors of `tip`, so it is a second parent.
+  // A further parent, which `files` have merged; may be empty. A forge whose API makes no merges
+  // makes the same commit without it.
+  std::string merged = {};
   std::string message;
   std::vector<FileWrite> files;
 };

@@ -5,22 +5,14 @@
 #include <charconv>
 #include <cstdint>
 
+#include "codec/text/hex.h"
 #include "codec/text/neutral.h"
 
 namespace forge {
 namespace {
 
 constexpr std::string_view kStampStart = "<!-- agentic-ci-run: ";
-
 constexpr std::string_view kFoundWord = "found";
-
-bool IsHex(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-bool IsCommitId(std::string_view text) {
-  return (text.size() == 40 || text.size() == 64) && IsHex(text);
-}
 
 // Takes the first word, and the blank behind it, off `text`.
 std::string_view TakeWord(std::string_view& text) {
@@ -107,10 +99,10 @@ std::optional<CommentStamp> ReadStamp(std::string_view text) {
   if (!text.starts_with(' ')) return {};
   text = text.substr(1, text.find('\n') - 1);
   const std::string_view head = TakeWord(text);
-  if (IsCommitId(head)) stamp.head_sha = std::string(head);
+  if (codec::IsObjectId(head)) stamp.head_sha = std::string(head);
   if (TakeWord(text) != kFoundWord) return stamp;
   stamp.findings.emplace();
-  for (std::string_view word = TakeWord(text); IsHex(word); word = TakeWord(text)) {
+  for (std::string_view word = TakeWord(text); codec::IsHex(word); word = TakeWord(text)) {
     stamp.findings->emplace_back(word);
   }
   return stamp;
@@ -121,7 +113,7 @@ CommentText RenderComment(std::string_view marker_key, std::string_view body,
   std::string marker = RenderMarker(marker_key) + "\n";
   if (stamp) {
     ((marker += kStampStart) += std::to_string(stamp->started_ms)) += ' ';
-    marker += IsCommitId(stamp->head_sha) ? stamp->head_sha : "-";
+    marker += codec::IsObjectId(stamp->head_sha) ? stamp->head_sha : "-";
     if (stamp->findings) {
       (marker += ' ') += kFoundWord;
       for (const std::string& word : *stamp->findings) (marker += ' ') += word;

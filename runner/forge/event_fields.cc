@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "codec/text/hex.h"
 #include "codec/text/neutral.h"
 #include "codec/text/ref_name.h"
 #include "codec/text/shell_word.h"
@@ -40,11 +41,6 @@ bool Variables::IsSet(const char* name) const {
 }
 
 bool IsNumber(std::string_view text) { return text.size() <= 20 && ascii::IsNumber(text); }
-
-bool IsSha(std::string_view text) {
-  return (text.size() == 40 || text.size() == 64) &&
-         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
 
 bool IsZeroSha(std::string_view text) {
   return text.find_first_not_of('0') == std::string_view::npos;
@@ -83,7 +79,7 @@ std::string WithoutSlash(std::string url) {
 std::string Quoted(std::string_view text) { return "'" + codec::NeutralLine(text, 80) + "'"; }
 
 Status CheckSha(const char* field, const std::string& sha) {
-  if (sha.empty() || IsSha(sha)) return Ok();
+  if (sha.empty() || codec::IsObjectId(sha)) return Ok();
   return Error{Code::kInvalid, std::string(field) + " is not a commit hash: " + Quoted(sha)};
 }
 

@@ -35,9 +35,6 @@ class Variables {
 // True for decimal digits, at most 20.
 bool IsNumber(std::string_view text);
 
-// True for a SHA-1 or SHA-256 in lower case.
-bool IsSha(std::string_view text);
-
 // True for git's hash for "nothing": a branch just made, or just deleted.
 bool IsZeroSha(std::string_view text);
 

@@ -28,7 +28,7 @@ TEST_CASE("Where a label was added, that one counts alone") {
 }
 
 TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull request's") {
-  // As a Gitea 1.26 sends them: no label is named.
+  // Gitea 1.26 does not name the label that was changed.
   auto read = [](const std::string& action) {
     return ParseEventText(R"({"action": ")" + action + R"(", "number": 1,
       "pull_request": {"number": 1, "labels": [{"name": "ai"}, {"name": "bug"}]}})")
@@ -40,7 +40,7 @@ TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull r
   EventText cleared = read("label_cleared");
   CHECK(cleared.action == "unlabeled");
   CHECK(cleared.labels.empty());
-  // As newer versions say what was changed.
+  // Newer versions of Gitea name the labels that were changed.
   auto changed = [](const std::string& changes) {
     return ParseEventText(R"({"action": "label_updated", "changes": )" + changes +
                           R"(, "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")

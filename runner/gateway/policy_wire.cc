@@ -3,60 +3,51 @@
 
 #include "base/wire.h"
 
+// Sends every member of a struct. A structured binding has as many names as there are members, so
+// one that is missing here does not compile; the reloaded policy would silently be without it.
+#define SEND_ALL(Type, ...)                   \
+  template <typename Archive>                 \
+  void Visit(Archive& archive, Type& value) { \
+    auto& [__VA_ARGS__] = value;              \
+    archive(__VA_ARGS__);                     \
+  }
+
 namespace codec {
 
-template <typename Archive>
-void Visit(Archive& archive, codec::Position& value) {
-  archive(value.line, value.column);
-}
+SEND_ALL(Position, line, column)
 
 }  // namespace codec
 
 namespace policy {
 
+SEND_ALL(QueryMatcher, key, any)
+SEND_ALL(HttpRule, method, path, query, operation_type, operation_name, fields, tool, command, at)
+SEND_ALL(PersistedQuery, id, operation_type, operation_name, fields)
+SEND_ALL(McpOptions, strict_tool_names, allow_all_known_methods)
+SEND_ALL(Endpoint, host, ports, path, protocol, protocol_implied, tls, enforcement, access, rules,
+         deny_rules, only_reads, allowed_ips, allow_encoded_slash, websocket_credential_rewrite,
+         request_body_credential_rewrite, allow_uninspected_credentials, signing, signing_service,
+         signing_region, credential_provider, allow_registered_queries, persisted_queries,
+         body_bytes_max, mcp, at)
+SEND_ALL(NetworkPolicy, key, name, endpoints, binaries, at)
+SEND_ALL(Middleware, name, order, fail_open, include, exclude, at)
+
+// The gateway has no use for the other three; they must be named all the same.
 template <typename Archive>
-void Visit(Archive& archive, QueryMatcher& value) {
-  archive(value.key, value.any);
-}
-template <typename Archive>
-void Visit(Archive& archive, HttpRule& value) {
-  archive(value.method, value.path, value.query, value.operation_type, value.operation_name,
-          value.fields, value.tool, value.command, value.at);
-}
-template <typename Archive>
-void Visit(Archive& archive, PersistedQuery& value) {
-  archive(value.id, value.operation_type, value.operation_name, value.fields);
-}
-template <typename Archive>
-void Visit(Archive& archive, Endpoint& value) {
-  archive(value.host, value.ports, value.path, value.protocol, value.protocol_implied, value.tls,
-          value.enforcement, value.access, value.rules, value.deny_rules, value.allowed_ips,
-          value.allow_encoded_slash, value.websocket_credential_rewrite,
-          value.request_body_credential_rewrite, value.allow_uninspected_credentials, value.signing,
-          value.signing_service, value.signing_region, value.credential_provider,
-          value.allow_registered_queries, value.persisted_queries, value.body_bytes_max,
-          value.mcp.strict_tool_names, value.mcp.allow_all_known_methods, value.at);
-}
-template <typename Archive>
-void Visit(Archive& archive, NetworkPolicy& value) {
-  archive(value.key, value.name, value.endpoints, value.binaries, value.at);
-}
-template <typename Archive>
-void Visit(Archive& archive, Middleware& value) {
-  archive(value.name, value.order, value.fail_open, value.include, value.exclude, value.at);
+void Visit(Archive& archive, Policy& value) {
+  auto& [filesystem, landlock, process, network, middlewares] = value;
+  archive(network, middlewares);
 }
 
 }  // namespace policy
 
 namespace gateway {
 
-std::string RenderPolicyWire(const policy::Policy& policy) {
-  return wire::Write(policy.network, policy.middlewares);
-}
+std::string RenderPolicyWire(const policy::Policy& policy) { return wire::Write(policy); }
 
 std::optional<policy::Policy> ParsePolicyWire(std::string_view bytes) {
   policy::Policy policy;
-  if (!wire::Read(bytes, policy.network, policy.middlewares)) return std::nullopt;
+  if (!wire::Read(bytes, policy)) return std::nullopt;
   return policy;
 }
 

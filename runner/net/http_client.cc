@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <climits>
 
 #include "base/ascii.h"
@@ -152,13 +151,10 @@ size_t OnHeader(char* data, size_t size, size_t count, void* context) {
     incoming->response.headers.clear();  // After a 100, or a proxy's.
   size_t colon = line.find(':');
   if (colon == std::string_view::npos) return consumed;
-  std::string name(line.substr(0, colon));
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   std::string_view value = line.substr(colon + 1);
   while (!value.empty() && (value.front() == ' ' || value.front() == '\t')) value.remove_prefix(1);
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
-  incoming->response.headers.emplace(std::move(name), std::string(value));
+  incoming->response.headers.emplace(ascii::LowerCase(line.substr(0, colon)), std::string(value));
   return consumed;
 }
 

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
 #include "net/url.h"
 
 namespace net {
@@ -49,7 +50,7 @@ TEST_CASE("ParseProxy takes an address apart") {
     CHECK(address.port == one.port);
     CHECK(address.login == one.login);
   }
-  CHECK_FALSE(ParseProxy({"", ""}).ok());
+  CHECK(CodeOf(ParseProxy({"", ""})) == Code::kInvalid);
 }
 
 TEST_CASE("TakesProxy leaves out this machine and what NO_PROXY names") {

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
+
 namespace net {
 namespace {
 
@@ -30,8 +32,8 @@ TEST_CASE("ResolveUrl reads a Location as a browser does") {
   CHECK(resolved("z") == "https://a.example/v2/x/blobs/z");
   CHECK(resolved("//b.example/z") == "https://b.example/z");
   CHECK(resolved("http://b.example:81/z") == "http://b.example:81/z");
-  CHECK_FALSE(ResolveUrl(base, "ftp://b.example/z").ok());
-  CHECK_FALSE(ResolveUrl(base, "https://u@b.example/z").ok());
+  CHECK(CodeOf(ResolveUrl(base, "ftp://b.example/z")) == Code::kInvalid);
+  CHECK(CodeOf(ResolveUrl(base, "https://u@b.example/z")) == Code::kInvalid);
 }
 
 TEST_CASE("SameService wants host and port") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -32,7 +33,7 @@ constexpr int kLooksMax = 3;
 constexpr int kLooksAfterLossMax = 20;
 constexpr std::chrono::milliseconds kBetweenLooks{300};
 constexpr size_t kTitleBytesMax = 200;
-constexpr size_t kPathsToldMax = 5;  // Of files in a sentence.
+constexpr size_t kPathsNamedMax = 5;  // The paths that a sentence names.
 constexpr char kTrailerName[] = "Agentic-CI: ";
 
 std::string MarkerHash(const PatchRequest& request) {
@@ -101,8 +102,9 @@ std::string PatchDelivery::Title() const {
 std::string PatchDelivery::Message() const {
   std::string message = Title() + "\n\nMade by an agent";
   if (!request_.run_url.empty()) message += " in " + request_.run_url;
-  return message + ", for " + Short(report_.record.event.head_sha) + ".\n\n" + kTrailerName +
-         Trailer() + "\n";
+  message += ", for " + Short(report_.record.event.head_sha);
+  if (!commit_.merged.empty()) message += ", with a merge of " + Short(commit_.merged);
+  return message + ".\n\n" + kTrailerName + Trailer() + "\n";
 }
 
 bool PatchDelivery::on_proposal() const {
@@ -185,6 +187,8 @@ Status PatchDelivery::LookAtProposal(Deadline deadline) {
     moved_by_us_ = on_seen && commit.sha == base_tip_;
     return Ok();
   }
+  history_.clear();
+  for (const forge::CommitRecord& commit : history) history_.insert(commit.sha);
   state_ = State::kReady;
   commit_.branch = base_;
   commit_.tip = base_tip_;
@@ -245,6 +249,14 @@ Status PatchDelivery::Plan(Deadline deadline) {
   const bool moved = commit_.on.sha != seen_.sha;
   change::GateLimits limits = TRY(request_.read_gates(proposal_ ? proposal_->base_ref : base_));
   const CommitTree tree = TRY(CommitTree::Read(branches_, commit_.on.tree, deadline));
+  TRY(FindMerged(deadline));
+  if (merged_) {
+    const CommitTree seen = TRY(CommitTree::Read(branches_, seen_.tree, deadline));
+    const CommitTree base = TRY(CommitTree::Read(branches_, merged_->tree, deadline));
+    const std::string& prefix = report_.record.changes.prefix;
+    const std::vector<forge::FileWrite> files = TRY(PlanFiles(report_.patch, prefix, seen));
+    limits.merged = TRY(EqualPaths(files, base));
+  }
   TRY(JudgeFiles(std::move(limits), tree));
   if (state_ != State::kReady) return Ok();
   if (deadline.passed()) return Error{Code::kTemporary, "no time is left to deliver the changes"};
@@ -263,6 +275,7 @@ Status PatchDelivery::Plan(Deadline deadline) {
     }
     if (commit_.files.empty()) return Refuse("the branch already has the changes", true);
   }
+  if (merged_ && TRY(KeepsTheBase(tree, deadline))) commit_.merged = merged_->sha;
   planned_on_ = commit_.on.sha;
   commit_.message = Message();
   std::string cannot = branches_.CannotCommit(commit_);
@@ -274,10 +287,10 @@ Status PatchDelivery::Plan(Deadline deadline) {
 Result<std::string> PatchDelivery::FitToHead(const CommitTree& seen, const CommitTree& head) {
   const auto list = [](const std::vector<std::string>& paths) {
     std::string names;
-    for (size_t i = 0; i < std::min(paths.size(), kPathsToldMax); ++i) {
+    for (size_t i = 0; i < std::min(paths.size(), kPathsNamedMax); ++i) {
       names += (i == 0 ? "" : ", ") + paths[i];
     }
-    const size_t more = paths.size() - std::min(paths.size(), kPathsToldMax);
+    const size_t more = paths.size() - std::min(paths.size(), kPathsNamedMax);
     return names + (more == 0 ? "" : " and " + std::to_string(more) + " more");
   };
   const std::string since =
@@ -293,6 +306,45 @@ Result<std::string> PatchDelivery::FitToHead(const CommitTree& seen, const Commi
   outcome_.how = since + (fitted.merged.empty() ? ", and none of these files has changed"
                                                 : ", and was merged in " + list(fitted.merged));
   return std::string();
+}
+
+// Finds the commit that the run says the agent merged, among those that the branch that the pull
+// request is for was at, later than the newest that both have. Of another one the report's word
+// does not count: within a merged branch, or before a mend, may be what never was to be there.
+Status PatchDelivery::FindMerged(Deadline deadline) {
+  const std::string& merged = report_.record.changes.merged;
+  merged_.reset();
+  commit_.merged.clear();
+  if (merged.empty() || !proposal_ || way_ != PatchWay::kCommits) return Ok();
+  const std::string tip = TRY(branches_.ReadTip(proposal_->base_ref, deadline)).value_or("");
+  if (tip.empty()) return Ok();
+  std::map<std::string, forge::CommitRecord> known;
+  for (forge::CommitRecord& commit : TRY(branches_.ReadHistory(tip, kHistoryMax, deadline))) {
+    const std::string sha = commit.sha;
+    known[sha] = std::move(commit);
+  }
+  std::optional<forge::CommitRecord> found;
+  for (auto at = known.find(tip); at != known.end();) {
+    const forge::CommitRecord& commit = at->second;
+    if (history_.contains(commit.sha)) {
+      parted_ = commit;
+      merged_ = std::move(found);
+      return Ok();
+    }
+    if (commit.sha == merged) found = commit;
+    at = commit.parents.empty() ? known.end() : known.find(commit.parents.front());
+  }
+  return Ok();
+}
+
+// Returns whether the commit would keep all that the base branch changed up to what was merged, but
+// for files that the patch itself changes: a merge that drops the rest would undo it unseen.
+Result<bool> PatchDelivery::KeepsTheBase(const CommitTree& head, Deadline deadline) {
+  const CommitTree before = TRY(CommitTree::Read(branches_, parted_.tree, deadline));
+  const CommitTree base = TRY(CommitTree::Read(branches_, merged_->tree, deadline));
+  std::set<std::string> written;
+  for (const forge::FileWrite& file : commit_.files) written.insert(file.path);
+  return base.KeepsChanges(before, head, written);
 }
 
 // The gates once more, over what the patch itself says, at the commit that it goes to.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,8 @@ class PatchDelivery {
   Status FindSeen(const std::vector<forge::CommitRecord>& history, Deadline deadline);
   Status PlanOrDivert(Deadline deadline);
   Status Plan(Deadline deadline);
+  Status FindMerged(Deadline deadline);
+  Result<bool> KeepsTheBase(const CommitTree& head, Deadline deadline);
   Status JudgeFiles(change::GateLimits limits, const CommitTree& tree);
   Result<std::string> FitToHead(const CommitTree& seen, const CommitTree& head);
   Status CommitOnce(Deadline deadline);
@@ -104,9 +107,12 @@ class PatchDelivery {
   bool moved_by_us_ = false;
   std::string base_;  // The branch that the commit is for.
   std::string base_tip_;
-  PatchWay way_;              // The request's, or kPullRequest where that cannot be.
-  forge::CommitRecord seen_;  // The commit that the run saw.
-  std::string planned_on_;    // The commit that `commit_.files` are for.
+  PatchWay way_;                   // The request's, or kPullRequest where that cannot be.
+  forge::CommitRecord seen_;       // The commit that the run saw.
+  std::set<std::string> history_;  // Of the pull request's branch.
+  std::optional<forge::CommitRecord> merged_;  // The base branch's commit that the agent merged,
+  forge::CommitRecord parted_;                 // and the one that both branches had before.
+  std::string planned_on_;                     // The commit that `commit_.files` are for.
   forge::CommitRequest commit_;
   PatchOutcome outcome_;
 };

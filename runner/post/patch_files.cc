@@ -201,6 +201,32 @@ Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const 
   return files;
 }
 
+bool CommitTree::KeepsChanges(const CommitTree& before, const CommitTree& head,
+                              const std::set<std::string>& written) const {
+  constexpr int kDirectoryMode = 040000;
+  auto same = [](const forge::TreeEntry& a, const forge::TreeEntry& b) {
+    return a.mode == b.mode && a.id == b.id;
+  };
+  for (const forge::Tree* tree : {&entries_, &before.entries_}) {
+    for (const auto& [path, entry] : *tree) {
+      if (entry.mode == kDirectoryMode || same(Find(path), before.Find(path))) continue;
+      if (!same(Find(path), head.Find(path)) && !written.contains(path)) return false;
+    }
+  }
+  return true;
+}
+
+Result<std::set<std::string>> EqualPaths(const std::vector<forge::FileWrite>& files,
+                                         const CommitTree& tree) {
+  std::set<std::string> equal;
+  for (const forge::FileWrite& file : files) {
+    const forge::TreeEntry there = tree.Find(file.path);
+    if (file.removed ? there.mode != 0 : there.mode != file.mode) continue;
+    if (file.removed || there.id == TRY(change::BlobId(file.bytes))) equal.insert(file.path);
+  }
+  return equal;
+}
+
 Result<MergedFiles> MergeFiles(std::vector<forge::FileWrite> files, const CommitTree& seen,
                                const CommitTree& head) {
   std::set<std::string> removed;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,10 @@ class CommitTree {
   // change::GateLimits::links. What leads outside of the tree is left out. Fails with kInvalid
   // beyond 1000 links, or 100 different texts of links.
   Result<std::vector<change::ProtectedLink>> ProtectedLinks() const;
+  // Returns whether each path that this tree changes of `before` is the same in `head`, or one of
+  // `written`.
+  bool KeepsChanges(const CommitTree& before, const CommitTree& head,
+                    const std::set<std::string>& written) const;
   // Returns change::GateLimits::before of these directories.
   change::DirectoryNames Names(const std::vector<std::string>& directories) const;
 
@@ -50,9 +55,13 @@ class CommitTree {
 Result<std::vector<forge::FileWrite>> PlanFiles(const std::string& patch, const std::string& prefix,
                                                 const CommitTree& tree);
 
-// What PlanFiles() planned for one commit, for another one.
+// Returns the paths of `files` that are then what they are in `tree`. Fails as change::BlobId().
+Result<std::set<std::string>> EqualPaths(const std::vector<forge::FileWrite>& files,
+                                         const CommitTree& tree);
+
+// A plan of PlanFiles(), moved from its commit to another one.
 struct MergedFiles {
-  std::vector<forge::FileWrite> files;  // What is left to write.
+  std::vector<forge::FileWrite> files;  // The files that have to be written there.
   std::vector<std::string> merged;      // Paths that changed on both sides, and were merged.
   std::vector<std::string> conflicts;   // Paths that cannot be merged; then `files` is not whole.
 };

@@ -36,11 +36,11 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
   const report::OutcomeKind kind = report.record.outcome.kind;
   const bool skipped = kind == report::OutcomeKind::kSkipped;
   const bool success = skipped || kind == report::OutcomeKind::kSuccess;
-  bool errors = skipped;
+  bool neutral = skipped;
   for (const report::Finding& finding : report::ListFindings(report.record)) {
-    errors |= finding.severity == report::Severity::kError;
+    neutral |= finding.severity == report::Severity::kError;
   }
-  run.conclusion = !success ? "failure" : errors ? "neutral" : "success";
+  run.conclusion = !success ? "failure" : neutral ? "neutral" : "success";
   run.external_id = codec::Sha256Hex(run.summary + report.record.event.head_sha +
                                      std::to_string(report.record.started_at_ms))
                         .substr(0, 32);

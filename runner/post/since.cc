@@ -22,12 +22,16 @@ size_t CountMissing(std::vector<std::string> words, std::vector<std::string> oth
   return missing.size();
 }
 
-// Returns the line that says so in a comment.
+// Returns the line that says so in a comment: the paragraph after the title's and the figures'. An
+// agent's own words, which come later, may have such a line, too.
 std::string SinceLine(std::string_view text) {
-  const size_t found = text.find(kSince);
-  if (found == std::string_view::npos) return {};
-  const size_t start = text.rfind('\n', found) + 1;
-  return std::string(text.substr(start, text.find('\n', found) - start));
+  size_t start = text.find("### ");
+  for (int line = 0; line < 4 && start < text.size(); ++line) {
+    start = std::min(text.find('\n', start), text.size() - 1) + 1;
+  }
+  if (start >= text.size()) return {};
+  const std::string_view line = text.substr(start, text.find('\n', start) - start);
+  return line.find(kSince) == std::string_view::npos ? "" : std::string(line);
 }
 
 }  // namespace

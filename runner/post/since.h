@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run found, compared with the run that the comment on the pull request was about.
+// Compares the findings of a run with those of the run that the comment was about before.
 #pragma once
 
 #include <optional>

@@ -52,8 +52,11 @@ TEST_CASE("A comment says nothing of a comparison that there is not") {
 
 TEST_CASE("A report that is posted again keeps what its comment said of an earlier one") {
   const auto now = Stamp(2, 'b', {});
-  CHECK(DescribeSince(now, "### Done\n\n3 fixed, 0 new since `aaaaaaa`\n\nmore", now) ==
-        "3 fixed, 0 new since `aaaaaaa`");
+  const std::string head = "> note\n\n### Done\n\n42 s\n\n";
+  const std::string since = "3 fixed, 0 new since `aaaaaaa`";
+  CHECK(DescribeSince(now, head + since + "\n\nmore", now) == since);
+  // What the agent says further down is not this program's.
+  CHECK(DescribeSince(now, head + "**Words**\n\n" + since + "\n", now).empty());
   CHECK(DescribeSince(now, "### Done\n", now).empty());
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("What the policy did not decide has no line that would allow it") {
   CHECK_FALSE(list.denials[1].by_policy);
 }
 
-TEST_CASE("A request that the run's own budget ended is none that was refused") {
+TEST_CASE("A request that is over the run's budget does not count as refused") {
   const std::string budget = R"(,"engine":"budget","reason":")";
   const DenialList list =
       DenialsOf(Line("a.example", budget + R"(the run's budget is used up: 10 of 10 tokens")") +

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/code_of.h"
 #include "base/join.h"
 #include "base/sys.h"
 
@@ -38,7 +39,7 @@ TEST_CASE("What is no regular file is not read, and not waited for") {
   REQUIRE(::mkdtemp(directory) != nullptr);
   const std::string pipe = std::string(directory) + "/programs.jsonl";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK_FALSE(ForEachLine(pipe, 100, 100, [](std::string_view, bool) {}).ok());
+  CHECK(CodeOf(ForEachLine(pipe, 100, 100, [](std::string_view, bool) {})) == Code::kInvalid);
   std::filesystem::remove_all(directory);
 }
 

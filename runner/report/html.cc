@@ -57,12 +57,12 @@ std::string RenderStatusLine(const RunRecord& record) {
   std::string agent = Text(record.agent.name, 100);
   if (!model.empty()) agent += ", " + Text(model, 100);
   std::string controls;
+  if (!record.isolation.tier.empty()) controls = "tier " + Text(record.isolation.tier, 40);
   if (!record.isolation.controls.empty()) {
     const bool all =
         CountEnforced(record.isolation) == static_cast<int64_t>(record.isolation.controls.size());
     controls = "<span class=\"" + std::string(all ? "good" : "warn") + "\">" + (all ? "✓ " : "! ") +
-               Text(record.isolation.tier, 40) + ", " + DescribeControls(record.isolation) +
-               " enforced</span>";
+               controls + ", " + DescribeControls(record.isolation) + " enforced</span>";
   }
   std::string out;
   for (const std::string& part :

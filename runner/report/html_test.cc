@@ -33,6 +33,16 @@ TEST_CASE("A patch has the numbers of both sides, marked words, and no headers t
   CHECK_FALSE(Contains(out, "index 1..2"));
 }
 
+TEST_CASE("The tier is named on the first screen, with its controls or without") {
+  ReportInput input = WithPatch(kPatch, {kFile});
+  CHECK_FALSE(Contains(RenderHtml(input), "tier landlock"));
+  input.record.isolation.tier = "landlock";
+  const std::string bare = RenderHtml(input);
+  CHECK(bare.find("<span class=\"part\">tier landlock</span>") < bare.find("<nav class=\"tabs\""));
+  input.record.isolation.controls.push_back({"network", ControlState::kEnforced, ""});
+  CHECK(Contains(RenderHtml(input), "✓ tier landlock, 1 of 1 control enforced</span>"));
+}
+
 TEST_CASE("A line of a hunk that looks like a header is shown") {
   const std::string out = RenderHtml(WithPatch(kPatch + "--- x\n+++ y\n", {}));
   CHECK(Contains(out, "-- x"));
@@ -270,6 +280,22 @@ TEST_CASE("Many findings are grouped by file and filtered without a script") {
   // A short list has no filters.
   input.record.findings.resize(3);
   CHECK(RenderHtml(input).find("type=\"radio\"") == std::string::npos);
+}
+
+TEST_CASE("The first card names the hosts that were refused") {
+  ReportInput input;
+  CHECK_FALSE(Contains(RenderHtml(input), "refused"));
+  DeniedRequest denied;
+  denied.count = 2;
+  for (const char* host : {"a.example", "<b>"}) {
+    denied.denial.host = host;
+    input.record.denials.push_back(denied);
+  }
+  const std::string page = RenderHtml(input);
+  const size_t row = page.find(
+      "4 requests refused: <code>a.example</code>, "
+      "<code>&#60;b&#62;</code>");
+  CHECK(row < page.find("<section id=\"changes\""));
 }
 
 TEST_CASE("The transcript begins with the task") {

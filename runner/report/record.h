@@ -12,6 +12,7 @@
 
 #include "advise/suggest.h"
 #include "base/result.h"
+#include "sandbox/limit/control.h"
 
 namespace report {
 
@@ -33,7 +34,7 @@ struct EventRecord {
 };
 
 struct TrustRecord {
-  std::string level;   // "trusted" or "untrusted".
+  std::string level;   // "trusted", "model" (a fork's, its model's credential alone), "untrusted".
   std::string reason;  // One line: why.
 };
 
@@ -65,16 +66,13 @@ struct AgentRecord {
   std::vector<std::string> command;  // The command that was started.
 };
 
-enum class ControlState { kEnforced, kEmulated, kUnavailable };
+using sandbox::ControlState;
 
 struct ControlRecord {
-  std::string name;  // "landlock", "seccomp", "network namespace", "memory", ...
+  std::string name;  // A text of sandbox::kControls.
   ControlState state = ControlState::kUnavailable;
   std::string note;  // "cgroup v2", "watchdog every 200 ms", ...
 };
-
-// The control that is there when the agent's output could not be written down whole.
-inline constexpr char kOutputControl[] = "agent output";
 
 struct IsolationRecord {
   std::string tier;  // "namespaces" or "landlock"; of another backend, its name.
@@ -82,7 +80,7 @@ struct IsolationRecord {
 };
 
 struct LimitRecord {
-  std::string name;  // "wall", "idle", "memory", "cpu", "pids", "disk", "output", "tokens", ...
+  std::string name;             // sandbox::LimitRow::record.
   std::optional<double> limit;  // nullopt if off.
   std::optional<double> used;   // nullopt if not measured.
   std::string unit;             // "s", "bytes", "processes", "cpus", "tokens", "usd", "requests".
@@ -164,6 +162,7 @@ struct ChangesRecord {
   // The path from the repository's top to the checkout, "" or "directory/", that the paths of
   // changes and findings are relative to.
   std::string prefix = {};
+  std::string merged = {};  // The commit of the base branch that the agent merged; may be empty.
 };
 
 enum class Severity { kError, kWarning, kNote };

@@ -135,6 +135,7 @@ void Fields(Io& io, ChangesRecord& changes) {
   io.Field("removed_lines", changes.removed_lines);
   io.Field("patch_bytes", changes.patch_bytes);
   io.Field("prefix", changes.prefix);
+  io.Field("merged", changes.merged);
   io.Field("applied", changes.applied);
   io.Field("complete", changes.complete);
 }

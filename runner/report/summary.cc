@@ -109,14 +109,12 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
 
 // Renders the agent's worst findings, since the table of them all is folded.
 std::string RenderWorst(const RunRecord& record, Extent extent) {
-  constexpr size_t kWorstMax = 3;
-  std::vector<const Finding*> worst;
-  for (const Finding* finding : InOrder(record.findings)) {
-    if (finding->refuses) return {};  // The gates' table stands open.
-    if (finding->source == FindingSource::kAgent) worst.push_back(finding);
-  }
+  const bool refused = std::any_of(record.findings.begin(), record.findings.end(),
+                                   [](const Finding& finding) { return finding.refuses; });
+  if (refused) return {};  // The gates' table stands open.
+  const std::vector<const Finding*> worst = WorstFindings(record);
   std::string out;
-  for (size_t i = 0; i < std::min({worst.size(), kWorstMax, extent.rows}); ++i) {
+  for (size_t i = 0; i < std::min(worst.size(), extent.rows); ++i) {
     const std::string where = PlaceOf(*worst[i]);
     out += "- **" + Render(worst[i]->severity) + "** " +
            (where.empty() ? "" : MarkdownCode(where, 160) + " ") +

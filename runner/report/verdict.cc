@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
+#include "report/findings.h"
 #include "report/wording.h"
+#include "sandbox/limit/limit.h"
 
 namespace report {
 namespace {
@@ -34,15 +37,10 @@ const RuleWords* WordsOf(std::string_view rule) {
   return nullptr;
 }
 
-// The option that sets a limit of that name.
+// The option that sets a limit of that name in run.json; empty if there is none.
 std::string OptionOf(std::string_view limit) {
-  if (limit == "wall") return "--timeout";
-  if (limit == "idle") return "--idle-timeout";
-  if (limit == "cpu") return "--cpus";
-  if (limit == "tokens" || limit == "cost" || limit == "requests") {
-    return "--max-" + std::string(limit);
-  }
-  return "--" + std::string(limit);
+  const sandbox::LimitRow* row = sandbox::FindLimit(limit, &sandbox::LimitRow::record);
+  return row == nullptr || row->option.empty() ? "" : "--" + std::string(row->option);
 }
 
 // The words for a run with this outcome, and a remedy for it.
@@ -105,7 +103,11 @@ std::string LimitName(const OutcomeRecord& outcome) {
 
 std::string AdviceFor(const OutcomeRecord& outcome) {
   if (outcome.kind != OutcomeKind::kLimit) return std::string(WordsOf(outcome.kind).advice);
-  return "Give it a smaller task, or raise the limit: " + OptionOf(outcome.limit) + ".";
+  {
+    const std::string option = OptionOf(outcome.limit);
+    return "Give it a smaller task" +
+           (option.empty() ? "." : ", or raise the limit: " + option + ".");
+  }
 }
 
 // Returns what became of the changes of a run that did not succeed.
@@ -148,28 +150,12 @@ std::string Sentence(const std::string& text) {
   return Capital(text) + (text.back() == '.' ? "" : ".");
 }
 
-// The hosts whose requests were refused, each once, as many as a line has room for.
-std::vector<std::string> RefusedHosts(const RunRecord& record) {
-  constexpr size_t kHostsMax = 3;
-  std::vector<std::string> hosts;
-  for (const DeniedRequest& denied : record.denials) {
-    const std::string& host = denied.denial.host;
-    if (host.empty() || std::find(hosts.begin(), hosts.end(), host) != hosts.end()) continue;
-    if (hosts.size() == kHostsMax) break;
-    hosts.push_back(host);
-  }
-  return hosts;
-}
-
 // Names the hosts that an agent was refused before it failed, since they may be the cause.
 std::string NameRefused(const RunRecord& record,
                         const std::function<std::string(std::string_view)>& quote) {
   if (record.outcome.kind != OutcomeKind::kAgentFailed) return {};
-  std::string out;
-  for (const std::string& host : RefusedHosts(record)) {
-    out += (out.empty() ? " Requests were refused: " : ", ") + quote(host);
-  }
-  return out.empty() ? "" : out + ".";
+  const std::string hosts = ListRefusedHosts(record, quote);
+  return hosts.empty() ? "" : " Requests were refused: " + hosts + ".";
 }
 
 std::string DescribeSuccess(const RunRecord& record) {
@@ -177,7 +163,10 @@ std::string DescribeSuccess(const RunRecord& record) {
   if (record.changes.applied) out += ", applied to the checkout";
   out = Sentence(out);
   std::vector<std::string> notes;
-  if (!record.findings.empty()) notes.push_back(CountFindings(record.findings));
+  // The reason of an outcome `findings` counts them.
+  if (!record.findings.empty() && record.outcome.kind == OutcomeKind::kSuccess) {
+    notes.push_back(CountFindings(record.findings));
+  }
   if (const int64_t refused = CountAttempts(record); refused > 0) {
     notes.push_back(Plural(refused, "request") + " refused");
   }
@@ -190,8 +179,10 @@ std::string DescribeSuccess(const RunRecord& record) {
 }
 
 bool EndedBy(const OutcomeRecord& outcome, const LimitRecord& limit) {
-  return (outcome.kind == OutcomeKind::kTimedOut && limit.name == "wall") ||
-         (outcome.kind == OutcomeKind::kIdle && limit.name == "idle") ||
+  return (outcome.kind == OutcomeKind::kTimedOut &&
+          limit.name == sandbox::RowOf(sandbox::LimitName::kTimeout).record) ||
+         (outcome.kind == OutcomeKind::kIdle &&
+          limit.name == sandbox::RowOf(sandbox::LimitName::kIdle).record) ||
          (outcome.kind == OutcomeKind::kLimit && limit.name == outcome.limit);
 }
 
@@ -243,6 +234,30 @@ std::string CountFindings(const std::vector<Finding>& findings) {
     if (count > 0) out += (out.empty() ? "" : ", ") + Plural(count, Render(severity));
   }
   return out;
+}
+
+std::vector<const Finding*> WorstFindings(const RunRecord& record) {
+  constexpr size_t kWorstMax = 3;
+  std::vector<const Finding*> worst;
+  for (const Finding* finding : InOrder(record.findings)) {
+    if (finding->source != FindingSource::kAgent || finding->refuses) continue;
+    if (worst.size() < kWorstMax) worst.push_back(finding);
+  }
+  return worst;
+}
+
+std::string ListRefusedHosts(const RunRecord& record,
+                             const std::function<std::string(std::string_view)>& quote) {
+  constexpr size_t kHostsMax = 3;
+  std::set<std::string_view> hosts;
+  std::string out;
+  for (const DeniedRequest& denied : record.denials) {
+    const std::string& host = denied.denial.host;
+    if (host.empty() || !hosts.insert(host).second || hosts.size() > kHostsMax) continue;
+    out += (out.empty() ? "" : ", ") + quote(host);
+  }
+  if (hosts.size() <= kHostsMax) return out;
+  return out + " and " + Plural(static_cast<int64_t>(hosts.size() - kHostsMax), "more host");
 }
 
 std::string Badge(const OutcomeRecord& outcome) {

@@ -60,6 +60,15 @@ std::string_view AdviceFor(std::string_view rule);
 // Returns "1 error, 2 warnings" of all findings; empty without one.
 std::string CountFindings(const std::vector<Finding>& findings);
 
+// Returns at most three of the agent's findings, the worst first. Borrows them.
+std::vector<const Finding*> WorstFindings(const RunRecord& record);
+
+// Returns the hosts whose requests were refused, each once, at most three of them by name:
+// "a.example, b.example, c.example and 2 more hosts"; empty without one. `quote` is applied to
+// each.
+std::string ListRefusedHosts(const RunRecord& record,
+                             const std::function<std::string(std::string_view)>& quote);
+
 // Returns "src/a.c:3", "src/a.c", or nothing.
 std::string PlaceOf(const Finding& finding);
 // Describes a policy briefly: "main@6d05064", "policy.yml", "built-in default".

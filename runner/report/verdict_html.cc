@@ -38,19 +38,14 @@ std::string_view TitleOf(const OutcomeRecord& outcome) {
   return {};
 }
 
-// The worst that the agent found, of errors and warnings.
+// Notes need nothing done.
 std::string RenderWorst(const RunRecord& record, const ChangesHtml& changes) {
-  constexpr size_t kWorstMax = 3;
   std::string rows;
-  size_t shown = 0;
-  for (Severity severity : {Severity::kError, Severity::kWarning}) {
-    for (size_t i = 0; i < record.findings.size() && shown < kWorstMax; ++i) {
-      const Finding& finding = record.findings[i];
-      if (finding.refuses || finding.severity != severity) continue;
-      ++shown;
-      rows += CauseRow({severity == Severity::kError ? "bad" : "warn", "!",
-                        FindingText(record, finding), "", LinkTo(i, changes)});
-    }
+  for (const Finding* finding : WorstFindings(record)) {
+    if (finding->severity == Severity::kNote) continue;
+    const auto index = static_cast<size_t>(finding - record.findings.data());
+    rows += CauseRow({finding->severity == Severity::kError ? "bad" : "warn", "!",
+                      FindingText(record, *finding), "", LinkTo(index, changes)});
   }
   return rows;
 }
@@ -71,7 +66,10 @@ std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
                                         [](const Finding& finding) { return finding.refuses; }));
   rows += MoreRows(refusing, kCausesMax, "findings.sarif");
   if (const int64_t refused = CountAttempts(record); refused > 0) {
-    rows += CauseRow({"warn", "!", Plural(refused, "request") + " refused",
+    const std::string hosts =
+        ListRefusedHosts(record, [](std::string_view host) { return CodeText(host); });
+    rows += CauseRow({"warn", "!",
+                      Plural(refused, "request") + " refused" + (hosts.empty() ? "" : ": ") + hosts,
                       "Each may be a missing endpoint, or data on its way out.",
                       "<a class=\"go\" href=\"#network\">see the requests</a>"});
   }

@@ -48,6 +48,47 @@ TEST_CASE("A refusal is counted by rule, and named by place") {
   CHECK(Causes(record, 50)[0].finding == 0);
 }
 
+TEST_CASE("Findings that fail a run are counted once in its title") {
+  RunRecord record = Succeeded();
+  record.findings = {{FindingSource::kAgent, "r", Severity::kError, "m", "a.c", 1, false}};
+  record.denials.emplace_back();
+  record.denials[0].count = 1;
+  CHECK(VerdictLine(record) == "4 files changed (+18 −3). 1 error, 1 request refused.");
+  record.outcome = {
+      OutcomeKind::kFindings, "", "the agent found 1 error, and fail_on is error", 1, {}};
+  const std::string title =
+      "The agent found 1 error, and fail_on is error. 4 files changed (+18 −3). 1 request refused.";
+  CHECK(VerdictLine(record) == title);
+  CHECK(VerdictPlaces(record, kQuoting) == title);
+}
+
+TEST_CASE("The worst findings are the agent's, errors first, and at most three") {
+  RunRecord record = Succeeded();
+  record.findings = {Refusing("secrets", "config.env", 2)};
+  for (const char* message : {"note", "warning", "warning", "error"}) {
+    const Severity severity = message == std::string_view("note")    ? Severity::kNote
+                              : message == std::string_view("error") ? Severity::kError
+                                                                     : Severity::kWarning;
+    record.findings.push_back({FindingSource::kAgent, "r", severity, message, "a.c", 1, false});
+  }
+  std::vector<std::string> messages;
+  for (const Finding* finding : WorstFindings(record)) messages.push_back(finding->message);
+  CHECK(messages == std::vector<std::string>{"error", "warning", "warning"});
+}
+
+TEST_CASE("Refused hosts are named once each, and those beyond three are counted") {
+  RunRecord record = Succeeded();
+  CHECK(ListRefusedHosts(record, kQuoting.place).empty());
+  const auto refuse = [&](const char* host) {
+    record.denials.emplace_back();
+    record.denials.back().denial.host = host;
+  };
+  for (const char* host : {"a", "b", "a", "c"}) refuse(host);
+  CHECK(ListRefusedHosts(record, kQuoting.place) == "<a>, <b>, <c>");
+  refuse("d");
+  CHECK(ListRefusedHosts(record, kQuoting.place) == "<a>, <b>, <c> and 1 more host");
+}
+
 TEST_CASE("What was refused before there was a patch says why") {
   RunRecord record;
   record.outcome = {OutcomeKind::kRefused, "", "the image is not signed", 77, {}};

@@ -10,10 +10,12 @@
 
 #include "advise/suggest.h"
 #include "base/sys.h"
+#include "codec/text/hex.h"
 #include "codec/text/neutral.h"
 #include "codec/text/percent.h"
 #include "codec/text/shell_word.h"
 #include "policy/model/host_pattern.h"
+#include "report/verdict.h"
 
 namespace report {
 namespace {
@@ -54,22 +56,6 @@ bool IsPlainLine(const std::string& line) {
 bool IsPrintable(const std::string& line) {
   return !line.empty() &&
          std::all_of(line.begin(), line.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-}
-
-// "/src/a%20b.c" of "src/a b.c".
-std::string EncodedPath(std::string_view path) {
-  std::string out;
-  for (size_t at = 0; at <= path.size();) {
-    const size_t end = std::min(path.find('/', at), path.size());
-    out += "/" + codec::PercentEncode(path.substr(at, end - at));
-    at = end + 1;
-  }
-  return out;
-}
-
-bool IsCommit(std::string_view sha) {
-  return (sha.size() == 40 || sha.size() == 64) &&
-         sha.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 }  // namespace
@@ -251,7 +237,7 @@ std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, s
 std::string ApplyCommand(const RunRecord& record, const std::string& directory) {
   const ChangesRecord& changes = record.changes;
   const bool local = record.event.forge.empty() && record.event.run_url.empty();
-  const bool whole = record.outcome.kind == OutcomeKind::kSuccess && changes.complete;
+  const bool whole = Succeeded(record.outcome.kind) && changes.complete;
   if (!local || !whole || changes.files == 0 || changes.applied) return {};
   Result<std::string> current = sys::RealPath(".");
   std::string patch = directory + "/changes.patch";
@@ -287,7 +273,7 @@ double DurationSeconds(const RunRecord& record) {
 }
 
 std::string WebPages::Commit(std::string_view sha) const {
-  if (!IsPlainUrl(url) || !IsCommit(sha)) return {};
+  if (!IsPlainUrl(url) || !codec::IsObjectId(sha)) return {};
   return url + (forge == "gitlab" ? "/-" : "") + "/commit/" + std::string(sha);
 }
 
@@ -301,12 +287,12 @@ std::string WebPages::Proposal(int64_t number) const {
 }
 
 std::string WebPages::File(std::string_view sha, std::string_view path, int line) const {
-  if (!IsPlainUrl(url) || !IsCommit(sha) || path.empty()) return {};
+  if (!IsPlainUrl(url) || !codec::IsObjectId(sha) || path.empty()) return {};
   const std::string page = url +
                            (forge == "gitlab"  ? "/-/blob/"
                             : forge == "gitea" ? "/src/commit/"
                                                : "/blob/") +
-                           std::string(sha) + EncodedPath(path) +
+                           std::string(sha) + "/" + codec::PercentEncodePath(path) +
                            (line > 0 ? "#L" + std::to_string(line) : "");
   return IsPlainUrl(page) ? page : "";
 }

@@ -30,7 +30,7 @@ std::string DescribePolicy(const PolicyRecord& policy);
 // Describes the use: "2 turns, 1 tool call, 3,600 tokens in (900 cached), 120 out"; empty if
 // nothing was counted.
 std::string DescribeUsage(const UsageRecord& usage);
-// Describes the cost: "Returns "$0.0224".0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown:
+// Describes the cost: "$0.0224"; "$0.0224 (the agent says $0.0600)"; "cost unknown:
 // no price for x, $0.0100 for the rest"; empty if nothing was asked. Names are not neutral.
 std::string DescribeCost(const UsageRecord& usage);
 
@@ -45,7 +45,7 @@ std::vector<std::string> AllowLines(const std::vector<DeniedRequest>& denials);
 // `rows_max`. Not neutral.
 std::vector<std::string> AllowRules(const std::vector<DeniedRequest>& denials, size_t rows_max);
 // Returns the command that applies the patch in `directory`, to a person whose run it was: "git
-// apply agentic-ci-report/changes.patch". Empty in CI, after a run that did not succeed, and where
+// apply agentic-ci-report/changes.patch". Empty in CI, unless Succeeded(), and where
 // there is nothing to apply or it is applied.
 std::string ApplyCommand(const RunRecord& record, const std::string& directory);
 // Returns how many requests were refused, with those that the list has no room for.

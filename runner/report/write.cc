@@ -84,7 +84,7 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
 Status WriteConflicts(const std::string& directory, const std::vector<ConflictFile>& conflicts) {
   if (conflicts.empty()) return Ok();
   constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-  const Fd top = TRY(sys::Open(directory, kDirectory));
+  const Fd top = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY));
   for (const ConflictFile& conflict : conflicts) {
     const std::string path = std::string(kConflictsDirectory) + "/" + conflict.path;
     const size_t last = path.rfind('/');

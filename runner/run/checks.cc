@@ -112,14 +112,14 @@ report::CheckRecord RecordOf(const std::string& script, const AgentEnd& end,
 }  // namespace
 
 Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
-                                        const std::string& report_dir,
+                                        const ReportDirectory& place,
                                         const change::ChangeSet& changes, Recorder& recorder,
                                         const CheckRun& run) {
   sandbox::ScratchDirectory scratch =
       TRY(sandbox::ScratchDirectory::Make(sandbox::ReadHost(plan.checkout.path).scratch_places,
                                           sandbox::ScratchDirectory::Use::kFiles));
   plan.checkout =
-      TRY(PatchedCopy(plan.checkout, scratch.path(), report_dir, request.disk_bytes, changes));
+      TRY(PatchedCopy(plan.checkout, scratch.path(), place.path, request.disk_bytes, changes));
   LeaveAgentOut(&plan);
   report::OutcomeRecord whole;
   whole.kind = report::OutcomeKind::kSuccess;
@@ -131,13 +131,12 @@ Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
     const std::string below = "checks/" + std::to_string(i + 1);
     Request asked = RequestFor(request, script);
     if (plan.check_timeout_s > 0) asked.timeout_s = plan.check_timeout_s;
-    asked.report_dir = report_dir + "/" + below;
+    asked.report_dir = place.path + "/" + below;
     plan.program = TRY(FindAgent(nullptr, asked, plan.in_image()));
     agent::AgentRequest wanted;
     wanted.command = asked.command;
     plan.agent = TRY(agent::PlanCommand(wanted));
-    ReportDirectory directory =
-        TRY(ReportDirectory::Prepare(asked.report_dir).Context("the report of a check"));
+    ReportDirectory directory = TRY(place.PrepareBelow(below).Context("the report of a check"));
     Recorder own(asked);
     own.Note(plan.policy.record);
     own.NoteCommand(plan.agent.argv);
@@ -145,7 +144,7 @@ Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
     CheckEnd ended = TRY(run(asked, plan, directory, own).Context("the check '" + shown + "'"));
     report::OutcomeRecord outcome = DecideOutcome(ended.end, ended.signs, {});
     own.Note(outcome);
-    TRY(report::WriteReport(directory.path, own.Finish()).Context("writing a check's report"));
+    TRY(report::WriteReport(directory.at(), own.Finish()).Context("writing a check's report"));
     report::CheckRecord record = RecordOf(script, ended.end, outcome, below);
     logging::Info("check ended", {{"command", shown}, {"outcome", report::Render(outcome.kind)}});
     recorder.Note(record);

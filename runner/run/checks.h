@@ -28,11 +28,11 @@ using CheckRun =
 // Copies the checkout, applies the patch of `changes` to the copy, and has `run` carry out each
 // check of `plan` over it: with the checks' policy and without a credential. A check sees nothing
 // that the agent or another check left outside the patch. Each has a report of its own in
-// `report_dir`/checks/N. Notes all in `recorder`, and gives the outcome of the whole run: success,
+// `place`/checks/N. Notes all in `recorder`, and gives the outcome of the whole run: success,
 // refused because of the checks that did not pass, or how a signal ended them. An Error where a
 // check could not be carried out.
 Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
-                                        const std::string& report_dir,
+                                        const ReportDirectory& place,
                                         const change::ChangeSet& changes, Recorder& recorder,
                                         const CheckRun& run);
 

@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 #include <string_view>
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "change/apply.h"
+#include "change/patch_section.h"
 #include "change/raw/raw_changes.h"
 #include "report/agent_findings.h"
 #include "report/event_lines.h"
@@ -72,6 +74,28 @@ void NoteLines(const change::Repository& git, const std::string& head_sha,
   }
 }
 
+// Returns the paths that `changes` makes what they are in the commit `merged`.
+std::set<std::string> MergedPaths(const change::Repository& git, const std::string& merged,
+                                  const change::ChangeSet& changes) {
+  std::set<std::string> paths;
+  Result<std::vector<change::PatchSection>> sections = change::ReadSections(changes.patch);
+  if (!sections.ok() || sections.value().size() != changes.files.size()) return paths;
+  auto equal = [&](const std::string& path, int mode, const std::string& id) {
+    auto there = git.FileAtRef(merged, path);
+    if (!there.ok()) return false;
+    if (mode == 0 || !there.value()) return mode == 0 && !there.value();
+    return there.value()->mode == mode && there.value()->blob == id;
+  };
+  for (size_t i = 0; i < changes.files.size(); ++i) {
+    const change::FileChange& file = changes.files[i];
+    const std::string path = git.prefix() + file.path;
+    if (equal(path, file.new_mode, sections.value()[i].new_id)) paths.insert(path);
+    const std::string old_path = git.prefix() + file.old_path;
+    if (!file.old_path.empty() && equal(old_path, 0, "")) paths.insert(old_path);
+  }
+  return paths;
+}
+
 // Returns the links of the checkout, which the agent's changes are not in.
 Result<std::vector<change::ProtectedLink>> LinksOf(const Plan& plan) {
   const change::Repository* git = plan.checkout.git();
@@ -82,16 +106,19 @@ Result<std::vector<change::ProtectedLink>> LinksOf(const Plan& plan) {
 
 }  // namespace
 
-Status CheckRequired(const std::vector<std::string>& names,
+Status CheckRequired(const std::vector<sandbox::ControlName>& names,
                      const std::vector<sandbox::Control>& controls) {
-  for (const std::string& name : names) {
-    std::string found = "it is not part of this tier or of this run's limits";
-    for (const sandbox::Control& control : controls) {
-      if (control.name == name) found = control.state + ": " + control.note;
-    }
-    if (found.starts_with("enforced")) continue;
-    Error error{Code::kUnsupported, std::string(kConfigPath) + " requires '" + name +
-                                        "' to be enforced; here, " + found};
+  for (sandbox::ControlName name : names) {
+    auto found =
+        std::find_if(controls.begin(), controls.end(),
+                     [&](const sandbox::Control& control) { return control.name == name; });
+    const bool there = found != controls.end();
+    if (there && found->state == sandbox::ControlState::kEnforced) continue;
+    Error error{Code::kUnsupported,
+                std::string(kConfigPath) + " requires '" + std::string(sandbox::TextOf(name)) +
+                    "' to be enforced; here, " +
+                    (there ? report::Render(found->state) + ": " + found->note
+                           : "it is not part of this tier or of this run's limits")};
     error.hint = "agentic-ci doctor";
     return error;
   }
@@ -103,7 +130,7 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   const change::Repository* git = plan.checkout.git();
   change::ChangeSet changes = TRY(
       change::CaptureChanges(tree, plan.checkout.path, git, {}).Context("collecting the changes"));
-  recorder.Note(changes, git == nullptr ? "" : git->prefix());
+  recorder.Note(changes, git == nullptr ? "" : git->prefix(), plan.merged);
   report::AgentFindings found;
   if (changes.taken_out) {
     const std::string tops[] = {plan.checkout.path, tree.seen_at};
@@ -138,6 +165,15 @@ Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirec
              : Ok();
 }
 
+std::string ChooseMerged(const Plan& plan, const std::vector<std::string>& commits) {
+  const change::Repository* git = plan.checkout.git();
+  if (git == nullptr || git->unborn()) return {};
+  Result<std::string> base = git->ResolveCommit(plan.ref.ref);
+  if (!base.ok()) return {};
+  const bool named = std::find(commits.begin(), commits.end(), base.value()) != commits.end();
+  return named && !git->HasInHistory("HEAD", base.value()) ? base.value() : "";
+}
+
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   change::GateLimits gates;
   const change::Repository* git = plan.checkout.git();
@@ -153,6 +189,7 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   gates.before = change::ListDirectories(
       plan.checkout.top(),
       change::RepositoryCandidates(change::WrittenPaths(changes.files, gates.prefix)));
+  if (!plan.merged.empty()) gates.merged = MergedPaths(*git, plan.merged, changes);
   gates.paths = plan.config.gates.paths;
   if (plan.config.gates.files != 0) gates.files_max = plan.config.gates.files;
   if (plan.config.gates.bytes != 0) gates.patch_bytes_max = plan.config.gates.bytes;
@@ -176,7 +213,7 @@ report::TerminalStyle StyleOf(const Request& request) {
 Result<int> Conclude(Status carried, const Request& request, ReportDirectory& directory,
                      Recorder& recorder) {
   // A signal before there was an agent to end: while an image was fetched.
-  std::optional<EndKind> interrupted = carried.ok() ? std::nullopt : PendingEnd();
+  std::optional<EndCause> interrupted = carried.ok() ? std::nullopt : PendingEnd();
   if (interrupted) {
     AgentEnd end;
     end.kind = *interrupted;
@@ -193,10 +230,11 @@ Result<int> Conclude(Status carried, const Request& request, ReportDirectory& di
     if (interrupted) return input.record.outcome.exit_code;
     return std::move(carried).error();
   }
-  Status written = report::WriteReport(directory.path, input).Context("writing the report");
+  Status written =
+      report::WriteReport(directory.at(), input).Context("writing the report to " + directory.path);
   if (!written.ok()) {
     recorder.NoteFailure(written.error());
-    report::WriteLess(directory.path, recorder.Finish());
+    report::WriteLess(directory.at(), recorder.Finish());
     return std::move(written).error();
   }
   const bool failed = !carried.ok() && carried.error().code != Code::kNothingToDo;
@@ -207,7 +245,7 @@ Result<int> Conclude(Status carried, const Request& request, ReportDirectory& di
   }
   report::LogEnd(input.record, directory.path, StyleOf(request));
   if (request.json) {
-    std::string json = TRY(sys::ReadFile(directory.path + "/run.json", kRunJsonBytesMax));
+    std::string json = TRY(sys::ReadFile(directory.at() + "/run.json", kRunJsonBytesMax));
     TRY(sys::WriteAll(STDOUT_FILENO, json));
   }
   return input.record.outcome.exit_code;

@@ -18,7 +18,7 @@ namespace run {
 
 // Fails with kUnsupported unless every control that the configuration requires (`names`) is
 // enforced, not emulated.
-Status CheckRequired(const std::vector<std::string>& names,
+Status CheckRequired(const std::vector<sandbox::ControlName>& names,
                      const std::vector<sandbox::Control>& controls);
 
 // Returns what the agent changed; notes that and the findings that the agent reported.
@@ -29,6 +29,11 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
 // with a secret of the run is not written.
 Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirectory& directory,
                    const codec::SecretMask& secrets);
+
+// Returns the trusted commit if it is one of `commits` and was not in the checkout's history
+// before: the agent merged it. Empty otherwise; an older commit may have what the base branch has
+// mended.
+std::string ChooseMerged(const Plan& plan, const std::vector<std::string>& commits);
 
 // Returns the bounds of this run's gates for `changes`.
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);

@@ -24,6 +24,7 @@
 namespace run {
 
 struct Checkout;
+struct ReportDirectory;
 
 class Companion {
  public:
@@ -31,7 +32,7 @@ class Companion {
   struct Stage {
     sandbox::Sandbox& sandbox;  // The companion may put another instance in place (Replace()).
     const Checkout& checkout;
-    const std::string& report_dir;
+    const ReportDirectory& report;
     const std::vector<sandbox::WorkspaceFile>& replaced;  // Plan::replaced
     const codec::SecretMask& secrets;                     // May grow.
     const std::string& policy_sha256;
@@ -66,7 +67,7 @@ class Companion {
 
   // Called if the sandbox reached this limit. Returns true if what reached it is being ended, and
   // the sandbox goes on.
-  virtual bool Absorb(sandbox::Limit limit) = 0;
+  virtual bool Absorb(sandbox::LimitName limit) = 0;
   // Returns true while something is being done: the idle time does not pass.
   virtual bool busy() const = 0;
   // Returns, once the sandbox is to end, the wait status that the agent's is taken to be; nullopt

@@ -142,6 +142,20 @@ Status CheckAttached(const Request& request, const policy::Policy& policy,
   return Ok();
 }
 
+// A fork's run has one provider, a model's, and nothing else.
+Status CheckModelAlone(const Request& request, const Trust& trust) {
+  auto refused = [&](const std::string& what) {
+    return Error{Code::kRefused, trust.reason + ": " + what};
+  };
+  if (!request.secrets.empty()) {
+    return refused("the secret " + request.secrets.front().name + " is not for it");
+  }
+  if (request.providers.size() > 1) return refused("it may have one provider, not several");
+  gateway::Provider provider = TRY(Find(request.providers.front()));
+  if (provider.bodies_pass) return Ok();
+  return refused("the provider '" + provider.name + "' is not a model's");
+}
+
 Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, Values& values,
                    RunCredentials* credentials) {
   gateway::ProviderHost host;
@@ -168,6 +182,7 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
 Status RefuseUntrusted(const Request& request, const Trust& trust) {
   const bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (!wanted || trust.trusted) return Ok();
+  if (trust.model) return CheckModelAlone(request, trust);
   return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};
 }
 

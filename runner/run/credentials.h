@@ -25,7 +25,8 @@ struct RunCredentials {
   std::vector<std::string> files;
 };
 
-// Fails with kRefused and whose fault it is for a run that wants credentials and is not trusted.
+// Fails with kRefused and whose fault it is for a run that wants credentials and is not trusted, or
+// wants more than its model's where it may have that alone.
 Status RefuseUntrusted(const Request& request, const Trust& trust);
 
 // Checks whether the request's credentials can be had, before anything is read. Fails with kRefused

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "gateway/gateway.h"
 #include "report/agent_findings.h"
@@ -90,10 +91,12 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
         "put the agent into the image"};
   }
   AgentProgram program;
-  program.package =
-      TRY(ProvidePackage({*agent.package, DefaultPackages(), request.isolation, request.ca_file,
-                          !request.plan_only, [] { return PendingEnd().has_value(); }},
-                         Deadline::After(kInstallLimit)));
+  const std::string workdir = TRY(ResolveNamedDirectory(request.workdir));
+  const std::optional<CheckoutPath> checkout = FindCheckoutPath(workdir);
+  program.package = TRY(ProvidePackage(
+      {*agent.package, DefaultPackages(), checkout ? checkout->top : workdir, request.isolation,
+       request.ca_file, !request.plan_only, [] { return PendingEnd().has_value(); }},
+      Deadline::After(kInstallLimit)));
   program.found = program.package + "/" + agent.program;
   program.known_agent = true;
   if (request.plan_only && !sys::Exists(program.package)) {

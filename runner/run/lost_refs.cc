@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "codec/data/inflater.h"
+#include "codec/text/hex.h"
 #include "codec/text/neutral.h"
 #include "sandbox/host_tree.h"
 #include "sandbox/mask.h"
@@ -27,6 +28,7 @@ constexpr size_t kLogBytesMax = size_t{1} << 20;
 constexpr size_t kObjectBytesMax = size_t{64} << 10;
 constexpr size_t kHeadBytesMax = size_t{16} << 10;  // The bytes of an inflated object.
 constexpr size_t kRefsMax = 20'000;
+constexpr size_t kCommitsMax = 1000;
 constexpr int kDepthMax = 16;
 constexpr size_t kNotesMax = 20;
 constexpr size_t kNameBytesMax = 200;
@@ -50,11 +52,6 @@ std::optional<std::string> ReadBeneath(int directory, const std::string& path, s
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-bool IsObject(const std::string& name) {
-  return name.size() >= 40 && name.size() <= 64 &&
-         name.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 void ReadLoose(int git, const std::string& path, int depth, Refs* refs) {
   Result<Fd> opened = sys::OpenBeneath(git, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!opened.ok() || depth == 0) return;
@@ -65,7 +62,7 @@ void ReadLoose(int git, const std::string& path, int depth, Refs* refs) {
     if (refs->size() >= kRefsMax) return;
     const std::string ref = path + "/" + name;
     std::optional<std::string> text = ReadBeneath(git, ref, kRefBytesMax);
-    if (text && IsObject(FirstLine(*text))) (*refs)[ref] = FirstLine(*text);
+    if (text && codec::IsObjectId(FirstLine(*text))) (*refs)[ref] = FirstLine(*text);
     if (!text) ReadLoose(git, ref, depth - 1, refs);
   }
 }
@@ -79,17 +76,17 @@ Refs ReadRefs(int git) {
   std::istringstream packed(ReadBeneath(git, "packed-refs", kPackedBytesMax).value_or(""));
   for (std::string line; std::getline(packed, line) && refs.size() < kRefsMax;) {
     const size_t space = line.find(' ');
-    if (space == std::string::npos || !IsObject(line.substr(0, space))) continue;
+    if (space == std::string::npos || !codec::IsObjectId(line.substr(0, space))) continue;
     if (IsOwn(line.substr(space + 1))) refs[line.substr(space + 1)] = line.substr(0, space);
   }
   for (const char* place : {"refs/heads", "refs/tags"}) ReadLoose(git, place, kDepthMax, &refs);
   std::optional<std::string> stash = ReadBeneath(git, "refs/stash", kRefBytesMax);
-  if (stash && IsObject(FirstLine(*stash))) refs["refs/stash"] = FirstLine(*stash);
+  if (stash && codec::IsObjectId(FirstLine(*stash))) refs["refs/stash"] = FirstLine(*stash);
   return refs;
 }
 
-// The first line of a commit's or a tag's message. Objects that were just made are loose.
-std::string MessageOf(int git, const std::string& object) {
+// The beginning of a commit or a tag; empty for another object. What was just made is loose.
+std::string ObjectText(int git, const std::string& object) {
   const std::string path = "objects/" + object.substr(0, 2) + "/" + object.substr(2);
   std::optional<std::string> bytes = ReadBeneath(git, path, kObjectBytesMax);
   if (!bytes) return {};
@@ -106,7 +103,12 @@ std::string MessageOf(int git, const std::string& object) {
     }
   }
   text.resize(std::min(size, text.size()));
-  if (!text.starts_with("commit ") && !text.starts_with("tag ")) return {};
+  return text.starts_with("commit ") || text.starts_with("tag ") ? text : "";
+}
+
+// The first line of its message.
+std::string MessageOf(int git, const std::string& object) {
+  const std::string text = ObjectText(git, object);
   const size_t message = text.find("\n\n");
   return message == std::string::npos ? "" : FirstLine(text.substr(message + 2));
 }
@@ -133,18 +135,47 @@ void AddStashes(const GitSides& sides, const std::string& newest, std::vector<Lo
   if (lines.empty()) lost->push_back({"stash", "stash@{0}", MessageOf(sides.inside, newest)});
 }
 
+// What HEAD is for the agent.
+struct Head {
+  std::string branch;  // Empty if it is detached.
+  std::string commit;
+};
+
+Head HeadOf(const GitSides& sides, const Refs& host, const Refs& inside) {
+  const std::string head =
+      FirstLine(ReadBeneath(sides.inside, sides.head_path, kRefBytesMax).value_or(sides.head));
+  if (!head.starts_with(kSymbolic)) return {"", head};
+  const std::string branch = head.substr(kSymbolic.size());
+  return {branch, inside.count(branch) == 1 ? inside.at(branch)
+                  : host.count(branch) == 1 ? host.at(branch)
+                                            : ""};
+}
+
 }  // namespace
+
+std::vector<std::string> FindMergedCommits(const GitSides& sides) {
+  std::vector<std::string> found;
+  const std::string place = sides.head_path.substr(0, sides.head_path.size() - 4);
+  std::istringstream begun(
+      ReadBeneath(sides.inside, place + "MERGE_HEAD", kRefBytesMax).value_or(""));
+  for (std::string line; std::getline(begun, line);) found.push_back(line);
+  found.push_back(HeadOf(sides, ReadRefs(sides.host), ReadRefs(sides.inside)).commit);
+  std::erase_if(found, [](const std::string& commit) { return !codec::IsObjectId(commit); });
+  std::set<std::string> seen(found.begin(), found.end());
+  for (size_t at = 0; at < found.size() && found.size() < kCommitsMax; ++at) {
+    std::istringstream commit(ObjectText(sides.inside, found[at]));
+    for (std::string line; std::getline(commit, line) && !line.empty();) {
+      const std::string parent = line.starts_with("parent ") ? line.substr(7) : "";
+      if (codec::IsObjectId(parent) && seen.insert(parent).second) found.push_back(parent);
+    }
+  }
+  return found;
+}
 
 std::vector<LostRef> FindLostRefs(const GitSides& sides) {
   const Refs host = ReadRefs(sides.host);
   const Refs inside = ReadRefs(sides.inside);
-  const std::string head =
-      FirstLine(ReadBeneath(sides.inside, sides.head_path, kRefBytesMax).value_or(sides.head));
-  const std::string branch = head.starts_with(kSymbolic) ? head.substr(kSymbolic.size()) : "";
-  const std::string commit = branch.empty()              ? head
-                             : inside.count(branch) == 1 ? inside.at(branch)
-                             : host.count(branch) == 1   ? host.at(branch)
-                                                         : "";
+  const auto [branch, commit] = HeadOf(sides, host, inside);
   std::vector<LostRef> lost;
   for (const auto& [ref, object] : inside) {
     auto known = host.find(ref);
@@ -186,8 +217,7 @@ std::vector<report::Finding> DescribeLostRefs(const std::vector<LostRef>& refs) 
   return notes;
 }
 
-std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& git, int upper,
-                                  int layers) {
+AgentGit ReadAgentGit(const std::string& checkout, const GitFiles& git, int upper, int layers) {
   if (git.common.empty()) return {};
   std::string place;
   int top = upper;
@@ -215,7 +245,7 @@ std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& g
   if (layers >= 0 && git.own != git.common && sandbox::Beneath(git.own, git.common)) {
     sides.head_path = git.own.substr(git.common.size() + 1) + "/HEAD";
   }
-  return FindLostRefs(sides);
+  return {FindLostRefs(sides), FindMergedCommits(sides)};
 }
 
 }  // namespace run

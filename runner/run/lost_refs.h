@@ -29,12 +29,19 @@ struct GitSides {
 // files are read (no reftable), bounded and without following a link.
 std::vector<LostRef> FindLostRefs(const GitSides& sides);
 
+// Returns the commits that the agent may have merged: those that it made or went to, with all their
+// parents, and what a merge was begun with. What they are is the agent's word. At most 1000.
+std::vector<std::string> FindMergedCommits(const GitSides& sides);
+
 // Returns one note for each, and for a great number of them one more that says how many.
 std::vector<report::Finding> DescribeLostRefs(const std::vector<LostRef>& refs);
 
-// Returns the same for the agent's repository: `upper` is the checkout's layer or its copy,
-// `layers` the directory of all writable layers (-1 if there is none). `git` is as before the run.
-std::vector<LostRef> FindLostRefs(const std::string& checkout, const GitFiles& git, int upper,
-                                  int layers);
+struct AgentGit {
+  std::vector<LostRef> lost;
+  std::vector<std::string> merged;  // FindMergedCommits().
+};
+// Returns both for the agent's repository: `upper` is the checkout's layer or its copy, `layers`
+// the directory of all writable layers (-1 if there is none). `git` is as before the run.
+AgentGit ReadAgentGit(const std::string& checkout, const GitFiles& git, int upper, int layers);
 
 }  // namespace run

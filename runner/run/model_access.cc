@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/model_access.h"
 
+#include <algorithm>
+
 #include "agent/harness.h"
 #include "base/sys.h"
 #include "codec/wire/http_target.h"
 #include "gateway/credential/provider.h"
+#include "policy/model/access.h"
 
 namespace run {
 namespace {
@@ -23,6 +26,19 @@ void Redirect(const std::string& base_url, policy::ModelHost* there) {
   Result<codec::RequestUrl> url = codec::ParseRequestUrl(base_url);
   if (base_url.empty() || !url.ok()) return;
   *there = {url.value().host, url.value().port};
+}
+
+std::vector<policy::ModelHost> HostsOfProvider(const std::string& name,
+                                               const agent::Pairs& variables) {
+  std::vector<policy::ModelHost> hosts;
+  Result<gateway::Provider> provider = gateway::FindProvider(name);
+  if (!provider.ok()) return hosts;
+  for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
+    policy::ModelHost host{endpoint.host, endpoint.port, endpoint.path};
+    Redirect(ValueOf(variables, endpoint.base_url), &host);
+    if (!host.host.empty()) hosts.push_back(std::move(host));
+  }
+  return hosts;
 }
 
 }  // namespace
@@ -61,19 +77,31 @@ agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Reques
 
 std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,
                                             const Request& request) {
-  std::vector<policy::ModelHost> hosts;
-  if (agent == nullptr || agent->models.empty()) return hosts;
+  if (agent == nullptr || agent->models.empty()) return {};
   const agent::Pairs variables = ForeseenVariables(request);
   const agent::ModelAccess* access = agent::ChooseAccess(*agent, ProviderNames(request), variables);
   if (access == nullptr) access = &agent->models.front();
-  Result<gateway::Provider> provider = gateway::FindProvider(access->provider);
-  if (!provider.ok()) return hosts;
-  for (const gateway::ProviderEndpoint& endpoint : provider.value().endpoints) {
-    policy::ModelHost host{endpoint.host, endpoint.port, endpoint.path};
-    Redirect(ValueOf(variables, endpoint.base_url), &host);
-    if (!host.host.empty()) hosts.push_back(std::move(host));
+  return HostsOfProvider(access->provider, variables);
+}
+
+void CloseWrites(const Request& request, policy::Policy* policy) {
+  std::vector<policy::ModelHost> models;
+  for (const std::string& name : ProviderNames(request)) {
+    for (policy::ModelHost& host : HostsOfProvider(name, ForeseenVariables(request))) {
+      models.push_back(std::move(host));
+    }
   }
-  return hosts;
+  auto is_model = [&](const policy::Endpoint& endpoint) {
+    return std::any_of(models.begin(), models.end(), [&](const policy::ModelHost& model) {
+      return model.host == endpoint.host && model.path == endpoint.path &&
+             endpoint.ports == std::vector<uint16_t>{model.port};
+    });
+  };
+  for (policy::NetworkPolicy& network : policy->network) {
+    std::erase_if(network.endpoints, [&](policy::Endpoint& endpoint) {
+      return !is_model(endpoint) && !policy::KeepReading(&endpoint);
+    });
+  }
 }
 
 std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name) {

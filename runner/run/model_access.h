@@ -31,4 +31,8 @@ std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent
 // Returns the same for a built-in agent without a run; empty for an unknown one.
 std::vector<policy::ModelHost> ModelHostsOfAgent(const std::string& agent_name);
 
+// Leaves of `policy` what reads (policy::KeepReading), apart from the endpoints that are exactly
+// those of the request's providers.
+void CloseWrites(const Request& request, policy::Policy* policy);
+
 }  // namespace run

@@ -54,5 +54,38 @@ TEST_CASE("An address of the host's or the command line's leads the model elsewh
   CHECK(HostsOf(request) == "api.anthropic.com:443");
 }
 
+TEST_CASE("A fork's run writes to its model and to nothing else") {
+  Request request;
+  request.providers = {{"anthropic", ""}};
+  policy::Policy policy = policy::ParsePolicy(
+                              "defaults: none\n"
+                              "endpoints:\n"
+                              "  - api.anthropic.com:443:full\n"
+                              "  - api.example.com:443:full\n"
+                              "  - socket.example.com:443:full:websocket\n"
+                              "  - audit.example.com:443:read-only:rest:audit\n"
+                              "  - raw.example.com:22\n"
+                              "  - read.example.com:443:read-only\n",
+                              {})
+                              .value()
+                              .policy;
+  CloseWrites(request, &policy);
+  std::string left;
+  for (const policy::NetworkPolicy& network : policy.network) {
+    for (const policy::Endpoint& endpoint : network.endpoints) {
+      CHECK(endpoint.enforcement == policy::Enforcement::kEnforce);
+      CHECK(endpoint.only_reads == (endpoint.host != "api.anthropic.com"));
+      left += endpoint.host + ":";
+      for (const policy::HttpRule& rule : endpoint.rules) left += " " + rule.method;
+      left += "\n";
+    }
+  }
+  CHECK(left ==
+        "api.anthropic.com: *\n"
+        "api.example.com: GET HEAD OPTIONS\n"
+        "audit.example.com: GET HEAD OPTIONS\n"
+        "read.example.com: GET HEAD OPTIONS\n");
+}
+
 }  // namespace
 }  // namespace run

@@ -11,6 +11,7 @@ namespace {
 
 using report::OutcomeKind;
 using report::OutcomeRecord;
+using sandbox::LimitName;
 
 OutcomeRecord Outcome(OutcomeKind kind, ExitCode code, std::string reason, std::string limit = {}) {
   OutcomeRecord outcome;
@@ -21,8 +22,14 @@ OutcomeRecord Outcome(OutcomeKind kind, ExitCode code, std::string reason, std::
   return outcome;
 }
 
-OutcomeRecord Limit(const std::string& name, std::string reason) {
-  return Outcome(OutcomeKind::kLimit, ExitCode::kLimit, std::move(reason), name);
+OutcomeRecord Reached(LimitName name) {
+  const sandbox::LimitRow& row = RowOf(name);
+  if (name == LimitName::kTimeout || name == LimitName::kIdle) {
+    return Outcome(name == LimitName::kIdle ? OutcomeKind::kIdle : OutcomeKind::kTimedOut,
+                   ExitCode::kTimedOut, std::string(row.reached));
+  }
+  return Outcome(OutcomeKind::kLimit, ExitCode::kLimit, std::string(row.reached),
+                 std::string(row.record));
 }
 
 OutcomeRecord CredentialRefused(const std::string& host) {
@@ -56,11 +63,8 @@ OutcomeRecord AgentFailed(const AgentEnd& end, const RunSigns& signs) {
 
 OutcomeRecord Exited(const AgentEnd& end, const RunSigns& signs, const change::Verdict& verdict) {
   // Some agents end with 0 after being refused by their model.
-  if (signs.budget == "host-bytes") {
-    return Limit(signs.budget, "a host used up the limit of data to and from each host");
-  }
-  if (!signs.budget.empty()) {
-    return Limit(signs.budget, "the run's budget of " + signs.budget + " is used up");
+  if (const sandbox::LimitRow* budget = FindLimit(signs.budget, &sandbox::LimitRow::record)) {
+    return Reached(budget->name);
   }
   if (!signs.refused_by.empty()) return CredentialRefused(signs.refused_by);
   if (!end.summary.succeeded) return AgentFailed(end, signs);
@@ -77,29 +81,11 @@ OutcomeRecord Exited(const AgentEnd& end, const RunSigns& signs, const change::V
 }
 
 OutcomeRecord Decide(const AgentEnd& end, const RunSigns& signs, const change::Verdict& verdict) {
-  switch (end.kind) {
+  switch (end.kind.kind) {
     case EndKind::kExited:
       return Exited(end, signs, verdict);
-    case EndKind::kTimedOut:
-      return Outcome(OutcomeKind::kTimedOut, ExitCode::kTimedOut, "the time limit ended the agent");
-    case EndKind::kIdle:
-      return Outcome(OutcomeKind::kIdle, ExitCode::kTimedOut,
-                     "the agent printed nothing for longer than the idle limit");
-    case EndKind::kOutputLimit:
-      return Limit("output", "the agent wrote more than the output limit");
-    case EndKind::kMemoryLimit:
-      return Limit("memory", "the agent's processes used more than the memory limit");
-    case EndKind::kDiskLimit:
-      return Limit("disk", "the writable layers are full");
-    case EndKind::kPidsLimit:
-      return Limit("pids", "the agent reached the limit of processes and threads");
-    case EndKind::kAgentCpuLimit:
-      return Limit("agent-cpu", "the agent's processes used more CPU time than the limit");
-    case EndKind::kRunnerLimit:
-      return Limit("runner-cpu",
-                   "the gateway and the supervisor used more CPU time than the limit");
-    case EndKind::kRecordsLimit:
-      return Limit("records", "OpenShell's records of the sandbox exceed 64 MiB");
+    case EndKind::kLimit:
+      return Reached(end.kind.limit);
     case EndKind::kInterrupted:
       return Outcome(OutcomeKind::kInterrupted, ExitCode::kInterrupted, "interrupted");
     case EndKind::kTerminated:

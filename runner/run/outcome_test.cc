@@ -91,10 +91,10 @@ TEST_CASE("DecideOutcome names the limit that was reached, whatever the agent an
   refused.accepted = false;
   run::AgentEnd end = Exited(0, true);
   for (auto [kind, name] :
-       {std::pair(run::EndKind::kMemoryLimit, "memory"),
-        std::pair(run::EndKind::kDiskLimit, "disk"), std::pair(run::EndKind::kPidsLimit, "pids"),
-        std::pair(run::EndKind::kRecordsLimit, "records"),
-        std::pair(run::EndKind::kRunnerLimit, "runner-cpu")}) {
+       {std::pair(sandbox::LimitName::kMemory, "memory"),
+        std::pair(sandbox::LimitName::kDisk, "disk"), std::pair(sandbox::LimitName::kPids, "pids"),
+        std::pair(sandbox::LimitName::kRecords, "records"),
+        std::pair(sandbox::LimitName::kRunnerCpu, "runner-cpu")}) {
     end.kind = kind;
     report::OutcomeRecord outcome = run::DecideOutcome(end, {}, refused);
     CHECK(outcome.kind == OutcomeKind::kLimit);
@@ -122,14 +122,14 @@ TEST_CASE("DecideOutcome calls a model that stays away temporary") {
 
 TEST_CASE("DecideOutcome has an exit status for every way to be ended") {
   run::AgentEnd end;
-  auto code = [&](run::EndKind kind) {
+  auto code = [&](run::EndCause kind) {
     end.kind = kind;
     return run::DecideOutcome(end, {}, kAccepted).exit_code;
   };
-  CHECK(code(run::EndKind::kTimedOut) == 124);
-  CHECK(code(run::EndKind::kIdle) == 124);
-  CHECK(code(run::EndKind::kOutputLimit) == 125);
-  CHECK(code(run::EndKind::kMemoryLimit) == 125);
+  CHECK(code(sandbox::LimitName::kTimeout) == 124);
+  CHECK(code(sandbox::LimitName::kIdle) == 124);
+  CHECK(code(sandbox::LimitName::kOutput) == 125);
+  CHECK(code(sandbox::LimitName::kMemory) == 125);
   CHECK(code(run::EndKind::kInterrupted) == 130);
   CHECK(code(run::EndKind::kTerminated) == 143);
   CHECK(code(run::EndKind::kGatewayLost) == 74);
@@ -209,7 +209,7 @@ TEST_CASE("A policy that refuses the agent its model is named in every failure")
   run::RunSigns signs;
   signs.model_denied = "api.example.com";
   run::AgentEnd late = Exited(137, false);
-  late.kind = run::EndKind::kTimedOut;
+  late.kind = sandbox::LimitName::kTimeout;
   for (const run::AgentEnd& end : {Exited(1, false), late}) {
     CHECK(run::DecideOutcome(end, signs, kAccepted)
               .reason.ends_with("; the policy refused api.example.com, where its model is"));

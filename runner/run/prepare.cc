@@ -10,6 +10,7 @@
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/text/neutral.h"
+#include "codec/wire/http_target.h"
 #include "forge/event.h"
 #include "net/http_client.h"
 #include "run/budget.h"
@@ -32,10 +33,8 @@ constexpr std::chrono::minutes kAskingLimit{1};
 constexpr int kWithheldNotesMax = 20;
 
 std::string HostOf(const std::string& url) {
-  size_t scheme = url.find("://");
-  if (scheme == std::string::npos) return {};
-  size_t end = url.find_first_of("/:", scheme + 3);
-  return url.substr(scheme + 3, end == std::string::npos ? end : end - scheme - 3);
+  Result<codec::RequestUrl> parsed = codec::ParseRequestUrl(url);
+  return parsed.ok() ? std::move(parsed).value().host : "";
 }
 
 policy::ParseContext PolicyContext(const Request& request, const forge::Event& event,
@@ -153,8 +152,9 @@ bool NamesItsHead(const forge::Event& event) {
 
 // The event alone says where the code is from; for secrets it also matters who started the run.
 // Asked of the forge where there is a token to ask with.
-Result<Trust> AskWhoStarted(const Request& request, const Config& config, const Trust& trust,
-                            bool is_signed, forge::Event& event) {
+Result<Trust> AskWhoStarted(const Request& request, const Config& config,
+                            const std::optional<ForkRun>& fork, const Trust& trust, bool is_signed,
+                            forge::Event& event) {
   const bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (wanted && event.forge == forge::ForgeKind::kGitLab && !request.gitlab_trust_variables) {
     return RequireSignature(event, is_signed, trust);
@@ -163,10 +163,17 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config, const 
       event.forge == forge::ForgeKind::kGitHub || event.forge == forge::ForgeKind::kGitea;
   if (!wanted || !known) return trust;
   std::string token = sys::Environment("GITHUB_TOKEN").value_or("");
-  if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr);
+  if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr, fork);
   ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
-  return AskForge(event, config.bots, std::move(access), Deadline::After(kAskingLimit))
+  return AskForge(event, config.bots, fork, std::move(access), Deadline::After(kAskingLimit))
       .Context("asking the forge who started this run");
+}
+
+// Returns the commit that is checked out; empty without one, as on an unborn branch.
+std::string HeadOf(const Checkout& checkout) {
+  if (checkout.git() == nullptr) return {};
+  Result<std::string> commit = checkout.git()->ResolveCommit("HEAD");
+  return commit.ok() ? std::move(commit).value() : "";
 }
 
 Result<bool> VerifySignature(const Request& request, forge::Event* event) {
@@ -177,9 +184,13 @@ Result<bool> VerifySignature(const Request& request, forge::Event* event) {
 
 // Returns what AskWhoStarted() does, for a run that may go on. Who may not start it ends it here,
 // before anything else can be wrong with it: a failure that a stranger causes is never posted.
-Result<Trust> Admit(const Request& request, const Config& config, const Trust& trust,
-                    bool is_signed, forge::Event& event, Recorder& recorder) {
-  Result<Trust> judged = AskWhoStarted(request, config, trust, is_signed, event);
+Result<Trust> Admit(const Request& request, const Plan& plan, const std::string& action,
+                    const Trust& trust, bool is_signed, forge::Event& event, Recorder& recorder) {
+  std::optional<ForkRun> fork;
+  if (plan.config.fork_models) {
+    fork = ForkRun{action, HeadOf(plan.checkout), PlanBudget(request, plan.config).bounds_use()};
+  }
+  Result<Trust> judged = AskWhoStarted(request, plan.config, fork, trust, is_signed, event);
   if (judged.ok()) recorder.Note(event, judged.value());
   const Status admitted =
       judged.ok() ? RefuseUntrusted(request, judged.value()) : Status(judged.error());
@@ -273,9 +284,10 @@ Status NoteEgressProxy(Plan* plan, Recorder& recorder) {
   return Ok();
 }
 
-report::Finding WithheldFinding(const std::string& path, const std::string& what) {
+report::Finding NoteAbout(const std::string& path, const std::string& rule,
+                          const std::string& what) {
   report::Finding finding;
-  finding.rule = "withheld-file";
+  finding.rule = rule;
   finding.severity = report::Severity::kNote;
   finding.message = what;
   finding.path = path;
@@ -284,12 +296,13 @@ report::Finding WithheldFinding(const std::string& path, const std::string& what
 
 // Takes away the credentials that earlier steps left in the checkout, and notes each file.
 void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
+  constexpr char kRule[] = "withheld-file";
   const std::string& checkout = plan->checkout.path;
   Result<std::string> report = sys::RealPath(request.report_dir);
   LeftFiles left = FindLeftFiles(checkout, report.ok() ? report.value() : "");
   if (!left.all) {
-    recorder.Note(WithheldFinding(
-        "", "not all of the checkout was looked through for files with credentials"));
+    recorder.Note(NoteAbout(
+        "", kRule, "not all of the checkout was looked through for files with credentials"));
   }
   plan->foreign = codec::NeutralLine(left.foreign);
   plan->git = FindGitFiles(checkout, left.repositories);
@@ -303,7 +316,7 @@ void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder)
                            ? "not given to the agent: it may hold credentials, and no commit has it"
                            : "as in HEAD for the agent: what it holds by now may be credentials";
     plan->notes.push_back(file.path + ": " + what);
-    if (noted++ < kWithheldNotesMax) recorder.Note(WithheldFinding(file.path, what));
+    if (noted++ < kWithheldNotesMax) recorder.Note(NoteAbout(file.path, kRule, what));
     plan->replaced.push_back(std::move(file));
   }
   plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
@@ -315,15 +328,11 @@ void NoteEnvironments(const Request& request, Plan* plan, Recorder& recorder) {
   if (request.isolation != "landlock") return;
   for (const std::string name : {".venv", "venv"}) {
     if (!sys::Exists(plan->checkout.path + "/" + name + "/pyvenv.cfg")) continue;
-    report::Finding finding;
-    finding.rule = "moved-environment";
-    finding.severity = report::Severity::kNote;
-    finding.path = name;
-    finding.message =
+    const std::string what =
         "its scripts and activate name the checkout's own path, which tier landlock " +
         ("does not show; what works there: " + name) + "/bin/python -m MODULE, or uv sync";
-    plan->notes.push_back(name + ": " + finding.message);
-    recorder.Note(std::move(finding));
+    plan->notes.push_back(name + ": " + what);
+    recorder.Note(NoteAbout(name, "moved-environment", what));
   }
 }
 
@@ -352,7 +361,7 @@ Result<OpenedConfig> OpenConfig(const forge::Event& event, const OptionRules& ru
   opened.ref = TRY(FindTrustedRef(event, request.policy_ref));
   opened.config =
       TRY(LoadConfig(opened.checkout.git(), opened.checkout.path, opened.ref, CheckBy(rules)));
-  if (!opened.config.tasks.empty() || opened.config.absent) {
+  if (!opened.config.tasks.empty() || opened.config.absent || opened.config.fork_models) {
     opened.text = TRY(forge::ReadEventText(sys::Environment, event));
     opened.local = TRY(DescribeLocal(event, request, opened.checkout.git()));
   }
@@ -403,7 +412,7 @@ Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
   if (!trust.trusted || event.forge == forge::ForgeKind::kNone) return trust;
   if (request.secrets.empty() && request.providers.empty()) return trust;
   OpenedConfig opened = TRY(OpenConfig(event, rules, request));
-  return AskWhoStarted(request, opened.config, trust, is_signed, event);
+  return AskWhoStarted(request, opened.config, std::nullopt, trust, is_signed, event);
 }
 
 sandbox::SandboxLimits LimitsOf(const Request& request) {
@@ -425,14 +434,12 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
 
   Plan plan;
   OpenedConfig opened = TRY(OpenConfig(event, rules, *asked));
+  const std::string action = opened.text.action;
   TRY(TakeConfig(event, std::move(opened), rules, asked, &plan));
   const bool names_its_head = NamesItsHead(event);
   recorder.NoteTask();
-  trust = TRY(Admit(*asked, plan.config, trust, is_signed, event, recorder));
-  if (!names_its_head && plan.checkout.git() != nullptr) {
-    Result<std::string> commit = plan.checkout.git()->ResolveCommit("HEAD");
-    if (commit.ok()) recorder.NoteHead(commit.value());  // An unborn branch has none.
-  }
+  trust = TRY(Admit(*asked, plan, action, trust, is_signed, event, recorder));
+  if (!names_its_head) recorder.NoteHead(HeadOf(plan.checkout));
   if (!asked->task.empty()) {
     logging::Info("task chosen", {{"task", asked->task}, {"agent", asked->agent}});
   }
@@ -460,6 +467,12 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
     TRY(OpenEcosystems(request, &plan).Context("opening the ecosystems"));
   }
   TRY(LoadCheckPolicy(plan.ref, &plan));
+  if (trust.model) {
+    plan.only_reads = true;
+    CloseWrites(request, &plan.policy.parsed.policy);
+    if (plan.check_policy) CloseWrites(request, &plan.check_policy->parsed.policy);
+    plan.notes.emplace_back("a fork's run: all endpoints but its model's are for reading only");
+  }
   recorder.Phase("policy");
 
   plan.credentials =

@@ -48,6 +48,7 @@ struct Plan {
   std::optional<RunImage> image;
   policy::ParseContext policy_context;
   LoadedPolicy policy;
+  bool only_reads = false;  // `policy` was narrowed: its file is not read again.
   std::vector<policy::NetworkPolicy> ecosystems;  // In `policy`, and not in its file.
   Config config;                                  // With the task's own rules for paths.
   gateway::BudgetLimits budget;
@@ -64,7 +65,9 @@ struct Plan {
   std::vector<sandbox::WorkspaceFile> replaced;
   std::vector<std::string> notes;  // About these.
   GitFiles git;
-  std::string foreign;             // LeftFiles::foreign
+  std::string foreign;  // LeftFiles::foreign
+  std::string
+      merged;  // The base branch's commit that the agent merged, once it has ended; or empty.
   std::optional<LearnFile> learn;  // `--learn`.
 
   const RunImage* in_image() const { return image ? &*image : nullptr; }

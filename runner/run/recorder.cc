@@ -17,6 +17,11 @@
 namespace run {
 namespace {
 
+using sandbox::ControlName;
+using sandbox::ControlState;
+using sandbox::LimitName;
+using sandbox::RowOf;
+
 int64_t NowMs() {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
@@ -62,16 +67,11 @@ report::Severity SeverityOf(change::Severity severity) {
   return report::Severity::kNote;
 }
 
-report::ControlState StateOf(const std::string& state) {
-  if (state == "enforced") return report::ControlState::kEnforced;
-  if (state == "emulated") return report::ControlState::kEmulated;
-  return report::ControlState::kUnavailable;
-}
-
 // Returns the bound; nullopt for 0, which is off.
-std::optional<double> Bound(int64_t value) {
-  return value > 0 ? std::optional<double>(static_cast<double>(value)) : std::nullopt;
+std::optional<double> Bound(double value) {
+  return value > 0 ? std::optional<double>(value) : std::nullopt;
 }
+std::optional<double> Bound(int64_t value) { return Bound(static_cast<double>(value)); }
 
 std::optional<double> Number(std::optional<int64_t> value) {
   if (!value) return std::nullopt;
@@ -135,37 +135,41 @@ void Recorder::Note(const forge::Event& event, const Trust& trust) {
   record.run_url = event.run_url;
   record.leg = event.leg;
   input_.job_key = event.JobKey(input_.record.agent.task);
-  input_.record.trust = {trust.trusted ? "trusted" : "untrusted", trust.reason};
+  input_.record.trust = {trust.trusted ? "trusted"
+                         : trust.model ? "model"
+                                       : "untrusted",
+                         trust.reason};
 }
 
 void Recorder::NoteHead(const std::string& commit) { input_.record.event.head_sha = commit; }
 
+void Recorder::NoteControl(ControlName name, ControlState state, std::string note) {
+  input_.record.isolation.controls.push_back(
+      {std::string(sandbox::TextOf(name)), state, std::move(note)});
+}
+
 void Recorder::Note(const std::vector<sandbox::Control>& controls) {
   for (const sandbox::Control& control : controls) {
-    input_.record.isolation.controls.push_back(
-        {control.name, StateOf(control.state), control.note});
+    NoteControl(control.name, control.state, control.note);
   }
 }
 
 void Recorder::Note(const gateway::EgressProxy& proxy) {
   std::string note = proxy.Shown() + ", for connections to other ports than 80";
   if (proxy.by_name()) note += "; it resolves names, and their addresses are not checked here";
-  input_.record.isolation.controls.push_back(
-      {"egress proxy",
-       proxy.by_name() ? report::ControlState::kEmulated : report::ControlState::kEnforced,
-       std::move(note)});
+  NoteControl(ControlName::kEgressProxy,
+              proxy.by_name() ? ControlState::kEmulated : ControlState::kEnforced, std::move(note));
 }
 
 void Recorder::Note(const sandbox::ConnectWatch& connects, const caller::ProgramLinks& links) {
   std::string note = connects.descriptor() >= 0 ? "identified when it connects"
                                                 : "searched for among all processes of the sandbox";
   for (const std::string& warning : links.warnings) note += "; not followed: " + warning;
-  input_.record.isolation.controls.push_back(
-      {"program identity", report::ControlState::kEnforced, std::move(note)});
+  NoteControl(ControlName::kProgramIdentity, ControlState::kEnforced, std::move(note));
   if (connects.descriptor() >= 0) return;
-  input_.record.isolation.controls.push_back(
-      {"directory renames", report::ControlState::kUnavailable,
-       "a directory of the checkout cannot be renamed (EXDEV) without seccomp user notification"});
+  NoteControl(
+      ControlName::kDirectoryRenames, ControlState::kUnavailable,
+      "a directory of the checkout cannot be renamed (EXDEV) without seccomp user notification");
 }
 
 void Recorder::NotePrograms(const std::string& report_dir) {
@@ -177,54 +181,54 @@ void Recorder::NotePrograms(const std::string& report_dir) {
   if (!kept && count == 0) {
     note = "this host does not let the agent be followed (ptrace), or the record was not written";
   }
-  input_.record.isolation.controls.push_back(
-      {"program record",
-       kept ? report::ControlState::kEnforced : report::ControlState::kUnavailable,
-       std::move(note)});
+  NoteControl(ControlName::kProgramRecord,
+              kept ? ControlState::kEnforced : ControlState::kUnavailable, std::move(note));
+}
+
+void Recorder::NoteLimit(LimitName name, std::optional<double> bound, std::optional<double> used,
+                         const AgentEnd& end) {
+  const sandbox::LimitRow& row = RowOf(name);
+  input_.record.limits.push_back(
+      {std::string(row.record), bound, used, std::string(row.unit), end.kind == name});
 }
 
 void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   const sandbox::Cgroup& cgroup = sandbox.cgroup();
-  double disk_used = static_cast<double>(sandbox.DiskPeakBytes());
-  auto limit = [&](const char* name, std::optional<double> bound, std::optional<double> used,
-                   const char* unit, bool fired) { NoteLimit(name, bound, used, unit, fired); };
-  NoteTimes(end);
-  limit("memory", Bound(request_.memory_bytes), Number(cgroup.MemoryPeakBytes()), "bytes",
-        end.kind == EndKind::kMemoryLimit);
-  limit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
-        std::nullopt, "cpus", false);
+  const sandbox::SandboxLimits& set = sandbox.limits();
   std::optional<double> cpu_s;
   if (end.agent_cpu) cpu_s = std::chrono::duration<double>(*end.agent_cpu).count();
-  limit("agent-cpu", Bound(request_.agent_cpu_s), cpu_s, "s", end.kind == EndKind::kAgentCpuLimit);
-  limit("pids", Bound(request_.pids), std::nullopt, "processes", end.kind == EndKind::kPidsLimit);
-  limit("disk", Bound(sandbox.limits().disk_bytes), disk_used, "bytes",
-        end.kind == EndKind::kDiskLimit || (request_.lasting && sandbox.disk_filled()));
-  limit("open-files", Bound(request_.open_files), std::nullopt, "files", false);
-  limit("file-size", Bound(request_.file_bytes), std::nullopt, "bytes", false);
-  limit("output", Bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
-        end.kind == EndKind::kOutputLimit);
+  NoteTimes(end);
+  NoteLimit(LimitName::kMemory, Bound(set.memory_bytes), Number(cgroup.MemoryPeakBytes()), end);
+  NoteLimit(LimitName::kCpus, Bound(set.cpus), std::nullopt, end);
+  NoteLimit(LimitName::kAgentCpu, Bound(set.cpu_s), cpu_s, end);
+  NoteLimit(LimitName::kPids, Bound(set.pids), std::nullopt, end);
+  NoteLimit(LimitName::kDisk, Bound(set.disk_bytes), static_cast<double>(sandbox.DiskPeakBytes()),
+            end);
+  if (set.lasting && sandbox.disk_filled()) input_.record.limits.back().fired = true;
+  NoteLimit(LimitName::kOpenFiles, Bound(set.open_files), std::nullopt, end);
+  NoteLimit(LimitName::kFileSize, Bound(set.file_bytes), std::nullopt, end);
+  NoteLimit(LimitName::kOutput, Bound(request_.output_bytes), static_cast<double>(end.output_bytes),
+            end);
   NoteSummary(end);
 }
 
 void Recorder::NoteTimes(const AgentEnd& end) {
-  double seconds = static_cast<double>(end.wall_ms) / 1000;
-  NoteLimit("wall", Bound(request_.timeout_s), seconds, "s", end.kind == EndKind::kTimedOut);
-  NoteLimit("idle", Bound(request_.idle_timeout_s), std::nullopt, "s", end.kind == EndKind::kIdle);
+  NoteLimit(LimitName::kTimeout, Bound(request_.timeout_s), static_cast<double>(end.wall_ms) / 1000,
+            end);
+  NoteLimit(LimitName::kIdle, Bound(request_.idle_timeout_s), std::nullopt, end);
 }
 
 void Recorder::Note(const AgentEnd& end) {
   NoteTimes(end);
-  NoteLimit("memory", Bound(request_.memory_bytes), std::nullopt, "bytes", false);
-  NoteLimit("cpu", request_.cpus > 0 ? std::optional<double>(request_.cpus) : std::nullopt,
-            std::nullopt, "cpus", false);
-  NoteLimit("output", Bound(request_.output_bytes), static_cast<double>(end.output_bytes), "bytes",
-            end.kind == EndKind::kOutputLimit);
+  NoteLimit(LimitName::kMemory, Bound(request_.memory_bytes), std::nullopt, end);
+  NoteLimit(LimitName::kCpus, Bound(request_.cpus), std::nullopt, end);
+  NoteLimit(LimitName::kOutput, Bound(request_.output_bytes), static_cast<double>(end.output_bytes),
+            end);
   NoteSummary(end);
 }
 
 void Recorder::NoteDisk(const AgentEnd& end) {
-  NoteLimit("disk", Bound(request_.disk_bytes), std::nullopt, "bytes",
-            end.kind == EndKind::kDiskLimit);
+  NoteLimit(LimitName::kDisk, Bound(request_.disk_bytes), std::nullopt, end);
 }
 
 void Recorder::NoteSummary(const AgentEnd& end) {
@@ -232,9 +236,8 @@ void Recorder::NoteSummary(const AgentEnd& end) {
   input_.agent_text = summary.result_text;
   input_.agent_tail = end.tail;
   if (end.output_lost) {
-    input_.record.isolation.controls.push_back(
-        {report::kOutputControl, report::ControlState::kUnavailable,
-         "some of the agent's output is missing in its files: they could not be written"});
+    NoteControl(ControlName::kAgentOutput, ControlState::kUnavailable,
+                "some of the agent's output is missing in its files: they could not be written");
   }
   if (!summary.agent_version.empty()) input_.record.agent.version = summary.agent_version;
   input_.record.agent.model = summary.model;
@@ -258,30 +261,30 @@ void Recorder::NoteSummary(const AgentEnd& end) {
 void Recorder::Note(const AgentEnd& end, const gateway::Gateway& gateway) {
   std::chrono::duration<double> spent =
       gateway.ProcessorTime() + std::chrono::milliseconds(end.supervisor_ms);
-  input_.record.limits.push_back({"runner-cpu", static_cast<double>(request_.runner_cpu_s),
-                                  spent.count(), "s", end.kind == EndKind::kRunnerLimit});
+  NoteLimit(LimitName::kRunnerCpu, static_cast<double>(request_.runner_cpu_s), spent.count(), end);
 }
 
 void Recorder::NoteRunnerLimit() {
   for (report::LimitRecord& limit : input_.record.limits) {
-    if (limit.name != "runner-cpu") continue;
+    if (limit.name != RowOf(LimitName::kRunnerCpu).record) continue;
     limit.used = limit.limit;
     limit.fired = true;
   }
 }
 
 void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& limits) {
-  auto limit = [&](const char* name, double bound, std::optional<double> used, const char* unit) {
-    std::optional<double> set = bound > 0 ? std::optional<double>(bound) : std::nullopt;
-    input_.record.limits.push_back({name, set, used, unit, use.exhausted == name});
+  auto limit = [&](LimitName name, double bound, std::optional<double> used) {
+    const sandbox::LimitRow& row = RowOf(name);
+    input_.record.limits.push_back({std::string(row.record), Bound(bound), used,
+                                    std::string(row.unit), use.exhausted == row.record});
   };
   int64_t tokens =
       use.input_tokens + use.output_tokens + use.cache_read_tokens + use.cache_write_tokens;
-  limit("tokens", static_cast<double>(limits.tokens), static_cast<double>(tokens), "tokens");
-  limit("cost", limits.cost_usd, use.requests > 0 ? use.cost_usd : 0, "usd");
-  limit("requests", static_cast<double>(limits.requests), static_cast<double>(use.requests),
-        "requests");
-  limit("host-bytes", static_cast<double>(request_.host_bytes), std::nullopt, "bytes");
+  limit(LimitName::kTokens, static_cast<double>(limits.tokens), static_cast<double>(tokens));
+  limit(LimitName::kCost, limits.cost_usd, use.requests > 0 ? use.cost_usd : 0);
+  limit(LimitName::kRequests, static_cast<double>(limits.requests),
+        static_cast<double>(use.requests));
+  limit(LimitName::kHostBytes, static_cast<double>(request_.host_bytes), std::nullopt);
   // An agent's own figures stand alone only where the gateway saw no model: they are its word.
   if (use.requests == 0) return;
   report::UsageRecord& usage = input_.record.usage;
@@ -296,9 +299,11 @@ void Recorder::Note(const report::ModelUse& use, const gateway::BudgetLimits& li
   usage.cache_write_tokens = use.cache_write_tokens;
 }
 
-void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix) {
+void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix,
+                    const std::string& merged) {
   report::ChangesRecord& record = input_.record.changes;
   record.prefix = prefix;
+  record.merged = merged;
   for (const change::FileChange& file : changes.files) {
     input_.files.push_back({file.path, file.old_path, State(file.kind), Mode(file.old_mode),
                             Mode(file.new_mode), file.binary, file.additions, file.deletions,

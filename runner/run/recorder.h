@@ -66,7 +66,7 @@ class Recorder {
   // Notes what models were asked, against the budget's limits.
   void Note(const report::ModelUse& use, const gateway::BudgetLimits& limits);
   // Notes the changes. `prefix` is change::Repository::prefix.
-  void Note(const change::ChangeSet& changes, const std::string& prefix);
+  void Note(const change::ChangeSet& changes, const std::string& prefix, const std::string& merged);
   // Notes the agent's own findings, and which parts of its file are invalid.
   void Note(const report::AgentFindings& findings);
   void Note(const change::Verdict& verdict);
@@ -92,10 +92,9 @@ class Recorder {
   const report::ReportInput& Finish();
 
  private:
-  void NoteLimit(const char* name, std::optional<double> bound, std::optional<double> used,
-                 const char* unit, bool fired) {
-    input_.record.limits.push_back({name, bound, used, unit, fired});
-  }
+  void NoteControl(sandbox::ControlName name, sandbox::ControlState state, std::string note);
+  void NoteLimit(sandbox::LimitName name, std::optional<double> bound, std::optional<double> used,
+                 const AgentEnd& end);
   void NoteTimes(const AgentEnd& end);
   void NoteSummary(const AgentEnd& end);
 

@@ -30,7 +30,7 @@ TEST_CASE("What has the form of a credential is in no text of the record") {
   recorder.Note(found);
   change::ChangeSet changes;
   changes.files.emplace_back().path = token + ".txt";
-  recorder.Note(changes, "");
+  recorder.Note(changes, "", "");
   const report::ReportInput& input = recorder.Finish();
   const report::RunRecord& record = input.record;
   for (const std::string& text : {report::RenderSummary(input, {}), report::RenderSarif(record, ""),

@@ -68,9 +68,10 @@ Status RefuseLinkedPath(const std::string& path) {
 
 // A link in a directory that a pull request contains would be followed by the program that uploads
 // the report, and would take one of the machine's own files with it.
-Status RefuseLinks(const std::string& path) {
+Status RefuseLinks(const ReportDirectory& directory) {
   std::error_code failed;
-  std::filesystem::recursive_directory_iterator entries(path, failed);
+  const std::string at = directory.at();
+  std::filesystem::recursive_directory_iterator entries(at, failed);
   for (; !failed && entries != std::filesystem::recursive_directory_iterator();
        entries.increment(failed)) {
     std::error_code unknown;
@@ -79,9 +80,11 @@ Status RefuseLinks(const std::string& path) {
         type == std::filesystem::file_type::directory) {
       continue;
     }
-    return Taken(entries->path().string(), "the report directory may contain only files");
+    return Taken(directory.path + entries->path().string().substr(at.size()),
+                 "the report directory may contain only files");
   }
-  return Ok();
+  if (!failed) return Ok();
+  return Taken(directory.path, "cannot be looked through: " + failed.message());
 }
 
 // Returns run.json; null where there is none, or it is not JSON.
@@ -196,40 +199,137 @@ Result<bool> SetEarlierAside(int directory, const std::string& path) {
 }
 
 // Keeps git from a report in a checkout. A directory that holds anything else is not ours to hide.
-Status IgnoreInGit(int directory, const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_empty(path, failed) || failed) return Ok();
+Status IgnoreInGit(int directory) {
+  if (!TRY(sys::DirectoryNames(directory)).empty()) return Ok();
   const Fd ignore = TRY(Create(directory, kIgnore));
   return sys::WriteAll(ignore.get(), "*\n");
 }
 
+std::string ParentOf(const std::string& path) {
+  return path.substr(0, std::max<size_t>(path.rfind('/'), 1));
+}
+
+bool IsIn(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory.ends_with('/') ? directory : directory + "/");
+}
+
+// In a user namespace, an owner that has no number there has no process either.
+bool IsUnmapped(uid_t owner) {
+  constexpr uid_t kOverflow = 65534;
+  Result<std::string> map = sys::ReadFile("/proc/self/uid_map", 4096);
+  return owner == kOverflow && map.ok() && map.value().find("4294967295") == std::string::npos;
+}
+
+// Returns whether the directory is in what the job works on, which its own user shares out: runners
+// make workspaces that all may write, and of which a container's root owns nothing.
+bool IsInWorkspace(const std::string& path, const std::string& workdir) {
+  for (const char* name : {"GITHUB_WORKSPACE", "RUNNER_TEMP", "CI_PROJECT_DIR"}) {
+    const std::optional<std::string> value = sys::Environment(name);
+    if (!value || value->empty()) continue;
+    Result<std::string> workspace = sys::RealPath(*value);
+    if (workspace.ok() && workspace.value() != "/" && IsIn(path, workspace.value())) return true;
+  }
+  const std::optional<CheckoutPath> inside = FindCheckoutPath(path);
+  struct stat top {
+  }, git{};
+  if (!inside || ::lstat(inside->top.c_str(), &top) != 0 ||
+      ::lstat((inside->top + "/.git").c_str(), &git) != 0 || git.st_uid != top.st_uid) {
+    return false;
+  }
+  Result<std::string> here = sys::RealPath(workdir);
+  return top.st_uid == ::geteuid() || (here.ok() && IsIn(here.value() + "/", inside->top));
+}
+
+// Refuses the canonical `place` and what leads to it; see OpenReportPlace().
+Status RefuseOthersPlace(std::string place, const std::string& workdir) {
+  if (IsInWorkspace(place + "/report", workdir)) return Ok();
+  for (;; place = ParentOf(place)) {
+    struct stat st {};
+    if (::lstat(place.c_str(), &st) != 0) {
+      if (errno != ENOENT) return Errno(place);
+      continue;  // It is about to be made.
+    }
+    if (S_ISLNK(st.st_mode)) continue;  // What it leads to is looked at, too.
+    const bool ours = st.st_uid == ::geteuid();
+    const bool open = (st.st_mode & S_IWOTH) != 0 && (st.st_mode & S_ISVTX) == 0;
+    if (open || (!ours && st.st_uid != 0 && !IsUnmapped(st.st_uid))) {
+      return Taken(place, "other users could put another directory in the place of one in it");
+    }
+    if (place == "/" || (ours && (st.st_mode & (S_IRWXG | S_IRWXO)) == 0)) return Ok();
+  }
+}
+
 }  // namespace
 
-Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path) {
+Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path,
+                                                 const std::string& workdir) {
   TRY(RefuseLinkedPath(path));
+  // As it is named: who owns a directory on the way could lead it elsewhere just now.
+  std::error_code failed;
+  const std::filesystem::path named = std::filesystem::absolute(path, failed).lexically_normal();
+  if (failed) return Taken(path, "has no absolute path");
+  TRY(RefuseOthersPlace(ParentOf(named.string()), workdir));
   struct stat st {};
   if (::lstat(path.c_str(), &st) == 0 && !S_ISDIR(st.st_mode)) {
     return Taken(path, "is not a directory");
   }
   TRY(sys::MakeDirectories(path));
+  const std::string real = TRY(sys::RealPath(path));
+  TRY(RefuseOthersPlace(real, workdir));  // Itself too: another user's files are theirs to change.
+  return PrepareIn(TRY(sys::Open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)), path, real);
+}
+
+Result<ReportDirectory> ReportDirectory::PrepareBelow(const std::string& below) const {
+  for (size_t end = below.find('/');; end = below.find('/', end + 1)) {
+    const std::string name = below.substr(0, end);
+    if (::mkdirat(lock.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+      return Errno("mkdir " + path + "/" + name);
+    }
+    if (end == std::string::npos) break;
+  }
+  Fd fd = TRY(sys::OpenBeneath(lock.get(), below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  const std::string shown = path + "/" + below;
+  return PrepareIn(std::move(fd), shown, shown);
+}
+
+Result<ReportDirectory> ReportDirectory::PrepareIn(Fd fd, const std::string& path,
+                                                   std::string real) {
   ReportDirectory directory;
-  Fd fd = TRY(sys::Open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  directory.path = TRY(sys::RealPath(path));
+  directory.path = std::move(real);
+  directory.lock = std::move(fd);
+  const int place = directory.lock.get();
   // A file system without locks is used all the same.
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+  if (::flock(place, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     return Taken(path, "another run is writing its report there");
   }
-  TRY(RefuseLinks(directory.path));
-  TRY(RefuseForeignFiles(fd.get(), path));
-  TRY(IgnoreInGit(fd.get(), directory.path));
-  directory.has_earlier_ = TRY(SetEarlierAside(fd.get(), path));
-  TRY(Clear(fd.get(), path));
-  directory.events_jsonl = TRY(Create(fd.get(), kFirstFile));
-  directory.events_log = TRY(Create(fd.get(), "events.log"));
-  directory.agent_jsonl = TRY(Create(fd.get(), "agent.jsonl"));
-  directory.agent_log = TRY(Create(fd.get(), "agent.log"));
-  directory.lock = std::move(fd);
+  TRY(RefuseLinks(directory));
+  TRY(RefuseForeignFiles(place, path));
+  TRY(IgnoreInGit(place));
+  directory.has_earlier_ = TRY(SetEarlierAside(place, path));
+  TRY(Clear(place, path));
+  directory.events_jsonl = TRY(Create(place, kFirstFile));
+  directory.events_log = TRY(Create(place, "events.log"));
+  directory.agent_jsonl = TRY(Create(place, "agent.jsonl"));
+  directory.agent_log = TRY(Create(place, "agent.log"));
   return directory;
+}
+
+Result<Fd> OpenReportPlace(const std::string& path, const std::string& workdir) {
+  TRY(RefuseLinkedPath(path));
+  TRY(sys::MakeDirectories(path));
+  const std::string real = TRY(sys::RealPath(path));
+  TRY(RefuseOthersPlace(real, workdir));
+  return sys::Open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
+void RemoveReport(int place, const std::string& name) {
+  Result<Fd> report = sys::OpenAt(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  if (!report.ok()) return;
+  if (RefuseForeignFiles(report.value().get(), name).ok() &&
+      Clear(report.value().get(), name).ok()) {
+    (void)::unlinkat(report.value().get(), kIgnore, 0);
+  }
+  (void)::unlinkat(place, name.c_str(), AT_REMOVEDIR);
 }
 
 void ReportDirectory::Start() {

@@ -13,9 +13,9 @@ namespace run {
 inline constexpr char kEarlierReport[] = "earlier";
 
 // The report directory of a run that is about to start, and the files in it that grow while it
-// runs.
+// runs. What is written or read there goes by its descriptor: another may have its name by then.
 struct ReportDirectory {
-  std::string path;  // Canonical.
+  std::string path;  // Canonical; to be shown.
   Fd events_jsonl;   // events.ocsf.jsonl
   Fd events_log;     // events.log
   Fd agent_jsonl;    // agent.jsonl; stays empty when the agent writes no stream of events.
@@ -27,8 +27,14 @@ struct ReportDirectory {
   // may come from the pull request or belong to another program, so it fails with kRefused and
   // leaves everything as it is if a symbolic link leads to the directory or stands in it, if `path`
   // is a file, if one of the names below is taken by what no run has written, and while another run
-  // is writing its report there.
-  static Result<ReportDirectory> Prepare(const std::string& path);
+  // is writing its report there; likewise if other users could put another directory in its place
+  // (OpenReportPlace()).
+  static Result<ReportDirectory> Prepare(const std::string& path, const std::string& workdir = ".");
+  // Does the same for a directory in this one.
+  Result<ReportDirectory> PrepareBelow(const std::string& below) const;
+
+  // Returns a path that leads through the descriptor, whatever has the directory's name.
+  std::string at() const { return "/proc/self/fd/" + std::to_string(lock.get()); }
 
   // Removes the earlier report: the agent has started, and there will be another.
   void Start();
@@ -38,9 +44,21 @@ struct ReportDirectory {
   Status Restore();
 
  private:
+  static Result<ReportDirectory> PrepareIn(Fd fd, const std::string& path, std::string real);
+
   bool has_earlier_ = false;
   bool started_ = false;
 };
+
+// Makes the directory, in which report directories are to be, and opens it. Fails with kRefused if
+// users other than root and this one own a directory that leads to it, or all may write in one
+// without the sticky bit: they could put another in its place. Those above a directory that is this
+// user's alone do not matter; nor do any where the directory is in the job's workspace, or in a
+// checkout of this user's or around `workdir`.
+Result<Fd> OpenReportPlace(const std::string& path, const std::string& workdir = ".");
+
+// Removes the directory `name` of `place` if it holds a report and nothing else, or nothing.
+void RemoveReport(int place, const std::string& name);
 
 // Returns whether this is a job of continuous integration, whose later steps take what is in the
 // report directory for this run's.

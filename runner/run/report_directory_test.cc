@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/sys.h"
+#include "report/write.h"
 
 namespace run {
 namespace {
@@ -121,6 +123,97 @@ TEST_CASE("A new report directory is kept out of git, and no other directory is"
   CHECK(sys::ReadFile(place.top + "/site/new/.gitignore", 9).value() == "*\n");
   REQUIRE(ReportDirectory::Prepare(place.top + "/site").ok());
   CHECK_FALSE(sys::Exists(place.top + "/site/.gitignore"));
+}
+
+// Makes a directory with this mode, in which a report is to be.
+std::string MakePlace(const Place& place, const std::string& name, mode_t mode) {
+  std::string path = place.top + "/" + name;
+  REQUIRE(sys::MakeDirectories(path).ok());
+  REQUIRE(::chmod(path.c_str(), mode) == 0);
+  return path;
+}
+
+bool Prepares(const std::string& path) {
+  Result<ReportDirectory> directory = ReportDirectory::Prepare(path);
+  if (directory.ok()) return true;
+  CHECK(directory.error().code == Code::kRefused);
+  return false;
+}
+
+TEST_CASE("A place in which other users could swap the report directory is refused") {
+  Place place;
+  for (const char* below : {"/r", "/deep/er/r"}) {
+    CHECK(Prepares(MakePlace(place, "ours", 0755) + below));
+    CHECK(Prepares(MakePlace(place, "sticky", 01777) + below));
+    CHECK_FALSE(Prepares(MakePlace(place, "open", 0777) + below));
+  }
+  const std::string open = MakePlace(place, "open", 0777);
+  CHECK_FALSE(OpenReportPlace(open).ok());
+  CHECK_FALSE(OpenReportPlace(open + "/pool").ok());
+  CHECK(OpenReportPlace(place.top + "/sticky/pool").ok());
+  // What leads to a directory that is this user's alone does not matter.
+  CHECK(Prepares(MakePlace(place, "open/own", 0700) + "/r"));
+  if (::geteuid() != 0) return;
+  const std::string other = MakePlace(place, "other", 0755);
+  REQUIRE(::chown(other.c_str(), 12345, 12345) == 0);
+  CHECK_FALSE(Prepares(other + "/r"));
+}
+
+TEST_CASE("A job's workspace may be open to all, and a checkout of this user's") {
+  Place place;
+  const std::string open = MakePlace(place, "open", 0777);
+  for (const char* name : {"GITHUB_WORKSPACE", "CI_PROJECT_DIR"}) {
+    CHECK_FALSE(Prepares(open + "/r"));
+    const std::optional<std::string> before = sys::Environment(name);
+    ::setenv(name, open.c_str(), 1);
+    CHECK(Prepares(open + "/r"));
+    before ? ::setenv(name, before->c_str(), 1) : ::unsetenv(name);
+  }
+  REQUIRE(sys::MakeDirectories(open + "/.git").ok());
+  CHECK(Prepares(open + "/r"));
+  if (::geteuid() != 0) return;
+  // Another user's `.git` makes no checkout of it.
+  REQUIRE(::chown((open + "/.git").c_str(), 12345, 12345) == 0);
+  CHECK_FALSE(Prepares(open + "/r"));
+}
+
+TEST_CASE("A report goes to the directory that was prepared, also after another took its name") {
+  Place place;
+  const std::string report = place.top + "/site/report";
+  const std::string victim = place.top + "/else";
+  REQUIRE(sys::WriteFile(victim + "/run.json", "precious").ok());
+  REQUIRE(sys::MakeDirectories(victim + "/checks/1").ok());
+  Result<ReportDirectory> directory = ReportDirectory::Prepare(report);
+  REQUIRE(directory.ok());
+  std::filesystem::rename(report, place.top + "/site/aside");
+  REQUIRE(::symlink(victim.c_str(), report.c_str()) == 0);
+  report::ReportInput input;
+  input.conflicts = {{"a/b", false, "text"}};
+  REQUIRE(report::WriteReport(directory.value().at(), input).ok());
+  REQUIRE(directory.value().PrepareBelow("checks/1").ok());
+  CHECK(sys::ReadFile(victim + "/run.json", 99).value() == "precious");
+  CHECK_FALSE(sys::Exists(victim + "/conflicts"));
+  CHECK_FALSE(sys::Exists(victim + "/checks/1/events.log"));
+  for (const char* name : {"/run.json", "/conflicts/a/b", "/checks/1/events.log"}) {
+    CHECK(sys::Exists(place.top + "/site/aside" + name));
+  }
+}
+
+TEST_CASE("Only what a report is made of is removed") {
+  Place place;
+  const std::string site = place.top + "/site";
+  const Fd top = sys::Open(site, O_RDONLY | O_DIRECTORY).value();
+  REQUIRE(ReportDirectory::Prepare(site + "/report").ok());
+  RemoveReport(top.get(), "report");
+  CHECK_FALSE(sys::Exists(site + "/report"));
+  REQUIRE(ReportDirectory::Prepare(site + "/report").ok());
+  REQUIRE(sys::WriteFile(site + "/report/precious", "x").ok());
+  RemoveReport(top.get(), "report");
+  CHECK(sys::Exists(site + "/report/precious"));
+  CHECK_FALSE(sys::Exists(site + "/report/events.log"));
+  REQUIRE(::symlink("report", (site + "/link").c_str()) == 0);
+  RemoveReport(top.get(), "link");
+  CHECK(sys::Exists(site + "/report/precious"));
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ PolicyReload NewReload(const Request& request, const Plan& plan) {
     TRY(CheckCountable(next, plan.budget));
     return next;
   };
-  return PolicyReload({!request.policy_file.empty(), request.keep_policy}, read, plan.policy,
-                      plan.ecosystems);
+  const bool again = !request.policy_file.empty() && !plan.only_reads;
+  return PolicyReload({again, request.keep_policy}, read, plan.policy, plan.ecosystems);
 }
 
 // The first directory on the way to `path` that others than its owner cannot enter, or "".
@@ -256,7 +256,7 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
           .style = companion == nullptr ? StyleOf(request) : report::TerminalStyle{},
           .section = forge::MakeLogSection(sys::Environment, "agentic_ci_agent",
                                            "The agent's output", std::time(nullptr)),
-          .events = directory.path + "/events.ocsf.jsonl",
+          .events = directory.at() + "/events.ocsf.jsonl",
           .may_be_codex = plan.agent.may_be_codex,
           .stream = plan.agent.stream};
 }
@@ -296,18 +296,18 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
                          const ReportDirectory& directory, Recorder& recorder) {
   return {sandbox,
           plan.checkout,
-          directory.path,
+          directory,
           plan.replaced,
           recorder.secrets(),
           plan.policy.record.sha256,
           [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
 }
 
-// Notes what the agent did with git and no patch carries.
-void NoteLostRefs(const sandbox::Sandbox& sandbox, const Plan& plan, Recorder& recorder) {
-  const std::string& checkout = plan.checkout.path;
-  std::vector<LostRef> refs = FindLostRefs(checkout, plan.git, sandbox.upper(), sandbox.layers());
-  for (report::Finding& finding : DescribeLostRefs(refs)) recorder.Note(std::move(finding));
+// Notes what the agent did with git: what no patch carries, and what it merged.
+void NoteGit(const sandbox::Sandbox& sandbox, Plan* plan, Recorder& recorder) {
+  AgentGit git = ReadAgentGit(plan->checkout.path, plan->git, sandbox.upper(), sandbox.layers());
+  for (report::Finding& finding : DescribeLostRefs(git.lost)) recorder.Note(std::move(finding));
+  plan->merged = ChooseMerged(*plan, git.merged);
 }
 
 // Notes that in tier landlock, other programs of this machine can reach the sandbox's ways out, and
@@ -382,8 +382,8 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   if (!finished && end.kind == EndKind::kExited) end.kind = EndKind::kGatewayLost;
   recorder.Note(end, gateway);
   RunSigns signs =
-      TRY(ReadSigns(request, plan, directory.path, recorder).Context("reading the records"));
-  if (request.record_programs) recorder.NotePrograms(directory.path);
+      TRY(ReadSigns(request, plan, directory.at(), recorder).Context("reading the records"));
+  if (request.record_programs) recorder.NotePrograms(directory.at());
   return Watched{std::move(sandbox), std::move(end), std::move(signs)};
 }
 
@@ -403,7 +403,7 @@ SignalWatch::Bounds BoundsAfter(const AgentEnd& end, const Request& request) {
 Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& directory,
                 Recorder& recorder, Companion* companion, std::optional<sandbox::Sandbox>* ended) {
   Signals signals = TRY(CatchSignals());
-  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.path,
+  std::optional<SignalWatch> watch(std::in_place, signals, recorder, directory.at(),
                                    SignalWatch::Bounds{});
   TRY(watch->Start());
   Plan plan = TRY(PrepareRun(rules, &request, recorder));
@@ -415,14 +415,14 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   auto [watched_sandbox, end, signs] = TRY(WatchSandbox(request, plan, directory, recorder, signals,
                                                         companion, companion ? nullptr : &given));
   sandbox::Sandbox& sandbox = ended->emplace(std::move(watched_sandbox));
-  watch.emplace(signals, recorder, directory.path, BoundsAfter(end, request), &sandbox);
+  watch.emplace(signals, recorder, directory.at(), BoundsAfter(end, request), &sandbox);
   TRY(watch->Start());
   change::ChangedTree tree = TreeOf(sandbox, directory.path, plan.replaced);
   tree.meanwhile.given = &given;
   if (companion != nullptr) tree.meanwhile.Add(companion->meanwhile());
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
+  NoteGit(sandbox, &plan, recorder);
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
-  NoteLostRefs(sandbox, plan, recorder);
   signs.nothing_changed = changes.files.empty() && changes.conflicts.empty() && changes.complete;
   recorder.Phase("changes");
   change::Verdict verdict =
@@ -440,7 +440,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
       Watched watched = TRY(WatchSandbox(asked, check, place, own, signals, nullptr, nullptr));
       return CheckEnd{std::move(watched.end), std::move(watched.signs)};
     };
-    outcome = TRY(RunChecks(request, std::move(plan), directory.path, changes, recorder, run)
+    outcome = TRY(RunChecks(request, std::move(plan), directory, changes, recorder, run)
                       .Context("checking the changes"));
     outcome.agent_status = end.status;
     recorder.Phase("checks");
@@ -487,7 +487,7 @@ Result<int> Run(Request request, const OptionRules& rules, Companion* companion)
   ENSURE(request.backend == "native");  // The caller chooses between backends.
   if (request.plan_only) return PrintPlan(std::move(request), rules);
   ReportDirectory directory =
-      TRY(ReportDirectory::Prepare(request.report_dir).Context(kPreparingReport));
+      TRY(ReportDirectory::Prepare(request.report_dir, request.workdir).Context(kPreparingReport));
   Recorder recorder(request);
   std::optional<sandbox::Sandbox> ended;
   Status carried = RunAgent(rules, request, directory, recorder, companion, &ended);

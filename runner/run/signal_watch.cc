@@ -61,7 +61,7 @@ void SignalWatch::Watch() {
     if (bounds_.processor_max.count() > 0) wait_ms = static_cast<int>(kLookAgain.count());
     if (::poll(sources, 2, wait_ms) < 0 && errno != EINTR) return;
     if (sources[0].revents != 0) return;
-    if (Overspent()) EndProcess(EndKind::kRunnerLimit);
+    if (Overspent()) EndProcess(sandbox::LimitName::kRunnerCpu);
     if (bounds_.until.passed()) EndLate();
     if (PendingEnd()) break;
     if (sources[1].revents != 0 && Readable(signals_.stop.get(), kLookAgain)) return;
@@ -83,10 +83,10 @@ void SignalWatch::EndLate() {
   EndProcess(bounds_.late);
 }
 
-void SignalWatch::EndProcess(EndKind kind) {
+void SignalWatch::EndProcess(EndCause kind) {
   AgentEnd end;
   end.kind = kind;
-  if (kind == EndKind::kRunnerLimit) record_.NoteRunnerLimit();
+  if (kind == sandbox::LimitName::kRunnerCpu) record_.NoteRunnerLimit();
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());

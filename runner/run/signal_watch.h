@@ -22,7 +22,7 @@ class SignalWatch {
   struct Bounds {
     std::chrono::nanoseconds processor_max{};  // The bound of OwnProcessorTime(); 0 if unlimited.
     Deadline until = Deadline::Never();        // Then the run ends as `late`, with what is known.
-    EndKind late = EndKind::kTimedOut;
+    EndCause late = sandbox::LimitName::kTimeout;
   };
 
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
@@ -40,7 +40,7 @@ class SignalWatch {
   void Watch();
   bool Overspent() const;
   [[noreturn]] void EndLate();
-  [[noreturn]] void EndProcess(EndKind kind);
+  [[noreturn]] void EndProcess(EndCause kind);
 
   Recorder record_;
   std::string directory_;

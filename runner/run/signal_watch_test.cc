@@ -39,8 +39,8 @@ struct Place {
 TEST_CASE("What is not collected in time ends the run by its limit, with a record") {
   const Place place;
   const Deadline soon = Deadline::After(std::chrono::milliseconds(50));
-  CHECK(ExitOf(place.path, {.until = soon, .late = EndKind::kTimedOut}) == 124);
-  CHECK(ExitOf(place.path, {.until = soon, .late = EndKind::kDiskLimit}) == 125);
+  CHECK(ExitOf(place.path, {.until = soon, .late = sandbox::LimitName::kTimeout}) == 124);
+  CHECK(ExitOf(place.path, {.until = soon, .late = sandbox::LimitName::kDisk}) == 125);
   Result<std::string> record = sys::ReadFile(place.path + "/run.json", 1 << 20);
   REQUIRE(record.ok());
   CHECK(record.value().find("\"limit\": \"disk\"") != std::string::npos);

@@ -37,20 +37,6 @@ constexpr size_t kChunkBytes = 65536;
 // thousand of them, each below 64 processes.
 constexpr size_t kCallsPerTurn = 32;
 
-EndKind EndOf(sandbox::Limit limit) {
-  switch (limit) {
-    case sandbox::Limit::kMemory:
-      return EndKind::kMemoryLimit;
-    case sandbox::Limit::kDisk:
-      return EndKind::kDiskLimit;
-    case sandbox::Limit::kProcessorTime:
-      return EndKind::kAgentCpuLimit;
-    case sandbox::Limit::kPids:
-      break;
-  }
-  return EndKind::kPidsLimit;
-}
-
 class Supervisor {
  public:
   Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway, caller::ConnectionOwners& owners,
@@ -109,7 +95,7 @@ class Supervisor {
   sandbox::Sandbox::Adopted Adopted() const {
     return {gateway_.MemoryBytes(), gateway_.ProcessorTime()};
   }
-  void End(EndKind kind) {
+  void End(EndCause kind) {
     if (!end_) end_ = kind;
   }
   Deadline NextIdle() const {
@@ -138,7 +124,7 @@ class Supervisor {
   int64_t read_bytes_ = 0;                 // From both pipes,
   int64_t output_bytes_ = 0;               // and without what only repeats.
   std::deque<sandbox::Connect> connects_;  // They wait for Verify().
-  std::optional<EndKind> end_;
+  std::optional<EndCause> end_;
   std::optional<int> wait_status_;
   std::string refused_by_;
 };
@@ -161,7 +147,7 @@ Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   said_.Take(pipe, said.substr(0, static_cast<size_t>(std::max<int64_t>(room, 0))));
   if (companion_ != nullptr)
     companion_->Take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
-  if (over_output()) End(EndKind::kOutputLimit);
+  if (over_output()) End(sandbox::LimitName::kOutput);
   return true;
 }
 
@@ -248,13 +234,13 @@ void Supervisor::TakeSignal() {
 }
 
 void Supervisor::CheckLimits() {
-  if (wall_.passed()) End(EndKind::kTimedOut);
-  if (idle_.passed()) End(EndKind::kIdle);
+  if (wall_.passed()) End(sandbox::LimitName::kTimeout);
+  if (idle_.passed()) End(sandbox::LimitName::kIdle);
   if (measure_.passed()) {
-    std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(Adopted());
-    if (limit && (companion_ == nullptr || !companion_->Absorb(*limit))) End(EndOf(*limit));
+    std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(Adopted());
+    if (limit && (companion_ == nullptr || !companion_->Absorb(*limit))) End(*limit);
     nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
-    if (spent > seconds(request_.runner_cpu_s)) End(EndKind::kRunnerLimit);
+    if (spent > seconds(request_.runner_cpu_s)) End(sandbox::LimitName::kRunnerCpu);
     using std::chrono::duration_cast;
     said_.Refresh(duration_cast<seconds>(Deadline::Clock::now() - started_).count());
     // Counted from now: beside many processes it takes long.
@@ -365,11 +351,11 @@ Result<AgentEnd> Supervisor::Watch() {
   // An agent may take a limit for something else, or not notice: what it left is not whole.
   if (end.kind == EndKind::kExited || end.kind == EndKind::kSandboxLost ||
       end.kind == EndKind::kGatewayLost) {
-    if (std::optional<sandbox::Limit> limit = sandbox_.ReachedLimit(Adopted()))
-      end.kind = EndOf(*limit);
+    if (std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(Adopted()))
+      end.kind = *limit;
   }
   if (end.kind == EndKind::kExited && over_output()) {
-    end.kind = EndKind::kOutputLimit;
+    end.kind = sandbox::LimitName::kOutput;
   }
   end.status = ShellStatus(wait_status_);
   end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
@@ -407,12 +393,12 @@ Result<Signals> CatchSignals() {
   return signals;
 }
 
-std::optional<EndKind> PendingEnd() {
+std::optional<EndCause> PendingEnd() {
   sigset_t pending;
   if (::sigpending(&pending) != 0) return std::nullopt;
   if (::sigismember(&pending, SIGINT) == 1) return EndKind::kInterrupted;
   bool terminated = ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGHUP) == 1;
-  return terminated ? std::optional<EndKind>(EndKind::kTerminated) : std::nullopt;
+  return terminated ? std::optional<EndCause>(EndKind::kTerminated) : std::nullopt;
 }
 
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,

@@ -22,29 +22,30 @@ namespace run {
 
 class Companion;
 
-// Why the agent is no longer running.
 enum class EndKind {
   kExited,
-  kTimedOut,
-  kIdle,
-  kOutputLimit,
-  kMemoryLimit,
-  kDiskLimit,
-  kPidsLimit,
-  kAgentCpuLimit,
-  kRecordsLimit,  // OpenShell wrote more records of the sandbox than are read.
-  kRunnerLimit,   // The gateway and the supervisor spent --runner-cpu.
-  kInterrupted,   // SIGINT
-  kTerminated,    // SIGTERM, SIGHUP
-  kSandboxLost,   // The sandbox died before its agent, and we did not kill it.
+  kLimit,        // `limit` says which.
+  kInterrupted,  // SIGINT
+  kTerminated,   // SIGTERM, SIGHUP
+  kSandboxLost,  // The sandbox died before its agent, and we did not kill it.
   kGatewayLost,
-  kCredentialRefused,  // `refused_by` names the host.
-  kModelUnresolved,    // `refused_by` says why its name has no address.
+  kCredentialRefused,  // AgentEnd::refused_by names the host.
+  kModelUnresolved,    // AgentEnd::refused_by says why its name has no address.
+};
+
+// Why the agent is no longer running: one of these, or a limit that was reached.
+struct EndCause {
+  EndCause(EndKind why) : kind(why) {}  // NOLINT: a value of it.
+  EndCause(sandbox::LimitName reached) : kind(EndKind::kLimit), limit(reached) {}  // NOLINT
+  friend bool operator==(const EndCause&, const EndCause&) = default;
+
+  EndKind kind;
+  sandbox::LimitName limit = sandbox::LimitName::kTimeout;
 };
 
 // The state when the agent's process is gone and its output is drained.
 struct AgentEnd {
-  EndKind kind = EndKind::kExited;
+  EndCause kind = EndKind::kExited;
   // The agent's exit status as a shell reports it: 0-255, 128+N for signal N.
   std::optional<int> status;
   agent::AgentSummary summary;
@@ -94,6 +95,6 @@ std::chrono::nanoseconds OwnProcessorTime();
 
 // Returns what a pending signal asks for: kInterrupted or kTerminated; nullopt if there is no such
 // signal. Callable from any thread.
-std::optional<EndKind> PendingEnd();
+std::optional<EndCause> PendingEnd();
 
 }  // namespace run

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "policy/model/credential_places.h"
+
 namespace sandbox {
 namespace {
 
@@ -69,6 +71,17 @@ TEST_CASE("SecretPaths knows the credentials that attacks look for") {
     std::string path = std::string("/home/alice/") + name;
     INFO(path);
     CHECK(SecretPaths({"/home"}, Host({path}), {}) == Paths{path});
+  }
+}
+
+TEST_CASE("Every place of credentials is hidden, or lies in one that is") {
+  for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
+    const std::string name(place.path);
+    const std::string path = name.starts_with('/') ? name : "/home/alice/" + name;
+    INFO(path);
+    CHECK((IsSecret(path, Host({}), {}) || IsPrivate(path)));
+    const bool hidden = (place.uses & policy::kHide) != 0;
+    CHECK(SecretPaths({"/"}, Host({path}), {}) == (hidden ? Paths{path} : Paths{}));
   }
 }
 

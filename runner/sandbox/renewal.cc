@@ -64,11 +64,12 @@ Result<Fd> OpenNamespace(pid_t pid, const std::string& kind) {
   return sys::Open("/proc/" + std::to_string(pid) + "/ns/" + kind, O_RDONLY);
 }
 
-Renewal::Child::~Child() {
-  if (pid < 0) return;
-  (void)::kill(pid, SIGKILL);  // This process's child: the number is not given out again.
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+void OwnedPid::Kill() {
+  if (pid_ < 0) return;
+  (void)::kill(pid_, SIGKILL);  // This process's child: the number is not given out again.
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
+  pid_ = -1;
 }
 
 bool Sandbox::renewable() const { return user_.valid() && plan_ && !plan_->layers_on_disk; }
@@ -92,7 +93,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   pid_t pid = TRY(CloneInto(user_, network_));
   if (pid == 0) RunInit(*plan_, std::move(resources));
   sys::MoveAside(pid);
-  renewal.init.pid = pid;
+  renewal.init = OwnedPid(pid);
   renewal.pidfd = TRY(sys::PidfdOpen(pid));
   renewal.control = std::move(ours);
   renewal.output = std::move(output_read);
@@ -123,7 +124,7 @@ Status Sandbox::Replace(Renewal renewal) {
   (void)DiskPeakBytes();  // Measures what goes now.
   Kill();
   connects_ = ConnectWatch();
-  init_pid_ = std::exchange(renewal.init.pid, -1);
+  init_ = std::move(renewal.init);
   std::swap(pidfd_, renewal.pidfd);
   std::swap(control_, renewal.control);
   std::swap(output_, renewal.output);

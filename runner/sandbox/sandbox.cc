@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -208,7 +207,9 @@ Status Sandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
                      " bytes";
   if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
   if (plan->probes) note = "is copied by each run: " + why;
-  controls_.push_back({"checkout", plan->probes ? "emulated" : "enforced", std::move(note)});
+  controls_.push_back({ControlName::kCheckout,
+                       plan->probes ? ControlState::kEmulated : ControlState::kEnforced,
+                       std::move(note)});
   for (MountStep& step : plan->mounts) {
     if (step.kind != MountStep::Kind::kWorkspace) continue;
     step.source = place;
@@ -273,7 +274,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   Child child = TRY(Clone(kNamespaces));
   if (child.pid == 0) RunInit(plan, std::move(resources));
   sys::MoveAside(child.pid);
-  sandbox.init_pid_ = child.pid;
+  sandbox.init_ = OwnedPid(child.pid);
   sandbox.pidfd_ = std::move(child.pidfd);
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
@@ -311,40 +312,6 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   sandbox.plan_ = std::make_unique<SandboxPlan>(std::move(plan));
   return sandbox;
 }
-
-Sandbox::Sandbox(Sandbox&& other) noexcept
-    : cgroup_(std::move(other.cgroup_)),
-      limits_(other.limits_),
-      scratch_(std::move(other.scratch_)),
-      disk_(std::move(other.disk_)),
-      disk_peak_bytes_(other.disk_peak_bytes_),
-      disk_filled_(other.disk_filled_),
-      broker_(std::move(other.broker_)),
-      ids_(other.ids_),
-      helper_(other.helper_),
-      copied_(other.copied_),
-      began_(other.began_),
-      processes_(std::move(other.processes_)),
-      sockets_(std::move(other.sockets_)),
-      segments_(std::move(other.segments_)),
-      init_pid_(std::exchange(other.init_pid_, -1)),
-      pidfd_(std::move(other.pidfd_)),
-      control_(std::move(other.control_)),
-      doors_(std::move(other.doors_)),
-      diagnostics_(std::move(other.diagnostics_)),
-      connects_(std::move(other.connects_)),
-      upper_(std::move(other.upper_)),
-      layers_(std::move(other.layers_)),
-      watched_filter_(std::move(other.watched_filter_)),
-      id_maps_(std::move(other.id_maps_)),
-      plan_(std::move(other.plan_)),
-      closing_(std::move(other.closing_)),
-      user_(std::move(other.user_)),
-      network_(std::move(other.network_)),
-      mounts_(std::move(other.mounts_)),
-      output_(std::move(other.output_)),
-      error_(std::move(other.error_)),
-      controls_(std::move(other.controls_)) {}
 
 Sandbox::~Sandbox() { Kill(); }
 
@@ -399,13 +366,10 @@ std::optional<Connect> Sandbox::TakeConnect(short events) {
 }
 
 void Sandbox::Kill() {
-  if (init_pid_ < 0) return;
+  if (!init_.valid()) return;
   if (broker_) return KillByInit();
   // Killing pid 1 of a pid namespace kills all of it; the wait returns when all of it is gone.
-  (void)::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
-  while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  init_pid_ = -1;
+  init_.Kill();
   connects_.EndRenames();
   connects_ = ConnectWatch();
 }
@@ -423,7 +387,7 @@ int64_t Sandbox::MemoryBytes(const ProcessUsage& used, const DiskUsage& disk) {
 int64_t Sandbox::SocketBytes(int64_t left) {
   int64_t bytes = sockets_.Measure();
   if (bytes <= left || !broker_ || ids_.others) return bytes;
-  return sockets_.Measure(SocketsOfOthers([this] { return Descendants(init_pid_); }));
+  return sockets_.Measure(SocketsOfOthers([this] { return Descendants(init_.get()); }));
 }
 
 std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& adopted) {
@@ -432,41 +396,41 @@ std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& ad
   std::chrono::nanoseconds used = processor_time_;
   if (counted) {
     used = *counted - adopted.processor_time;
-  } else if (init_pid_ >= 0) {
+  } else if (init_.valid()) {
     used = MeasureProcessorTime(processes_.get(), Members());
   }
   processor_time_ = std::max(processor_time_, used);
   return processor_time_;
 }
 
-std::optional<Limit> Sandbox::ReachedLimit(const Adopted& adopted) {
+std::optional<LimitName> Sandbox::ReachedLimit(const Adopted& adopted) {
   connects_.ReleaseRenames();
-  if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return Limit::kMemory;
-  if (cgroup_.RefusedForks().value_or(0) > 0) return Limit::kPids;
+  if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return LimitName::kMemory;
+  if (cgroup_.RefusedForks().value_or(0) > 0) return LimitName::kPids;
   DiskUsage disk = Disk();
-  if (disk.full && !OutlastsFullDisk()) return Limit::kDisk;
+  if (disk.full && !OutlastsFullDisk()) return LimitName::kDisk;
   std::optional<std::chrono::nanoseconds> time = ProcessorTime(adopted);
-  if (time && *time > std::chrono::seconds(limits_.cpu_s)) return Limit::kProcessorTime;
+  if (time && *time > std::chrono::seconds(limits_.cpu_s)) return LimitName::kAgentCpu;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
   // What a refused agent leaves is read while it comes and goes: seven eighths count as the limit.
-  if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return Limit::kPids;
-  if (init_pid_ < 0 || (!watch_memory && !watch_pids)) return std::nullopt;
+  if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return LimitName::kPids;
+  if (!init_.valid() || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
   bool over = watch_memory && MemoryBytes(used, disk) + adopted.memory_bytes > limits_.memory_bytes;
   // Processes are read one after another. While they map what others have, a page counts as a whole
   // here and as a half there: with shared memory, a second look has to see it too.
   bool seen_before = std::exchange(seen_over_memory_, over);
-  if (over && (seen_before || used.shared_bytes == 0)) return Limit::kMemory;
+  if (over && (seen_before || used.shared_bytes == 0)) return LimitName::kMemory;
   // The sandbox's first process is not the agent's. One less than all: a process that is refused a
   // child often ends for it.
-  if (watch_pids && used.tasks >= limits_.pids) return Limit::kPids;
+  if (watch_pids && used.tasks >= limits_.pids) return LimitName::kPids;
   return std::nullopt;
 }
 
 DiskUsage Sandbox::Disk() {
   ActAsAgent agent(ids_);
-  DiskUsage usage = disk_.valid() ? disk_.Measure(init_pid_ >= 0 ? processes_.get() : -1)
+  DiskUsage usage = disk_.valid() ? disk_.Measure(init_.valid() ? processes_.get() : -1)
                                   : MeasureDisk(upper_.get());
   disk_peak_bytes_ = std::max(disk_peak_bytes_, usage.bytes);
   disk_filled_ |= usage.full;
@@ -482,7 +446,7 @@ int64_t Sandbox::DiskPeakBytes() {
 // that the agent started.
 std::optional<std::vector<pid_t>> Sandbox::Members() const {
   if (!broker_) return std::nullopt;
-  return Descendants(init_pid_);
+  return Descendants(init_.get());
 }
 
 ProcessUsage Sandbox::Measure() const { return MeasureProcesses(processes_.get(), Members()); }
@@ -494,7 +458,7 @@ int64_t Sandbox::SharedBytes() const {
 
 Result<Fd> Sandbox::OpenRoot() const {
   if (broker_) return sys::Open("/", O_PATH | O_DIRECTORY).Context("looking into the sandbox");
-  return OpenRootOf(init_pid_);
+  return OpenRootOf(init_.get());
 }
 
 }  // namespace sandbox

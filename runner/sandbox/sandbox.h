@@ -20,7 +20,9 @@
 #include "sandbox/call/broker.h"
 #include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
+#include "sandbox/limit/control.h"
 #include "sandbox/limit/disk_watch.h"
+#include "sandbox/limit/limit.h"
 #include "sandbox/limit/usage.h"
 #include "sandbox/network/network.h"
 #include "sandbox/plan.h"
@@ -28,13 +30,6 @@
 #include "sandbox/tree.h"
 
 namespace sandbox {
-
-// The state of one control on this host: for the record, never a decision.
-struct Control {
-  std::string name;   // "network", "landlock", "memory", ...
-  std::string state;  // "enforced", "emulated" or "unavailable".
-  std::string note;   // The basis for it, or the reason why it is not enforced.
-};
 
 // Lists the controls of tier namespaces. `scratch` is the directory on disk of the writable layers,
 // or empty; `waiver` says why not every connection is captured, or is empty.
@@ -54,17 +49,29 @@ struct Surroundings {
   Fd programs = {};  // The file of ProgramRecord; if not valid, no such record is kept.
 };
 
+// Owns a child of this process: kills and reaps it in the end, unless it was moved elsewhere.
+class OwnedPid {
+ public:
+  OwnedPid() = default;
+  explicit OwnedPid(pid_t pid) : pid_(pid) {}
+  OwnedPid(OwnedPid&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  OwnedPid& operator=(OwnedPid&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    return *this;
+  }
+  ~OwnedPid() { Kill(); }
+
+  pid_t get() const { return pid_; }  // -1 for none.
+  bool valid() const { return pid_ >= 0; }
+  // Kills it and waits until it is gone. Idempotent.
+  void Kill();
+
+ private:
+  pid_t pid_ = -1;
+};
+
 // The files and processes that are built to take the place of a sandbox's.
 struct Renewal {
-  // A process of this one's, which is killed and reaped with it, but for what was put in place.
-  struct Child {
-    Child() = default;
-    Child(Child&& other) noexcept : pid(std::exchange(other.pid, -1)) {}
-    Child& operator=(Child&&) = delete;
-    ~Child();
-    pid_t pid = -1;
-  };
-
   Fd pidfd;
   Fd control;
   Fd output;
@@ -75,7 +82,7 @@ struct Renewal {
   Fd segments;
   Fd mounts;
   timespec began{};
-  Child init;  // The last: it ends before what it has is closed.
+  OwnedPid init;  // The last: it ends before what it has is closed.
 };
 
 // The place where a process of the supervisor's has to go to work with the agent's rights. Borrowed
@@ -90,8 +97,6 @@ struct Inside {
   bool has_processes() const { return user >= 0; }
 };
 
-enum class Limit { kMemory, kDisk, kPids, kProcessorTime };
-
 // A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
 class Sandbox {
  public:
@@ -99,7 +104,7 @@ class Sandbox {
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
   static Result<Sandbox> Start(SandboxPlan plan, Fd input, Surroundings around = {});
 
-  Sandbox(Sandbox&& other) noexcept;
+  Sandbox(Sandbox&&) = default;
   Sandbox& operator=(Sandbox&&) = delete;
   ~Sandbox();
 
@@ -115,7 +120,7 @@ class Sandbox {
   // processors. Without a cgroup, its memory is ReachedLimit's `more_bytes`.
   Status Adopt(pid_t pid) const;
 
-  pid_t init_pid() const { return init_pid_; }
+  pid_t init_pid() const { return init_.get(); }
   // Return readable descriptors: the agent's output and error streams, and the one that becomes
   // readable when the agent has ended (then ask TakeEnd()).
   int output() const { return output_.get(); }
@@ -188,7 +193,7 @@ class Sandbox {
     int64_t memory_bytes = 0;
     std::chrono::nanoseconds processor_time{0};
   };
-  std::optional<Limit> ReachedLimit(const Adopted& adopted);
+  std::optional<LimitName> ReachedLimit(const Adopted& adopted);
   // Forgives one end for memory: what reached the limit has been ended, and the limit counts as
   // reached when that happens again.
   void ForgiveMemory() { forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0); }
@@ -244,7 +249,7 @@ class Sandbox {
   Fd segments_;
   std::chrono::nanoseconds processor_time_{0};  // The most that was measured.
   int64_t forgiven_kills_ = 0;
-  pid_t init_pid_ = -1;
+  OwnedPid init_;
   Fd pidfd_;
   Fd control_;
   std::vector<Door> doors_;

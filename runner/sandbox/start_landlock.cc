@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -135,51 +134,56 @@ Result<timespec> TimeAfter(const std::string& mark) {
 std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& plan) {
   std::vector<Control> controls;
   int abi = sys::landlock::Abi();
-  auto add = [&](std::string name, bool enforced, std::string note) {
-    controls.push_back({std::move(name), enforced ? "enforced" : "emulated", std::move(note)});
+  auto add = [&](ControlName name, bool enforced, std::string note) {
+    controls.push_back(
+        {name, enforced ? ControlState::kEnforced : ControlState::kEmulated, std::move(note)});
   };
-  controls.push_back({"namespaces", "unavailable", "tier landlock was asked for"});
-  add("files", true,
+  controls.push_back(
+      {ControlName::kNamespaces, ControlState::kUnavailable, "tier landlock was asked for"});
+  add(ControlName::kFiles, true,
       "Landlock ABI " + std::to_string(abi) +
           ": what the policy lists can be read, only the run's own directory written; names, sizes "
           "and times of other files can be seen");
-  add("network", true,
+  add(ControlName::kNetwork, true,
       "every socket is made by the supervisor, bound to loopback and connected to the gateway; "
       "only TCP and Unix sockets of files");
-  add("capture", true, "connections that bypass the proxy are captured and judged too");
-  controls.push_back({"TCP rules of Landlock", abi >= 4 ? "enforced" : "unavailable",
+  add(ControlName::kCapture, true, "connections that bypass the proxy are captured and judged too");
+  controls.push_back({ControlName::kTcpRules,
+                      abi >= 4 ? ControlState::kEnforced : ControlState::kUnavailable,
                       abi >= 4 ? "no connection of the agent's own" : "needs ABI 4 (Linux 6.7)"});
-  add("names", false, "over TCP alone: programs that ask over UDP, as musl's, find none");
+  add(ControlName::kNames, false,
+      "over TCP alone: programs that ask over UDP, as musl's, find none");
   if (plan.as_root) {
-    add("signals", true, "the agent's user has no other process");
+    add(ControlName::kSignals, true, "the agent's user has no other process");
   } else {
-    add("signals", abi >= 6,
+    add(ControlName::kSignals, abi >= 6,
         abi >= 6
             ? "Landlock's scope"
             : "not to the runner; other processes of this user can be signalled before Landlock "
               "ABI 6 (Linux 6.12)");
   }
-  add("processes", false,
+  add(ControlName::kProcesses, false,
       "of other processes, what /proc shows to everyone can be seen: names, arguments, status, "
       "limits, cgroup, mounts and network; not their memory, environment or files");
-  add("capabilities", true, "none, and no_new_privs");
-  add("seccomp", true, "system-call filter");
-  controls.push_back({"landlock", "enforced", "ABI " + std::to_string(abi)});
-  add("disk", false, "the size of " + plan.scratch + " is polled");
+  add(ControlName::kCapabilities, true, "none, and no_new_privs");
+  add(ControlName::kSeccomp, true, "system-call filter");
+  controls.push_back(
+      {ControlName::kLandlock, ControlState::kEnforced, "ABI " + std::to_string(abi)});
+  add(ControlName::kDisk, false, "the size of " + plan.scratch + " is polled");
   std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
-  auto limited = [&](const char* controller, bool asked, const char* instead) {
-    bool kernel = cgroup.enforces(controller);
-    if (asked) add(controller, kernel, kernel ? "cgroup" : why + "; " + instead);
+  auto limited = [&](ControlName name, bool asked, const char* instead) {
+    bool kernel = cgroup.enforces(std::string(TextOf(name)));
+    if (asked) add(name, kernel, kernel ? "cgroup" : why + "; " + instead);
   };
   limited(
-      "memory", plan.limits.memory_bytes > 0,
+      ControlName::kMemory, plan.limits.memory_bytes > 0,
       "the memory of processes and sockets is polled; pipes, netlink sockets and kernel caches are "
       "not counted");
-  limited("cpu", plan.limits.cpus > 0, "the run is pinned to whole CPUs");
+  limited(ControlName::kCpu, plan.limits.cpus > 0, "the run is pinned to whole CPUs");
   if (plan.as_root && !cgroup.enforces("pids")) {
-    add("pids", true, "RLIMIT_NPROC of the agent's own user");
+    add(ControlName::kPids, true, "RLIMIT_NPROC of the agent's own user");
   } else {
-    limited("pids", plan.limits.pids > 0,
+    limited(ControlName::kPids, plan.limits.pids > 0,
             "processes are counted by polling, and RLIMIT_NPROC bounds those of the user");
   }
   AddProcessLimits(cgroup, plan.limits, &controls);
@@ -242,7 +246,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
   std::string note =
       "a copy: " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) + " bytes";
   if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
-  controls_.push_back({"checkout", "enforced", std::move(note)});
+  controls_.push_back({ControlName::kCheckout, ControlState::kEnforced, std::move(note)});
   return sum.bytes;
 }
 
@@ -283,7 +287,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
          std::move(groups), std::move(programs)},
         keeper > 1 ? std::vector{supervisor, helper, keeper} : std::vector{supervisor, helper});
   }
-  sandbox.init_pid_ = pid;
+  sandbox.init_ = OwnedPid(pid);
   sandbox.pidfd_ = TRY(sys::PidfdOpen(pid));
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
@@ -304,12 +308,9 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
 // Init kills all and ends; what it was kept from, this process does.
 void Sandbox::KillByInit() {
   (void)::shutdown(control_.get(), SHUT_WR);
-  Result<bool> ended = sys::WaitReadable(pidfd_.get(), Deadline::After(kEndTime));
-  if (!ended.ok() || !ended.value()) (void)::kill(init_pid_, SIGKILL);
-  while (::waitpid(init_pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  (void)sys::WaitReadable(pidfd_.get(), Deadline::After(kEndTime));
+  init_.Kill();
   KillDescendants({helper_});
-  init_pid_ = -1;
   // The broker may hold sockets of the agent's, and they what the agent has sent through them.
   connects_ = ConnectWatch();
 }

@@ -24,10 +24,10 @@ std::string DirectoryOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-run::EndKind KindOf(const CommandResult& result) {
-  if (result.reason == "timeout") return run::EndKind::kTimedOut;
-  if (result.reason == "oom") return run::EndKind::kMemoryLimit;
-  if (result.reason == "output") return run::EndKind::kOutputLimit;
+run::EndCause KindOf(const CommandResult& result) {
+  if (result.reason == "timeout") return sandbox::LimitName::kTimeout;
+  if (result.reason == "oom") return sandbox::LimitName::kMemory;
+  if (result.reason == "output") return sandbox::LimitName::kOutput;
   return run::EndKind::kExited;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "session/answer.h"
@@ -109,9 +110,11 @@ Result<HostPath> Locate(const std::string& path, const std::string& checkout) {
   std::filesystem::path absolute = std::filesystem::absolute(path, failed);
   if (failed) return Error{Code::kIo, path + ": " + failed.message()};
   std::string normal = absolute.lexically_normal().string();
+  // Of a sandbox of a directory in it, too: the rest is as much the pull request's.
+  const std::optional<CheckoutPath> whole = FindCheckoutPath(checkout);
   struct stat top {};
   struct stat st {};
-  if (::stat(checkout.c_str(), &top) != 0) {
+  if (::stat((whole ? whole->top : checkout).c_str(), &top) != 0) {
     Error error = Errno(path + ": looking up the sandbox's checkout, " + checkout);
     error.code = Code::kRefused;
     return error;

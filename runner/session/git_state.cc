@@ -27,7 +27,8 @@ constexpr char kIndex[] = ".git/index";
 constexpr size_t kFilesMax = 20'000;  // Whatever makes more has its own way with git.
 constexpr int64_t kObjectBytesMax = int64_t{64} << 20;
 constexpr size_t kBytesMax = size_t{512} << 20;
-constexpr std::chrono::milliseconds kPatience{5000};
+// Until the helper has ended: a busy machine takes its time to start one.
+constexpr std::chrono::milliseconds kPatience{10'000};
 
 // A file that the sandbox has of its own or the checkout has, and the checkout's content, if any.
 struct GitFile {
@@ -65,14 +66,14 @@ Status List(int directory, const std::string& path, int depth, std::vector<GitFi
   return Ok();
 }
 
-// Returns what the sandbox's layer has in `.git`; nothing if it hides the checkout's whole.
-Result<std::vector<GitFile>> OwnFiles(const sandbox::Sandbox& sandbox) {
+// Returns what the sandbox's layer has in `.git`; nullopt if it hides the checkout's whole.
+Result<std::optional<std::vector<GitFile>>> OwnFiles(const sandbox::Sandbox& sandbox) {
+  using Found = std::optional<std::vector<GitFile>>;
   std::vector<GitFile> files;
   Result<Fd> git = sys::OpenBeneath(sandbox.upper(), ".git", O_RDONLY | O_DIRECTORY);
+  if (!git.ok()) return Found(std::move(files));
   char value = 0;
-  if (!git.ok() || ::fgetxattr(git.value().get(), image::kOpaqueXattr, &value, 1) == 1) {
-    return files;
-  }
+  if (::fgetxattr(git.value().get(), image::kOpaqueXattr, &value, 1) == 1) return Found();
   TRY(List(git.value().get(), ".git", 0, &files));
   // The run puts its own there.
   std::erase_if(files, [&](const GitFile& file) {
@@ -80,7 +81,7 @@ Result<std::vector<GitFile>> OwnFiles(const sandbox::Sandbox& sandbox) {
     return std::any_of(own.begin(), own.end(),
                        [&](const auto& one) { return one.path == file.path; });
   });
-  return files;
+  return Found(std::move(files));
 }
 
 // Adds the objects that were made since the sandbox began. Nothing inside sees one in a directory
@@ -117,9 +118,10 @@ Status AddOutside(int checkout, std::vector<GitFile>* files) {
   return refs.ok() ? List(refs.value().get(), ".git/refs", 0, files) : Ok();
 }
 
-std::string InsideOf(const std::vector<GitFile>& files) {
+std::string InsideOf(const std::optional<std::vector<GitFile>>& files) {
   std::string all;
-  for (const GitFile& file : files) {
+  if (!files) return all;
+  for (const GitFile& file : *files) {
     if (!file.path.starts_with(kIndex)) all += file.path + " " + file.identity + "\n";
   }
   return all;
@@ -175,13 +177,14 @@ Status GitState::Follow(const sandbox::Sandbox& sandbox) {
   if (sandbox.copied()) return Ok();
   const sandbox::SandboxPlan& plan = *sandbox.inside().plan;
   Fd checkout = TRY(sys::Open(plan.checkout, O_RDONLY | O_DIRECTORY));
-  outside_ = OutsideOf(checkout.get());
+  std::string outside =
+      OutsideOf(checkout.get());  // Before it is read: what changes later is newer.
   std::vector<GitFile> files;
-  std::vector<GitFile> own = TRY(OwnFiles(sandbox));
-  if (!own.empty()) {
+  // Also where the sandbox has nothing of its own: it may go on seeing what was replaced.
+  if (std::optional<std::vector<GitFile>> own = TRY(OwnFiles(sandbox))) {
     TRY(AddObjects(checkout.get(), sandbox.began(), &files));  // Before what refers to them.
     TRY(AddOutside(checkout.get(), &files));
-    std::move(own.begin(), own.end(), std::back_inserter(files));
+    std::move(own->begin(), own->end(), std::back_inserter(files));
   }
   for (GitFile& file : files) TRY(ReadOutside(checkout.get(), &file));
   if (!files.empty()) {
@@ -199,6 +202,7 @@ Status GitState::Follow(const sandbox::Sandbox& sandbox) {
     TRY(helper.Take());
   }
   follows_ = true;
+  outside_ = std::move(outside);
   inside_ = InsideOf(TRY(OwnFiles(sandbox)));
   return Ok();
 }
@@ -207,7 +211,7 @@ bool GitState::IsStale(const sandbox::Sandbox& sandbox) const {
   if (!follows_) return false;
   Result<Fd> checkout = sys::Open(sandbox.inside().plan->checkout, O_RDONLY | O_DIRECTORY);
   if (!checkout.ok() || OutsideOf(checkout.value().get()) == outside_) return false;
-  Result<std::vector<GitFile>> files = OwnFiles(sandbox);
+  Result<std::optional<std::vector<GitFile>>> files = OwnFiles(sandbox);
   return files.ok() && InsideOf(files.value()) == inside_;
 }
 

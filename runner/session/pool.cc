@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/wire.h"
+#include "run/report_directory.h"
 #include "session/answer.h"
 #include "session/client.h"
 
@@ -32,11 +32,6 @@ using std::chrono::seconds;
 
 constexpr seconds kClientTime{2};  // The time to say what it wants.
 constexpr seconds kRetry{10};      // After a sandbox could not be created.
-
-void RemoveReport(const std::string& directory) {
-  std::error_code failed;
-  std::filesystem::remove_all(directory, failed);
-}
 
 // The signals that end a pool.
 sigset_t EndSignals() {
@@ -137,13 +132,14 @@ class Pool {
   // Finds the next name that is free, and makes its report directory. One that is there already may
   // be of another pool, or of a sandbox that was taken from an earlier one.
   Status Claim(CreateRequest* create) {
-    TRY(sys::MakeDirectories(create_.run.report_dir));
+    if (!reports_.valid())
+      reports_ = TRY(run::OpenReportPlace(create_.run.report_dir, create_.run.workdir));
     while (true) {
       const std::string number = std::to_string(++made_);
       create->name = create_.name + "-" + number;
       create->run.report_dir = create_.run.report_dir + "/" + number;
       if (place_->Find(create->name).ok()) continue;
-      if (::mkdir(create->run.report_dir.c_str(), 0755) == 0) return Ok();
+      if (::mkdirat(reports_.get(), number.c_str(), 0755) == 0) return Ok();
       if (errno != EEXIST) return Errno("creating " + create->run.report_dir);
     }
   }
@@ -158,12 +154,13 @@ class Pool {
       listener_.Close();
       ready_.Close();
       signals_.Close();
+      reports_.Close();
       entry_.lock.Close();
       warm_.clear();
     };
     Result<Created> made = Create(create, leave);
     if (!made.ok()) {
-      RemoveReport(create.run.report_dir);
+      RemoveReportOf(create.run.report_dir);
       return std::move(made).error();
     }
     Created created = std::move(made).value();
@@ -242,7 +239,11 @@ class Pool {
 
   // Ends one that was not used, and removes its report, which has nothing to tell.
   void Discard(const Facts& unused) {
-    if (Delete(*place_, unused.name, {}).ok()) RemoveReport(unused.report_dir);
+    if (Delete(*place_, unused.name, {}).ok()) RemoveReportOf(unused.report_dir);
+  }
+
+  void RemoveReportOf(const std::string& report_dir) const {
+    run::RemoveReport(reports_.get(), report_dir.substr(report_dir.rfind('/') + 1));
   }
 
   CreateRequest create_;
@@ -250,6 +251,7 @@ class Pool {
   Fd listener_;
   Fd ready_;  // Leads to its creator.
   Fd signals_;
+  Fd reports_;  // In which those of its sandboxes are; from the first of them on.
   size_t size_;
   Deadline expires_;
   std::optional<Place> place_;
@@ -282,11 +284,9 @@ Result<Facts> CreatePool(const CreateRequest& wanted, int64_t size) {
     if ((create.run.report_dir + "/").starts_with(create.run.workdir + "/")) {
       return Error{Code::kUsage,
                    "the sandboxes of a pool write their reports outside of the checkout",
-                   "--report-dir /tmp/agentic-ci-reports"};
+                   "--report-dir ~/agentic-ci-reports"};
     }
-    std::error_code failed;
-    std::filesystem::create_directories(create.run.report_dir, failed);
-    if (failed) return Error{Code::kIo, create.run.report_dir + ": " + failed.message()};
+    TRY(run::OpenReportPlace(create.run.report_dir, create.run.workdir));
     facts = FactsOf(create, create.name, 0);
     facts.backend = kPoolBackend;
     TRY(WriteFacts(entry, facts));

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/sys.h"
 #include "base/wire.h"
@@ -32,9 +33,6 @@ constexpr milliseconds kShellGrace{60};
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
 constexpr milliseconds kLostAfter{10'000};
-// The time within which a shell has to be ready, between two commands; and its successor.
-constexpr milliseconds kShellPatience{10'000};
-constexpr milliseconds kShellLostAfter{30'000};
 constexpr milliseconds kFarewell{2000};
 
 Error Busy() { return {Code::kTemporary, "busy: another command is running in this sandbox"}; }
@@ -112,7 +110,9 @@ std::optional<int> Server::ends() const {
 
 Deadline Server::next() const {
   if (help_) return help_->ends;
-  if (shell_due_) return shell_due_->killed ? shell_due_->lost : shell_due_->kill;
+  if (shell_due_) {
+    return shell_due_->killed ? shell_due_->lost : std::min(shell_due_->kill, shell_due_->lost);
+  }
   if (!command_) return Deadline::Never();
   if (phase_ == Phase::kEnding) return std::min(command_->kills, Deadline::After(kKillInterval));
   return command_->ends;
@@ -281,21 +281,6 @@ void Server::Advance() {
   if (command_->lost.passed()) lost_ = true;  // Not even its shell's end could be had.
 }
 
-// Bounds the time between two commands, in which no command's limit runs: a shell that is stopped,
-// or of which something else said that it had ended, would keep all commands waiting.
-void Server::AwaitShell() {
-  if (!stage_ || phase_ != Phase::kIdle || shell_.idle()) return shell_due_.reset();
-  if (!shell_due_) {
-    shell_due_ = {Deadline::After(kShellPatience), Deadline::After(kShellLostAfter)};
-  }
-  if (shell_due_->lost.passed()) lost_ = true;
-  if (shell_due_->killed || !shell_due_->kill.passed()) return;
-  shell_due_->killed = true;
-  std::set<pid_t> spared = processes_->List();
-  spared.erase(processes_->shell());
-  processes_->KillBut(spared);
-}
-
 // Beside a terminal, what works with files does not wait for its end.
 std::optional<Server::Job> Server::TakeNextJob() {
   auto next = jobs_.begin();
@@ -342,7 +327,9 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
   if (git_.IsStale(stage_->sandbox)) {
     Pause pause(*processes_);
-    (void)git_.Follow(stage_->sandbox);  // What cannot be followed is left as it is.
+    // What cannot be followed is left as it is, until the next command.
+    Status followed = git_.Follow(stage_->sandbox);
+    if (!followed.ok()) logging::Warn("git inside is behind", {{"why", followed.error().what}});
   }
   // This is not done after the command before, because its client waited.
   files_->Settle();
@@ -461,8 +448,8 @@ change::TouchedFiles Server::LookAfter(const Command& command) {
   return touched;
 }
 
-bool Server::Absorb(sandbox::Limit limit) {
-  if (limit != sandbox::Limit::kMemory || !command_ || phase_ == Phase::kIdle) return false;
+bool Server::Absorb(sandbox::LimitName limit) {
+  if (limit != sandbox::LimitName::kMemory || !command_ || phase_ == Phase::kIdle) return false;
   if (help_) StopHelping(Error{Code::kTemporary, "the memory limit ended what runs meanwhile"});
   // Once more while it is being ended: it is not this command that takes the memory.
   if (phase_ != Phase::kRunning) return command_->reason == "oom" && !command_->lost.passed();

@@ -48,7 +48,7 @@ class Server final : public run::Companion {
   bool full() const override;
   bool drains() const override { return phase_ == Phase::kDraining; }
   void Drained() override;
-  bool Absorb(sandbox::Limit limit) override;
+  bool Absorb(sandbox::LimitName limit) override;
   bool busy() const override { return phase_ != Phase::kIdle; }
   std::optional<int> ends() const override;
   const change::Meanwhile& meanwhile() const override { return meanwhile_; }
@@ -192,6 +192,7 @@ class Server final : public run::Companion {
   struct ShellDue {
     Deadline kill;  // When the shell is killed, so that another one follows.
     Deadline lost;
+    int shells = 0;  // Begun so far: each has its own time until it is killed.
     bool killed = false;
   };
   std::optional<ShellDue> shell_due_;

@@ -17,6 +17,7 @@
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "run/recorder.h"
+#include "run/report_directory.h"
 #include "session/change_list.h"
 #include "session/helper_work.h"
 #include "session/server.h"
@@ -99,7 +100,7 @@ bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
 }
 
 Result<change::ChangeSet> Server::Capture() const {
-  change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report_dir, stage_->replaced);
+  change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report.path, stage_->replaced);
   tree.meanwhile.Add(meanwhile_);
   return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
 }
@@ -141,12 +142,12 @@ void Server::Apply(Client& client) {
     change::Verdict verdict =
         change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
     if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-    TRY(report::WriteConflicts(stage_->report_dir, run::ConflictFiles(changes)));
+    TRY(report::WriteConflicts(stage_->report.at(), run::ConflictFiles(changes)));
     std::string done = std::to_string(changes.files.size());
     for (const change::Conflict& conflict : changes.conflicts) {
       if (done.size() > kPieceBytesMax) break;
       done += "\n" + codec::NeutralLine(conflict.path + ": " +
-                                        run::DescribeConflict(conflict, stage_->report_dir + "/"));
+                                        run::DescribeConflict(conflict, stage_->report.path + "/"));
     }
     if (changes.patch.empty()) return done;
     const sandbox::Sandbox& sandbox = stage_->sandbox;
@@ -274,6 +275,7 @@ Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
   control_ = std::move(next.control);
   to_shell_.clear();
   shell_ = std::move(shell);
+  shell_due_.reset();
   was_ready_ = false;
   meanwhile_ = {};
   git_ = {};

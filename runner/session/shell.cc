@@ -217,6 +217,7 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
   if (awaits_shell_ && after(key_ + " shell ")) {
     awaits_shell_ = false;
     begins_ = true;
+    ++begun_shells_;
     kind_ = frame == "bash" ? "bash" : "sh";
     // Another kind of shell would misread it.
     if (!restored_kind_.empty() && restored_kind_ != kind_) state_.clear();
@@ -239,7 +240,7 @@ std::optional<ScriptEnd> Shell::TakeFrame(std::string_view frame, std::string* t
     std::from_chars(frame.data(), frame.data() + frame.size(), status);
     ready_ = false;
     awaits_shell_ = true;
-    // A trap in the state can end every shell that is given it.
+    // A trap in the state can end every shell that is given it, and what never ends is killed.
     if (!starting_.empty() && ++failed_starts_ >= kFailedStartsMax) state_.clear();
     starting_.clear();
     if (nonce_.empty() || !begun_) return std::nullopt;

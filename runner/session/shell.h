@@ -51,6 +51,8 @@ class Shell {
   const std::string& kind() const { return kind_; }
   // Returns how many shells were ready so far.
   int generation() const { return generation_; }
+  // Returns how many shells were begun so far.
+  int begun_shells() const { return begun_shells_; }
   // Returns the directory that the shell was last in.
   const std::string& cwd() const { return cwd_; }
   // Returns what a new shell is given: variables, functions, options, traps and the directory.
@@ -81,6 +83,7 @@ class Shell {
   std::string starting_;      // The nonce of the shell that is being started.
   int failed_starts_ = 0;     // The shells that ended before they were ready, one after another.
   bool ready_ = false;
+  int begun_shells_ = 0;
   int generation_ = 0;
   int last_status_ = 0;
   bool ended_ = false;  // Its end was told, and its state is still to come.

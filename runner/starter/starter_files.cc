@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codec/text/hex.h"
 #include "starter/placeholders.h"
 #include "starter/workflow.h"
 
@@ -99,14 +100,14 @@ std::string RenderConfig(const StarterRequest& request) {
 
 std::string RenderReviewPrompt(const StarterRequest& request) {
   std::string prompt =
-      "Review pull request #{{number}} of {{repository}}, which merges {{head}} into {{base}}.\n\n"
+      "Review pull request #{{number}} of {{repository}}, which is to be merged into {{base}}.\n\n"
       "Its title and description:\n\n{{title}}\n{{body}}\n\n"
       "What it changes:\n\n{{diff}}\n\n"
       "Look for mistakes in behaviour, security and tests. Read the code around a change before "
       "you judge it. Report only what\nyou are sure of, each finding with its file and line. Do "
       "not change any file.\n";
   if (request.on == StartOn::kCommand) {
-    prompt += "{{comment_author}} asked for it with these words:\n\n{{comment}}\n";
+    prompt += "It was asked for with these words:\n\n{{comment}}\n";
   }
   if (!request.facts.test_command.empty()) {
     std::string command;
@@ -146,19 +147,16 @@ Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
 
 Status TakeRelease(std::string_view release, StarterRequest* request) {
   if (release.empty()) return Ok();
-  const auto has_only = [](std::string_view text, std::string_view characters) {
-    return text.find_first_not_of(characters) == std::string_view::npos;
-  };
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
   const size_t at = std::min(release.find('@'), release.size());
   const std::string_view path = release.substr(0, at);
   const std::string_view commit = release.substr(std::min(at + 1, release.size()));
-  const bool project =
-      path.ends_with("/agentic-ci") && !path.starts_with('/') &&
-      path.find("//") == std::string_view::npos && path.find("..") == std::string_view::npos &&
-      has_only(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/");
-  const bool whole =
-      (commit.size() == 40 || commit.size() == 64) && has_only(commit, "0123456789abcdef");
-  if (!project || !whole) {
+  const bool project = path.ends_with("/agentic-ci") && !path.starts_with('/') &&
+                       path.find("//") == std::string_view::npos &&
+                       path.find("..") == std::string_view::npos &&
+                       path.find_first_not_of(kPlain) == std::string_view::npos;
+  if (!project || !codec::IsObjectId(commit)) {
     return Error{Code::kUsage, "--release is not a project called agentic-ci and a whole commit",
                  "--release OWNER/agentic-ci@0123456789abcdef0123456789abcdef01234567"};
   }

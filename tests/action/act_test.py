@@ -104,6 +104,7 @@ def refusing_proxy():
 
 class Act(unittest.TestCase):
     workflows = '.github/workflows'
+    local = []  # Further repositories of actions: NAME@COMMIT=DIRECTORY.
 
     def setUp(self):
         # Not below /tmp: a sandbox has its own, and the programs on the PATH are shown in it. In tier landlock, root's agent is
@@ -167,8 +168,10 @@ class Act(unittest.TestCase):
         self.git('checkout', '-q', 'main')
         self.git('remote', 'add', 'origin', 'https://github.com/acme/site')
         patch = '@@ -1 +1,2 @@\n first\n+wrong '
-        service = subprocess.Popen(['node', HERE / 'github.mjs', MODULES, self.head,
-                                    json.dumps([{'filename': 'notes.txt', 'patch': patch}]), str(head_repository),
+        self.serve(json.dumps([{'filename': 'notes.txt', 'patch': patch}]), head_repository)
+
+    def serve(self, files, head_repository=1):
+        service = subprocess.Popen(['node', HERE / 'github.mjs', MODULES, self.head, files, str(head_repository),
                                     self.root / 'remotes/acme/site'],
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(service.stdout.close)
@@ -191,6 +194,8 @@ class Act(unittest.TestCase):
                    '--local-repository', f'OWNER/agentic-ci@{COMMIT}={self.root}/actions/agentic-ci']
         for secret in secrets:
             command += ['-s', secret]
+        for repository in self.local:
+            command += ['--local-repository', repository]
         for action, sha in set(SHA.findall((self.site / self.workflows / workflow).read_text())):
             command += ['--local-repository', f'{action}@{sha}={self.root}/actions/{action.split("/")[1]}']
         for variable in (f'GITHUB_API_URL={self.url}', 'GITHUB_REPOSITORY=acme/site', f'GITHUB_REF={ref}',
@@ -339,6 +344,33 @@ class Act(unittest.TestCase):
             asked = {**event, 'workflow_run': {**run, **change}}
             self.assertEqual(self.act('post.yml', 'workflow_run', asked, ref='refs/heads/main'), status, self.output)
             self.assertEqual(len(self.state()['comments']), comments)
+
+    def test_a_fork_has_a_model_after_a_maintainers_label_and_another_job_posts(self):
+        self.consumer('github-forks')
+        event = self.pull_request(label={'name': 'agent'}, action='labeled')
+        event['pull_request']['head']['repo'] = {'id': 2, 'full_name': 'alice/site'}
+        target = {'ref': 'refs/heads/main', 'variables': [f'GITHUB_SHA={self.base}']}
+        self.assertEqual(self.act('review.yml', 'pull_request_target', event, actor='visitor', **target), 1, self.output)
+        self.assertIn('the account visitor may not write to acme/site', self.output)
+        self.assertEqual(self.state()['comments'], [])
+        shutil.rmtree(self.artifact())
+        self.assertEqual(self.act('review.yml', 'pull_request_target', event, **target), 0, self.output)
+        record = json.loads((self.artifact() / 'run.json').read_text())
+        self.assertEqual((record['outcome']['kind'], record['trust']['level'], record['event']['head_sha']), ('success', 'model', self.head))
+        self.assertEqual(record['policy']['commit'], self.base)
+        seen = (self.artifact() / 'changes.patch').read_text()
+        self.assertIn('ANTHROPIC_API_KEY=openshell:resolve:env:ANTHROPIC_API_KEY', seen)
+        self.assertNotIn(KEY, seen + self.output)
+        [comment] = self.state()['comments']
+        self.assertIn('A typo.', comment['body'])
+        # The job that ran the agent does not post, whatever token it has.
+        opened = self.root / 'event.json'
+        posted = subprocess.run([BINARY, 'post', self.artifact()], capture_output=True, text=True, env={
+            **self.environment, 'GITHUB_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'pull_request_target', 'GITHUB_EVENT_PATH': str(opened),
+            'GITHUB_REPOSITORY': 'acme/site', 'GITHUB_SHA': self.base, 'GITHUB_REF': 'refs/heads/main', 'GITHUB_ACTOR': 'maintainer',
+            'GITHUB_API_URL': self.url, 'GITHUB_TOKEN': 'token-actions'}, check=False)
+        self.assertEqual(posted.returncode, 77, posted.stdout + posted.stderr)
+        self.assertIn('posted by a job of its own', posted.stderr)
 
     def test_a_scheduled_run_opens_one_pull_request(self):
         self.consumer('github-scheduled', {'notes.txt': 'wrong\n'})

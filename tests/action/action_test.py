@@ -138,6 +138,12 @@ class Action(unittest.TestCase):
         for other in (f'localhost:{self.server.server_port}', f'127.0.0.1:{self.server.server_port}1', '127.0.0.1',
                       f'{here}@localhost:{self.server.server_port}'):
             self.assert_refused(self.script('install', DOWNLOAD_URL=f'http://{here}/to/{other}'), 77, 'leads to another host')
+        # Of an address with a user, the host is not read: it leads nowhere, though it may be the file's own.
+        for other in (here, f'x@localhost:{self.server.server_port}'):
+            self.assert_refused(self.script('install', DOWNLOAD_URL=f'http://127.0.0.1:{self.server.server_port}@{here}/to/{other}'), 77, 'nothing says which host')
+        self.assertEqual(self.script('install', DOWNLOAD_URL=f'http://localhost:x@{here}').returncode, 0)
+        shutil.rmtree(self.root / 'cache/agentic-ci')
+        self.path().unlink()
         loop = f'http://{here}/to/{here}' + f'/to/{here}' * 5
         self.assert_refused(self.script('install', DOWNLOAD_URL=loop), 77, 'leads to ever more addresses')
 
@@ -146,6 +152,7 @@ class Action(unittest.TestCase):
         text = (ROOT / 'gitlab-component/install.sh').read_text()
         text = text.replace("checksums='\n", f"checksums='\n{hashlib.sha256(BINARY).hexdigest()}  {ASSET}\n") + '"$binary" from here\n'
         for path, status, words in (('', 0, 'ran from here'), (f'/to/{here}', 0, 'ran from here'),
+                                    (f'@{here}', 0, 'ran from here'), (f'@{here}/to/x@{here}', 77, 'nothing says which host'),
                                     (f'/to/localhost:{self.server.server_port}', 77, 'leads to another host'),
                                     (f'/to/{here}' * 6, 77, 'leads to ever more addresses')):
             run = subprocess.run(['sh', '-c', text], capture_output=True, text=True, env={

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // usage: node github.mjs MODULES HEAD_SHA FILES HEAD_REPOSITORY BARE_REPOSITORY
 // The GitHub service of the tests with one open pull request, number 7 from alice:fix, whose head is HEAD_SHA and whose
-// files are FILES (JSON); where HEAD_REPOSITORY is not 1, from a fork. Prints its address. GET /_test/state gives what was posted and what broke the contract.
+// files are FILES (JSON, or `git`: what BARE_REPOSITORY says, after each push too); where HEAD_REPOSITORY is not 1, from a fork. Prints its address. GET /_test/state gives what was posted and what broke the contract.
 import http from 'node:http';
 import { Contract } from '../services/github/contract.mjs';
+import { difference, follow } from '../services/difference.mjs';
 import { GitHubService } from '../services/github/service.mjs';
 
 const [modules, headSha, files, headRepository, bare] = process.argv.slice(2);
 const service = new GitHubService({ contract: Contract.load(modules), git: bare });
 service.allow('token-read', { id: 1, login: 'reader', type: 'Bot' }, { installation: true, readOnly: true });
-Object.assign(service.reviews, { headSha, files: JSON.parse(files) });
+service.reviews.headSha = headSha;
+if (files === 'git') follow(service.reviews, 'files', () => difference(bare, 'main', 'fix'));
+else service.reviews.files = JSON.parse(files);
 service.git.permissions.set('maintainer', 'write').set('visitor', 'read');
 await service.start();
 

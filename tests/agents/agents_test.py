@@ -287,6 +287,9 @@ class Task(Runs):
 
         run = started()
         self.eventually(listed)
+        # Its registry is all that it needs; the default policy would open more.
+        self.assertEqual([path.read_text() for path in place.glob('packages/part.*/project/.agentic-ci/openshell-policy.yml')],
+                         ['defaults: none\nendpoints: []\n'])
         run.terminate()
         self.assertEqual(run.wait(600), 143)
         self.assertEqual(listed(), [])

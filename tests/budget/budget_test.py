@@ -165,22 +165,22 @@ class Budget(unittest.TestCase):
 
     def test_a_question_that_is_open_when_the_run_ends_is_counted(self):
         """The server has it, and goes on working on it."""
-        asked = '{"model":"claude-sonnet-4-5","x":"%s"}' % ('x' * 40000)
+        asked = '{"model":"claude-sonnet-4-5","max_tokens":500,"x":"%s"}' % ('x' * 40000)
         address = f'http://{HOST}:{self.server.server_address[1]}'
-        # The agent ends once the server has the question.
+        # The agent ends once the server has the question. What it asks for that is no model's.
         def ask(path):
             return (f"echo '{asked}' >asked; curl -s -d @asked {address}{path} >/dev/null & "
-                    f"until curl -s -d x {address}/seen{path} | grep -q yes; do sleep 0.1; done")
+                    f"until curl -s -d x '{address}/seen?{path}' | grep -q yes; do sleep 0.1; done")
 
         def seen(handler):
-            path = handler.path.removeprefix('/seen')
+            path = handler.path.removeprefix('/seen?')
             return 'yes' if any(known == path for known, _ in handler.server.seen) else 'no'
 
         self.server.say = seen
         self.run_agent([], '--max-tokens', '100000', after=ask('/never/v1/messages'), printed=0)
         self.assertEqual(self.code, 0, self.said)
-        self.assertEqual(self.limit('tokens')['used'], len(asked) // 4)
-        self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (len(asked) // 4, 0))
+        self.assertEqual(self.limit('tokens')['used'], len(asked) // 4 + 500)
+        self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (len(asked) // 4, 500))
         # The control: one that is no model's.
         self.run_agent([], '--max-tokens', '100000', after=ask('/never/else'), printed=0)
         self.assertEqual(self.limit('tokens')['used'], 0)
@@ -224,6 +224,19 @@ class Budget(unittest.TestCase):
         self.assertEqual(self.record['outcome']['limit'], 'tokens')
         warnings = [line['message'] for line in self.lines if line['class_uid'] == 2004 and line['status_id'] == 1]
         self.assertEqual([warning[:4] for warning in warnings], ['80 %', '90 %', '95 %', '99 %'])
+
+    def test_an_answer_that_does_not_say_what_it_used_costs_what_the_question_allowed(self):
+        ANSWERS['/unsaid/v1/messages'] = (EVENTS, events(
+            {'type': 'message_start', 'message': {'model': 'claude-sonnet-4-5', 'usage': {'input_tokens': 60, 'output_tokens': 1}}},
+            {'type': 'content_block_delta', 'delta': {'text': 'x'}}))
+        self.addCleanup(ANSWERS.pop, '/unsaid/v1/messages')
+        body = '{"model":"claude-sonnet-4-5","max_tokens":700}'
+        for path, output in (('/unsaid/v1/messages', 700), ('/stream/v1/messages', 40)):
+            answers = self.run_agent([path], '--max-tokens', '100000', body=body)
+            self.assertEqual([status for status, _ in answers], [200])
+            self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (60, output), path)
+        answers = self.run_agent(['/unsaid/v1/messages'] * 2, '--max-tokens', '700', body=body)
+        self.assertEqual([status for status, _ in answers], [200, 403])
 
     def test_a_websocket_to_a_model_opens_only_where_nothing_is_counted(self):
         """C5: a client of both (Codex) falls back to HTTP on 426; at 100 % it is told why it must stop."""

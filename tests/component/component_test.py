@@ -124,9 +124,9 @@ class Component(unittest.TestCase):
         self.git('commit', '-qam', 'change', cwd=self.site)
         self.head = self.git('rev-parse', 'HEAD', cwd=self.site)
 
-    def serve_gitlab(self, **options):
-        files = [{'new_path': 'notes.txt', 'diff': '@@ -1 +1,2 @@\n first\n+wrong\n'}]
-        service = subprocess.Popen([NODE, pathlib.Path(__file__).with_name('gitlab.mjs'), self.head, json.dumps(files),
+    def serve_gitlab(self, files=None, **options):
+        files = files or json.dumps([{'new_path': 'notes.txt', 'diff': '@@ -1 +1,2 @@\n first\n+wrong\n'}])
+        service = subprocess.Popen([NODE, pathlib.Path(__file__).with_name('gitlab.mjs'), self.head, files,
                                     json.dumps(options)],
                                    stdout=subprocess.PIPE, text=True)
         self.addCleanup(service.stdout.close)

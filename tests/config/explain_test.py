@@ -11,7 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-BINARY, SOURCE = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
+import tally
+from tally import check
+
+SOURCE = pathlib.Path(sys.argv[2])
 GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main']
 CONFIG = """\
 tasks:
@@ -20,23 +23,10 @@ tasks:
 ecosystems: [ruby]
 """
 LOCK = 'GEM\n  remote: https://gems.example.com/\n  specs:\n    rake (13.0.0)\n'
-passed = failed = 0
-
-
-def check(holds, what):
-    global passed, failed
-    passed += bool(holds)
-    if not holds:
-        failed += 1
-        print('FAILED', what)
 
 
 def run(directory, *arguments):
-    environment = {'PATH': f'{directory.parent}/bin:{os.environ["PATH"]}', 'HOME': str(directory.parent),
-                   'LC_ALL': 'C.UTF-8', 'ANTHROPIC_API_KEY': 'sk-test-0123456789'}
-    done = subprocess.run([BINARY, *arguments], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout + done.stderr
+    return tally.run(directory, *arguments, PATH=f'{directory.parent}/bin:{os.environ["PATH"]}', ANTHROPIC_API_KEY='sk-test-0123456789')
 
 
 def explains(directory, place, *options):
@@ -80,12 +70,11 @@ def main():
             program.parent.mkdir()
             program.write_text('#!/bin/sh\n')
             program.chmod(0o755)
-            before = failed
+            before = tally.failed
             try_policy(pathlib.Path(top), path.read_text())
-            if failed > before:
+            if tally.failed > before:
                 print('in', name)
-    print(f'{passed} passed, {failed} failed')
-    return 0 if passed and not failed else 1
+    return tally.finish()
 
 
 if __name__ == '__main__':

@@ -13,9 +13,10 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / 'action'))
+import tally  # noqa: E402
 import workflow_rules  # noqa: E402
+from tally import check, run  # noqa: E402
 
-BINARY = os.path.abspath(sys.argv[1])
 GIT = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'init.defaultBranch=main']
 
 # name, remote, files, the CI file that is written, ecosystems that are named, the task's command
@@ -64,22 +65,6 @@ INSTALLS = {'node on GitHub': 'npm ci', 'pnpm': 'pnpm install --frozen-lockfile'
             'bun': 'bun install --frozen-lockfile', 'poetry': 'poetry install', 'composer': 'composer install',
             'cmake': 'cmake --build build', 'rust on Codeberg': None, 'bazel': None, 'nothing known': None}
 RELEASE = 'acme/agentic-ci@' + '0123456789abcdef0123456789abcdef01234567'
-passed = failed = 0
-
-
-def check(holds, what):
-    global passed, failed
-    passed += bool(holds)
-    if not holds:
-        failed += 1
-        print('FAILED', what)
-
-
-def run(directory, *arguments):
-    environment = {'PATH': os.environ['PATH'], 'HOME': str(directory.parent), 'LC_ALL': 'C.UTF-8'}
-    done = subprocess.run([BINARY, *arguments], cwd=directory, env=environment, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout + done.stderr
 
 
 def make_repository(directory, remote, files):
@@ -196,8 +181,7 @@ def main():
                 try_kind(pathlib.Path(top, str(i)), kind)
         if not names:
             try_files(pathlib.Path(top, 'files'))
-    print(f'{passed} passed, {failed} failed')
-    return 0 if passed and not failed else 1
+    return tally.finish()
 
 
 if __name__ == '__main__':

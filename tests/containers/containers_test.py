@@ -52,6 +52,12 @@ REFUSED = {
 LIMITS = ['--ulimit', 'nproc=1024:1024', '--ulimit', 'nofile=1024:1024']
 
 
+def only_root(case):
+    """For a case about what only root's runs have."""
+    case.only_root = True
+    return case
+
+
 def make_root(base):
     """A container's root: the host's programs, read-only, and a few files of /etc."""
     root = base + '/root'
@@ -179,9 +185,12 @@ class Containers:
                 self.assertEqual(left, [])
         self.assertEqual(self.seen['scratch left'], [])
 
+    @only_root
     def test_a_storm_of_processes_ends_with_its_limit(self):
-        # Of an ordinary user, processes are counted from time to time.
-        self.assertIn(self.seen['storm']['kind'], ('limit',) if self.user == 0 else ('limit', 'success'))
+        # Those of an ordinary user are only counted from time to time, so a short storm may pass.
+        self.assertEqual(self.seen['storm']['kind'], 'limit')
+
+    def test_nothing_is_left_of_a_storm_of_processes(self):
         self.assertEqual(self.seen['storm']['left'], [])
 
 
@@ -253,7 +262,8 @@ def main():
             pool = concurrent.futures.ThreadPoolExecutor(1)
             for profile in PROFILES:
                 cases = [case for case in unittest.defaultTestLoader.loadTestsFromTestCase(group(profile, user))
-                         if not sys.argv[3:] or any(name in case.id() for name in sys.argv[3:])]
+                         if (not sys.argv[3:] or any(name in case.id() for name in sys.argv[3:]))
+                         and (user == 0 or not hasattr(getattr(case, case._testMethodName), 'only_root'))]
                 if cases:
                     STARTED[profile, user] = pool.submit(podman, BASE, profile, user, 'python3', '/test/driver.py')
                 suite.addTests(cases)

@@ -60,22 +60,29 @@ class Contributing(unittest.TestCase):
         transcript = re.search(r'transcript in `(.*?)`', text).group(1)
         self.assertIn(message, (ROOT / transcript).read_text())
 
+    def compile(self, name):
+        return subprocess.run([COMPILER, '-std=c++20', '-fsyntax-only', '-Wall', '-Werror', '-I', self.copy / 'runner', self.copy / name],
+                              capture_output=True, text=True)
+
     def test_a_field_of_the_policy(self):
         shutil.copytree(ROOT / 'runner', self.copy / 'runner')
         neighbours = {'policy.h': r'^struct Endpoint \{\n', 'schema_keys.cc': r'^    Number\(kEndpoint, "port".*\n',
-                      'endpoint_parse.cc': r'^    endpoint_\.path = .*\n'}
+                      'endpoint_parse.cc': r'^    endpoint_\.path = .*\n', 'policy_wire.cc': r'^SEND_ALL\(Endpoint,[^)]*'}
         steps = re.findall(r'^\d\. `(.*?)`(.*?)(?=^\d\. |\Z|^Add)', section('A field of the policy'), re.MULTILINE | re.DOTALL)
         self.assertEqual(len(steps), len(neighbours))
         for name, step in steps:
             file = self.copy / name
+            if file.name == 'policy_wire.cc':  # Without this step, the gateway would lose the field.
+                forgotten = self.compile(name)
+                self.assertNotEqual(forgotten.returncode, 0)
+                self.assertIn('Endpoint', forgotten.stderr)
             changed, count = re.subn(neighbours[file.name], lambda match: match.group(0) + block(step)[0] + '\n',
                                      file.read_text(), count=1, flags=re.MULTILINE)
             self.assertEqual(count, 1, name)
             file.write_text(changed)
         for name, _ in steps:
             if name.endswith('.cc'):
-                done = subprocess.run([COMPILER, '-std=c++20', '-fsyntax-only', '-Wall', '-Werror', '-I', self.copy / 'runner',
-                                       self.copy / name], capture_output=True, text=True)
+                done = self.compile(name)
                 self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
         (self.checkout / 'a').write_text('a\n')
         (self.host / 'deploy-token.txt').write_text('not a real one\n')
         for path in (self.top, self.checkout, self.host, self.top / 'tmp'):
-            path.chmod(0o777)
+            path.chmod(0o1777)  # As /tmp: a report in what anyone may change is refused.
 
     def call(self, policy, *options, tier='namespaces', user=0, environment=(), binary=BINARY):
         (self.top / 'policy.yml').write_text(policy)

@@ -34,12 +34,12 @@ const pull = (number = 7) => ({ number, base: { ref: 'main', sha, repo: REPOSITO
 const comment = (author) => ({ repository: REPOSITORY, issue: { number: 7, pull_request: {} }, comment: { body: '/fix', user: { login: author } } });
 
 // Plans a run with one secret, as `actor` started it.
-function run(service, name, payload, actor, { env = {}, secret = true } = {}) {
+function run(service, name, payload, actor, { env = {}, secret = true, options = [] } = {}) {
   const event = path.join(folder, `event-${Math.random()}.json`);
   fs.writeFileSync(event, JSON.stringify({ repository: REPOSITORY, ...payload }));
   return new Promise((resolve) => {
     execFile(process.env.BINARY, ['run', '--plan-only', '--workdir', path.join(folder, 'work'), '--report-dir', `${event}.report`,
-                                  ...(secret ? ['--secret', 'KEY@api.example.com'] : []), '--', 'true'], {
+                                  ...(secret ? ['--secret', 'KEY@api.example.com'] : []), ...options, '--', 'true'], {
       env: { PATH: process.env.PATH, KEY: 'value-of-the-key', GITHUB_ACTIONS: 'true', GITHUB_EVENT_NAME: name, GITHUB_EVENT_PATH: event,
              GITHUB_REPOSITORY: 'acme/site', GITHUB_REPOSITORY_ID: '1', GITHUB_SHA: sha, GITHUB_REF: 'refs/heads/main',
              GITHUB_ACTOR: actor, GITHUB_API_URL: service.url, GITHUB_TOKEN: 'token-actions', ...env }, cwd: folder,
@@ -115,6 +115,38 @@ describe('a run with secrets', () => {
     await stops(run(service, 'workflow_run', after('reader', 'writer'), 'writer'), /reader may not write/);
     await stops(run(service, 'workflow_run', after('writer', 'reader'), 'writer'), /reader may not write/);
     await stops(run(service, 'pull_request', { pull_request: pull() }, 'reader', { env: { GITHUB_TRIGGERING_ACTOR: 'writer' } }), /reader may not write/);
+  });
+
+  claim('has its model, and nothing else, for a fork that a writer labeled', async (service) => {
+    const config = path.join(folder, 'work/.agentic-ci/config.yml');
+    const git = (...args) => execFileSync('git', args, { cwd: path.dirname(config), env: GIT, encoding: 'utf8' }).trim();
+    const payload = (more = {}) => ({ action: 'labeled', label: { name: 'agent' },
+      pull_request: { ...pull(), head: { ref: 'fix', sha: git('rev-parse', 'HEAD'), repo: { id: 2, full_name: 'eve/site' } } }, ...more });
+    const options = ['--provider', 'anthropic', '--max-cost', '1'];
+    const started = (change = {}, actor = 'writer', with_ = options, env = {}) => run(service, 'pull_request_target', payload(change), actor, {
+      secret: false, options: with_, env: { ANTHROPIC_API_KEY: 'sk-test-0123456789', GITHUB_SHA: git('rev-parse', 'HEAD'), ...env } });
+    await stops(started(), /the pull request comes from a fork, and such runs get no secrets/);
+    fs.writeFileSync(config, 'forks: model\n');
+    git('commit', '-qam', 'forks');
+    git('update-ref', 'refs/agentic-ci/base', 'HEAD');
+    try {
+      await starts(started());
+      await stops(started({}, 'reader'), /reader may not write to acme\/site/);
+      await stops(started({}, 'listed[bot]'), /listed\[bot\] is not a person/);
+      await stops(started({ action: 'synchronize' }), /no one has labeled it in this event/);
+      await stops(started({}, 'writer', options.slice(0, 2)), /the run has no budget/);
+      await stops(started({}, 'writer', [...options, '--secret', 'KEY@api.example.com']), /the secret KEY is not for it/);
+      await stops(started({}, 'writer', ['--provider', 'github', '--max-cost', '1'], { GITHUB_TOKEN: 'token-actions' }), /'github' is not a model's/);
+      await stops(started({}, 'writer', options, { GITHUB_TOKEN: '' }), /the forge cannot be asked whether writer may write/);
+      await stops(run(service, 'pull_request', payload(), 'writer', { secret: false, options, env: { ANTHROPIC_API_KEY: 'sk-test-0123456789' } }), /no one has labeled it/);
+      git('commit', '-q', '--allow-empty', '-m', 'pushed later');
+      const late = payload();
+      late.pull_request.head.sha = git('rev-parse', 'HEAD~1');
+      await stops(started(late), /the checkout is not the commit that was labeled/);
+    } finally {
+      git('reset', '-q', '--hard', sha);
+      git('update-ref', 'refs/agentic-ci/base', sha);
+    }
   });
 
   claim('is not asked about where starting it takes write access', async (service) => {

@@ -137,8 +137,11 @@ describe("commits on the pull request's branch", () => {
   for (const one of MOVED.cases) {
     claim(`end as a person expects with ${one.name}`, async (service, site) => {
       const directory = moveHead(site, one);
+      const refusal = { message: 'Protected branch update failed for refs/heads/fix.', documentation_url: 'https://docs.github.com/rest' };
+      if (one.protected) service.fail({ method: 'PATCH', path: '/git/refs/', status: 422, body: JSON.stringify(refusal), times: -1 });
       const posted = await post(service, directory, 'comment,commits', { env: one.event ? job(service, site) : {} });
-      checkMoved(site, one, posted, (words) => service.git.git(words));
+      checkMoved(site, one, posted, (words) => service.git.git(words), true);
+      if (one.protected) return assert.match(service.comments[0].body, /Protected branch update failed/);
       if (one.want.how && one.want.end === 'commit') assert.ok(service.comments[0].body.includes('the branch has moved from'), service.comments[0].body);
       // Once more changes nothing.
       const before = writes(service).length;

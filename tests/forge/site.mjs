@@ -135,10 +135,17 @@ export function moveHead(site, one) {
   change(site, { write: MOVED.seen });
   site.head = site.commit('seen');
   site.push();
+  if (one.base) {
+    site.git('checkout', '-q', '-B', one.base.branch ?? 'main', 'main');
+    change(site, one.base);
+    site.base = site.commit('of the base branch');
+    site.push(one.base.branch ?? 'main');
+    site.git('checkout', '-q', 'fix');
+  }
   const directory = reportOf(site.patch((s) => change(s, one.patch)).text, (record) => {
     record.findings = [];
     record.event.head_sha = site.head;
-    Object.assign(record.changes, { prefix: '', complete: true });
+    Object.assign(record.changes, { prefix: '', complete: true, merged: one.merged ? site.base : '' });
     const check = { command: 'make test', outcome: 'success', status: 0, reason: '', ms: 1, report: 'checks/1', output: [] };
     record.checks = one.checks ? [check] : [];
   });
@@ -157,8 +164,8 @@ export function moveHead(site, one) {
   return directory;
 }
 
-// Checks what `posted` did of the case. `git` runs git in the forge's repository.
-export function checkMoved(site, one, posted, git) {
+// Checks what `posted` did of the case. `git` runs git in the forge's repository; `merges`: the forge's API can make a merge.
+export function checkMoved(site, one, posted, git, merges = false) {
   const said = posted.stdout + posted.stderr;
   const { end, files = {}, how, status = 0, says } = one.want;
   assert.equal(posted.status, status, said);
@@ -171,7 +178,7 @@ export function checkMoved(site, one, posted, git) {
   assert.equal(git(['rev-parse', branch]).trim(), commit);
   if (end === 'commit') {
     assert.equal(branch, 'fix', said);
-    assert.equal(on, head);
+    assert.equal(on, merges && one.merged && !one.onlyHead ? `${head} ${site.base}` : head);
     for (const [name, text] of Object.entries(files)) assert.equal(git(['show', `${commit}:${name}`]), text);
   } else {
     assert.match(branch, /^agentic-ci\/pull-7-/);

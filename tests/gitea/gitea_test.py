@@ -213,7 +213,7 @@ class Post(unittest.TestCase):
         run('push', '-q', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git', branch)
         return run('rev-parse', 'HEAD')
 
-    def report(self, *findings, head=None, patch=''):
+    def report(self, *findings, head=None, patch='', merged=''):
         directory = tempfile.mkdtemp(dir=self.directory) + '/report'
         shutil.copytree(SAMPLE, directory)
         with open(directory + '/run.json') as file:
@@ -221,7 +221,7 @@ class Post(unittest.TestCase):
         record['findings'] = list(findings)
         record['event']['head_sha'] = head or self.head
         record['outcome'].update(kind='success', exit_code=0, reason='', limit='')
-        record['changes'].update(prefix='', complete=True)
+        record['changes'].update(prefix='', complete=True, merged=merged)
         with open(directory + '/run.json', 'w') as file:
             json.dump(record, file)
         with open(directory + '/changes.patch', 'w') as file:
@@ -430,8 +430,12 @@ class Post(unittest.TestCase):
                 self.git('checkout', '-q', '-B', 'fix', self.head)
                 self.change({'write': MOVED['seen']})
                 self.with_head(self.pushed('seen'))
+                merged = self.move_base(one['base']) if 'base' in one else ''
                 patch, _ = self.patch(lambda work: self.change(one['patch']))
-                report = self.report(patch=patch)
+                report = self.report(patch=patch, merged=merged)
+                protection = f'/repos/{self.repository}/branch_protections'
+                if one.get('protected'):
+                    GITEA.api('POST', protection, {'rule_name': 'fix', 'enable_push': False})
                 self.git('checkout', '-q', '-f', '-B', 'fix', self.head)
                 for move in one['moves']:
                     self.change(move)
@@ -442,6 +446,17 @@ class Post(unittest.TestCase):
                 shown = self.post(report, '--what', 'commits', code=want.get('status', 0)).stdout
                 self.assertIn(want.get('how', want.get('says', 'changes: commit')), shown)
                 self.check_moved(want, shown)
+                if one.get('protected'):
+                    GITEA.api('DELETE', protection + '/fix')
+
+    def move_base(self, what):
+        """Commits to main; the pull request's branch stays as it is."""
+        self.git('checkout', '-q', '-f', '-B', 'main', 'main')
+        self.change(what)
+        self.git('add', '-A')
+        self.git('commit', '-q', '--allow-empty', '-m', 'of the base branch')
+        self.git('push', '-q', GITEA.url.replace('://', f'://ci:{GITEA.token}@') + f'/{self.repository}.git', 'HEAD:main')
+        return self.git('rev-parse', 'HEAD')
 
     def change(self, what):
         work = self.directory + '/work/'

@@ -234,6 +234,23 @@ with tempfile.TemporaryDirectory() as place:
 """)
 
     @only_in('landlock')
+    def test_no_abstract_unix_name_can_be_taken(self):
+        script = r"""
+import ctypes, errno, os, socket, tempfile
+libc = ctypes.CDLL(None, use_errno=True)
+place = tempfile.TemporaryDirectory()
+os.chdir(place.name)
+for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET:
+    for address in b"\1\0\0agentic-ci-%d" % os.getpid(), b"\1\0", b"\1\0named-%d" % kind:
+        one = socket.socket(socket.AF_UNIX, kind)
+        failed = libc.bind(one.fileno(), address, len(address))
+        print(errno.errorcode[ctypes.get_errno()] if failed else one.listen() or "OK")
+        one.close()
+"""
+        self.assertEqual(self.run_agent(PYTHON, '-c', script).out.split(), ['EACCES', 'EACCES', 'OK'] * 2)
+        self.assertEqual(self.outside(f"{PYTHON} -c '{script}'").split(), ['OK'] * 6)
+
+    @only_in('landlock')
     @only_as('user')
     def test_user_is_called_as_its_account_is(self):
         """The suite's user has none: then it is the sandbox's."""

@@ -150,6 +150,19 @@ class ExitCodes(Case):
         self.assertEqual(sorted(os.listdir(target)), before)
         self.run_agent('true', report=target)  # Control: it is replaced where it is named itself.
 
+    def test_report_goes_to_the_directory_that_was_prepared_whatever_has_its_name_by_then(self):
+        victim = self.dir + '/victim'
+        os.mkdir(victim)
+        write(victim + '/run.json', '{"precious": true}')
+        process = self.waiting_agent(report=self.dir + '/swapped')
+        os.rename(process.report, self.dir + '/aside')
+        os.symlink(victim, process.report)
+        self.release()
+        self.assertEqual(self.finish(process).code, 0)
+        self.assertEqual(read(victim + '/run.json'), '{"precious": true}')
+        self.assertEqual(os.listdir(victim), ['run.json'])
+        self.assertIn('"success"', read(self.dir + '/aside/run.json'))
+
     def test_change_of_a_workflow_is_77_and_is_not_applied(self):
         run = self.shell('mkdir -p .github/workflows; echo x > .github/workflows/x.yml',
                          options=['--apply'], code=77, kind='refused')

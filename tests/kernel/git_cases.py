@@ -89,6 +89,32 @@ class GitTest(Case):
         git(self.checkout, 'config', 'core.hooksPath', outside)  # The control: what is not in the checkout is not there.
         self.assertNotIn('outside', self.shell(commit).out)
 
+    def test_a_merge_of_the_base_branch_is_judged_by_what_the_agent_changed(self):
+        base = git(self.checkout, 'rev-parse', '--abbrev-ref', 'HEAD')
+        git(self.checkout, 'checkout', '-q', '-b', 'fix')
+        write(self.checkout + '/README.md', 'of the branch\n')
+        git(self.checkout, 'commit', '-qam', 'of the branch')
+        git(self.checkout, 'checkout', '-q', base)
+        write(self.checkout + '/README.md', 'of the base\n')
+        write(self.checkout + '/.github/workflows/ci.yml', 'on: push\n')
+        git(self.checkout, 'add', '-A')
+        git(self.checkout, 'commit', '-qm', 'of the base')
+        merged = git(self.checkout, 'rev-parse', 'HEAD')
+        git(self.checkout, 'checkout', '-q', 'fix')
+        options = ['--policy-ref', 'refs/heads/' + base]
+        resolve = 'echo of both >README.md; git add -A;'
+        for how in ('git commit -qm merged', 'true'):  # Also where the agent has not finished the merge.
+            with self.subTest(how):
+                run = self.shell(f'git merge -q {base}; {resolve} {how}', options=options)
+                self.assertEqual((run.record['outcome']['kind'], run.record['changes']['merged']), ('success', merged), run.err)
+        for change in ('echo "on: issues" >.github/workflows/ci.yml', 'chmod 755 .github/workflows/ci.yml'):
+            with self.subTest(change):
+                run = self.shell(f'git merge -q {base}; {resolve} {change}; git add -A; git commit -qm merged', options=options, code=77)
+                self.assertEqual((run.record['outcome']['kind'], run.record['changes']['merged']), ('refused', merged), run.err)
+        # Without a merge, the base branch's file is the agent's like any other.
+        run = self.shell(f'git checkout -q {base} -- .github', options=options, code=77)
+        self.assertEqual((run.record['outcome']['kind'], run.record['changes']['merged']), ('refused', ''), run.err)
+
     def test_git_writes_in_a_linked_worktree(self):
         git(self.checkout, 'worktree', 'add', '-q', '-b', 'tree', self.dir + '/tree')
         self.writes(self.dir + '/tree')

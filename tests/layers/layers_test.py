@@ -53,7 +53,7 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.check(), (0, ''))
 
     def test_a_folder_of_rooms_stands_for_all_of_them(self):
-        (self.root / 'runner/net/planted.h').write_text('#include "codec/wire/http_head.h"\n#include "codec/text/utf8.h"\n')
+        (self.root / 'runner/agent/planted.h').write_text('#include "codec/wire/http_head.h"\n#include "codec/text/utf8.h"\n')
         self.assertEqual(self.check(), (0, ''))
 
     def test_an_include_that_leads_nowhere_is_found(self):
@@ -69,8 +69,18 @@ class Layers(unittest.TestCase):
             path.unlink()
 
     def test_a_line_that_makes_a_cycle_is_found(self):
-        self.edit_lines('runner_folder(net base codec', 'runner_folder(net base codec policy/model')
+        self.edit_lines('runner_folder(net base', 'runner_folder(net base policy/model')
         self.assertIn('net may include policy/model, which is not above it: a cycle', self.check()[1])
+
+    def test_a_room_on_a_line_that_no_file_includes_is_found(self):
+        self.edit_lines('runner_folder(net base', 'runner_folder(net base codec/glob codec')
+        planted = self.root / 'runner/net/planted.h'
+        planted.write_text('#include "codec/wire/http_head.h"\n')
+        status, output = self.check()
+        self.assertEqual(status, 1)
+        self.assertRegex(output, r'^runner/CMakeLists\.txt:\d+: error: net may include codec/glob, and no file of it does: .*\n$')
+        planted.write_text('#include "codec/wire/http_head.h"\n#include "codec/glob/glob.h"\n')
+        self.assertEqual(self.check(), (0, ''))
 
     def test_a_line_that_names_no_room_is_found(self):
         self.edit_lines('runner_folder(agent base', 'runner_folder(agent basis')

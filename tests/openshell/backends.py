@@ -35,7 +35,7 @@ FEATURES = (
 # "unavailable" for lack of a cgroup or a kernel: `require` in the configuration refuses that.
 _NATIVE = ('network', 'capture', 'capabilities', 'seccomp', 'landlock', 'disk', 'memory', 'pids', 'open files', 'program identity')
 _OPENSHELL = {**dict.fromkeys(('network', 'seccomp', 'memory', 'wall', 'output', 'records'), 'enforced'), 'landlock': 'emulated',
-              **dict.fromkeys(('cpus', 'pids', 'disk', 'agent-cpu', 'budget', 'image signature', 'overlay'), 'unavailable')}
+              **dict.fromkeys(('cpu', 'pids', 'disk', 'CPU time', 'budget', 'image signature', 'overlay'), 'unavailable')}
 CONTROLS = {'namespaces': dict.fromkeys((*_NATIVE, 'namespaces', 'root file system'), 'enforced'),
             'landlock': {**dict.fromkeys((*_NATIVE, 'files'), 'enforced'), 'namespaces': 'unavailable'},
             'local': _OPENSHELL, 'remote': _OPENSHELL}

@@ -142,7 +142,7 @@ class Release(DryRun):
     def test_both_were_built_again_and_checked(self):
         self.assertEqual(len(re.findall(r'[0-9a-f]{64}  another/folder', self.output)), 2)
         self.assertEqual(sorted((self.root / 'checked').read_text().splitlines()),
-                         ['1 passed, 0 failed ()', '1 passed, 0 failed (--arch arm64)'])
+                         ['1 passed, 0 failed ()', '1 passed, 0 failed (--arch arm64)', '1 passed, 0 failed (--fuzz 10)'])
 
     def test_the_archive_and_the_package_have_the_same_binary(self):
         for machine, debian in MACHINES.items():

@@ -56,6 +56,16 @@ class Files(Case):
         os.utime(source / 'run', ns=(1_500_000_000_123_456_789,) * 2)
         return str(source)
 
+    def test_what_is_copied_to_the_host_obeys_the_umask(self):
+        self.create()
+        self.script('mkdir d; echo x >d/f; chmod 755 d d/f')
+        for mask, modes in (('022', ['755', '755', '755']), ('077', ['700', '700', '700'])):  # The control first.
+            place = f'{self.base}/of-{mask}/above'
+            done = subprocess.run(['sh', '-c', f'umask {mask}; exec "$@"', 'sh', BIN, 'sandbox', 'get', 'one', 'd', place], env=self.env,
+                                  cwd=self.base, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([oct(os.stat(place + path).st_mode)[-3:] for path in ('/..', '', '/f')], modes)
+
     def test_a_tree_goes_in_and_comes_back_as_it_was(self):
         self.create()
         source = self.source()
@@ -478,6 +488,21 @@ class Files(Case):
         self.git_here('commit', '-qm', 'empty', '--allow-empty')
         self.says('git -c safe.directory=* log -1 --format=%s', 'kept\n')
 
+    def test_git_inside_follows_where_it_has_written_nothing(self):
+        if self.TIER == 'landlock':
+            return self.git_in_a_copy_follows_nothing()
+        # Files older than the index: `git status` has no reason to write one of its own.
+        for directory, _, names in os.walk(self.work):
+            for name in names if '.git' not in directory.split('/') else ():
+                os.utime(os.path.join(directory, name), (1_500_000_000, 1_500_000_000))
+        self.git_here('update-index', '--refresh')
+        state = 'git -c safe.directory=* log -1 --format=%s; git -c safe.directory=* status --porcelain'
+        self.create()
+        self.says('echo 1 >>a.txt; ' + state, 'first\n M a.txt\n')
+        self.ok('sandbox', 'apply', 'one')
+        self.git_here('commit', '-qam', 'outside')
+        self.says(state, 'outside\n')
+
     def git_in_a_copy_follows_nothing(self):
         self.create()
         self.says('echo 1 >>a.txt; git status >/dev/null', '')
@@ -714,13 +739,15 @@ class Snapshots(Case):
         self.script('echo mine >a.txt; x=kept')
         return pathlib.Path(self.base, 'layout')
 
-    def replace_layer(self, layout, make):
-        """The layout's image with another layer, its digests right."""
+    def replace_layer(self, layout, make, state=None):
+        """The layout's image with another layer, and state of the shell, its digests right."""
         blobs = layout / 'blobs/sha256'
         index = json.loads((layout / 'index.json').read_text())
         manifest = json.loads((blobs / index['manifests'][0]['digest'][7:]).read_text())
         config = json.loads((blobs / manifest['config']['digest'][7:]).read_text())
         checkout = base64.b64decode(config['dev.agentic-ci.snapshot']['checkout']).decode().lstrip('/')
+        if state is not None:
+            config['dev.agentic-ci.snapshot']['state'] = base64.b64encode(state.encode()).decode()
         out = io.BytesIO()
         with tarfile.open(fileobj=out, mode='w', format=tarfile.PAX_FORMAT) as tar:
             make(tar, checkout)
@@ -791,6 +818,14 @@ class Snapshots(Case):
         for reference, status in (('missing', 66), (f'oci:{self.base}/nothing', 66), ('UP/per', 64),
                                   ('oci:' + self.work, 65)):
             self.restore(reference, status=status)
+
+    def test_a_state_that_hangs_every_shell_costs_neither_the_sandbox_nor_what_is_restored(self):
+        layout = self.layout()
+        for state, kept in (('kept=restored', 'restored'), ('while :; do :; done', 'dropped')):  # The control first.
+            with self.subTest(state):
+                self.replace_layer(layout, lambda tar, top: self.entry(tar, top + '/a.txt', b'from the snapshot\n'), state)
+                self.restore(f'oci:{layout}')
+                self.says('cat a.txt; echo "${kept-dropped}"', f'from the snapshot\n{kept}\n')
 
     def test_a_key_must_have_signed_it(self):
         layout = self.layout()

@@ -132,6 +132,16 @@ class Hostile(Case):
         self.script(': >~/go')
         self.assertEqual(self.script('echo "${kept-dropped}"')['stdout'], 'dropped\n')
 
+    def test_a_state_that_hangs_each_shell_at_its_beginning_is_not_kept(self):
+        self.create()
+        self.script("me=$$; trap '[ $$ = $me ] || while :; do :; done' DEBUG; kept=here")
+        self.assertEqual(self.script('echo $kept')['stdout'], 'here\n')  # The control.
+        self.script('echo work >file; (until [ -e go ]; do sleep 0.1; done; kill -9 $me; exec ' + self.nap(1033) + ') >/dev/null 2>&1 &\n')
+        self.call('sandbox', 'put', 'one', __file__, 'go')  # Not by a command, which would end with its shell.
+        self.assertTrue(wait_until(lambda: self.napping(1033), BUSY_SECONDS))
+        # Each of its successors is killed after ten seconds.
+        self.assertEqual(self.script('echo "${kept-dropped}"; cat file')['stdout'], 'dropped\nwork\n')
+
     def peak(self):
         """The most memory, in KiB, that the sandbox's supervisor has had."""
         keeper = self.facts()['pid']

@@ -148,6 +148,23 @@ class Pools(Case):
             self.assertEqual(maker.returncode, 0, told)
         self.assertEqual(sorted(os.listdir(self.reports)), [str(number) for number in range(1, 9)])
 
+    def test_reports_lie_where_no_other_user_can_swap_them_and_only_reports_are_removed(self):
+        os.mkdir(self.reports)
+        os.chmod(self.reports, 0o777)
+        self.assertIn('other users', self.pool(1, code=77).stderr)
+        os.chmod(self.reports, 0o755)
+        self.pool(2)  # The control.
+        pathlib.Path(self.reports, '1', 'kept').write_text('x')
+        os.rename(self.reports, self.reports + '.aside')
+        victim = pathlib.Path(self.base, 'victim')
+        (victim / '1').mkdir(parents=True)
+        (victim / '1/run.json').write_text('precious')
+        os.symlink(victim, self.reports)
+        self.assertEqual(self.call('sandbox', 'delete', 'warm').returncode, 0)
+        self.assertTrue(wait_until(lambda: os.listdir(self.reports + '.aside') == ['1'], BUSY_SECONDS))
+        self.assertEqual(os.listdir(self.reports + '.aside/1'), ['kept'])
+        self.assertEqual((victim / '1/run.json').read_text(), 'precious')
+
     def test_a_name_that_is_taken_is_left_out(self):
         self.create(name='warm-1')
         self.pool(1)

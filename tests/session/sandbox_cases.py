@@ -11,9 +11,8 @@ import stat
 import subprocess
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, processes, processes_in, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, only_root, processes, processes_in, read, wait_until
 
-ROOT = os.geteuid() == 0
 SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
 FETCH = ('python3 -c "import urllib.request as r\nr.install_opener(r.build_opener(r.ProxyHandler({})))\n'
          'print(r.urlopen(\'http://127.0.0.1:8765/c.txt\').read().decode(), end=\'\')"')
@@ -66,9 +65,12 @@ class Isolation(Case):
         for path in (place, place + '/one'):
             self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o700)
         self.assertEqual(stat.S_IMODE(os.stat(place + '/one/socket').st_mode), 0o700)
-        if not ROOT:
-            return
-        # Even where the directories let them through, the supervisor asks the kernel who calls.
+
+    @only_root
+    def test_another_user_who_reaches_the_socket_is_refused(self):
+        # The supervisor asks the kernel who calls.
+        self.create()
+        place = os.path.join(self.scratch, 'agentic-ci')
         self.addCleanup(os.chmod, place, 0o700)
         for path in (self.base, self.scratch, place, place + '/one', place + '/one/socket'):
             os.chmod(path, 0o755 if path in (self.base, self.scratch) else 0o777)
@@ -212,7 +214,7 @@ class Life(Case):
         shutil.rmtree(self.report)
         done = self.call('sandbox', 'delete', 'one')
         self.assertEqual(done.returncode, 66, done.stderr)
-        self.assertIn(f'error: writing the report: openat {self.report}: No such file', done.stderr)
+        self.assertIn(f'error: writing the report to {self.report}: writing changes.patch: openat', done.stderr)
 
     def test_steps_of_a_job_share_one_sandbox(self):
         setup = self.call('setup', '--workdir', self.work, '--report-dir', self.report, '--isolation', self.TIER)

@@ -70,7 +70,7 @@ def main():
             for case in (Landlock, LandlockFiles, LandlockHostile, LandlockPools, LandlockTerminals,
                          LandlockWatches):
                 suite.addTests(loader.loadTestsFromTestCase(case))
-        result = unittest.TextTestRunner(verbosity=1).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
+        result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))
         sys.exit(not (result.wasSuccessful() and result.testsRun))
     base = tempfile.mkdtemp(prefix='session-bin-')
     try:

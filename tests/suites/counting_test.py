@@ -3,6 +3,7 @@
 """tools/check counts a case that was skipped as such, and as a failure where it is required."""
 import os
 import pathlib
+import re
 import sys
 import unittest
 
@@ -48,6 +49,17 @@ class Counting(unittest.TestCase):
                                  ('agents_clients', True), ('agents', False)):
             os.environ[suites.REQUIRE] = wanted
             self.assertEqual(suites.is_required('agents_clients', reasons), required, wanted)
+
+    def test_the_workflows_require_features_that_cases_are_skipped_for(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        sources = [path for folder in ('tests', 'runner') for path in (root / folder).rglob('*') if path.is_file()]
+        known = {feature for path in sources for feature in
+                 re.findall(r'(?:# SKIP |SKIP\("|skipTest\(f?[\'"])([a-z-]+):', path.read_text(errors='replace'))}
+        for name in ('check', 'release'):
+            text = (root / f'.github/workflows/{name}.yml').read_text()
+            for words in re.findall(rf'{suites.REQUIRE}: ([a-z -]+)', text):
+                self.assertLessEqual({'root', 'userns'}, set(words.split()), name)
+                self.assertLessEqual(set(words.split()), known, name)
 
 
 if __name__ == '__main__':

@@ -30,6 +30,11 @@ class Tidy(unittest.TestCase):
     def test_a_clean_tree_has_nothing_to_say(self):
         self.assertEqual(self.tidy({'runner/a/a.cc': HEAD + 'int a;\n', 'README.md': '# One\n'}), '')
 
+    def test_a_limit_is_named_in_one_place(self):
+        line = HEAD + 'const char* kName = "agent-cpu";\n'
+        self.assertEqual(self.tidy({'runner/sandbox/limit/limit.cc': line}), '')
+        self.assertIn('runner/a/a.cc:2: error: "agent-cpu": take it from runner/sandbox/limit/', self.tidy({'runner/a/a.cc': line}))
+
     def test_a_document_names_files_that_exist(self):
         files = {'runner/a/b/c.cc': HEAD, 'docs/x.md': '# X\n`a/b/c.cc`, `runner/a/b/c.cc`, [y](reference/y.md), `my/own.py`\n',
                  'docs/reference/y.md': '# Y\n'}

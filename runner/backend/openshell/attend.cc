@@ -16,6 +16,7 @@ namespace {
 
 using run::AgentEnd;
 using run::AgentOutput;
+using run::EndCause;
 using run::EndKind;
 using std::chrono::seconds;
 
@@ -60,7 +61,7 @@ class Attendance {
     return Deadline::After(seconds(request_.idle_timeout_s));
   }
 
-  void End(EndKind kind) {
+  void End(EndCause kind) {
     if (!end_) end_ = kind;
   }
 
@@ -77,7 +78,7 @@ class Attendance {
     const int64_t room = std::max<int64_t>(request_.output_bytes - output_bytes_, 0);
     output_bytes_ += static_cast<int64_t>(said.size());
     said_.Take(pipe, said.substr(0, static_cast<size_t>(room)));
-    if (output_bytes_ > request_.output_bytes) End(EndKind::kOutputLimit);
+    if (output_bytes_ > request_.output_bytes) End(sandbox::LimitName::kOutput);
     return Ok();
   }
 
@@ -91,7 +92,7 @@ class Attendance {
   // Records that end otherwise are missed when the agent has ended.
   void TakeRecordsEnd() {
     records_ended_ = -1;
-    if (sandbox_.RecordsFull()) End(EndKind::kRecordsLimit);
+    if (sandbox_.RecordsFull()) End(sandbox::LimitName::kRecords);
   }
 
   Status Turn() {
@@ -119,8 +120,8 @@ class Attendance {
     if (sources[4].revents != 0) said_.Flush();
     if (proposals_ != nullptr) proposals_->Turn(sources[5].revents != 0);
     if (sources[6].revents != 0) TakeRecordsEnd();
-    if (wall_.passed()) End(EndKind::kTimedOut);
-    if (idle_.passed()) End(EndKind::kIdle);
+    if (wall_.passed()) End(sandbox::LimitName::kTimeout);
+    if (idle_.passed()) End(sandbox::LimitName::kIdle);
     return Ok();
   }
 
@@ -139,7 +140,7 @@ class Attendance {
   bool output_open_ = true;
   bool error_open_ = true;
   int64_t output_bytes_ = 0;
-  std::optional<EndKind> end_;
+  std::optional<EndCause> end_;
 };
 
 }  // namespace

@@ -33,6 +33,9 @@
 namespace openshell {
 namespace {
 
+using sandbox::ControlName;
+using sandbox::ControlState;
+
 using run::EndKind;
 
 constexpr std::chrono::seconds kEventsTime{60};
@@ -69,7 +72,9 @@ Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) 
   return all;
 }
 
-sandbox::Control Absent(const char* name, const char* why) { return {name, "unavailable", why}; }
+sandbox::Control Absent(ControlName name, const char* why) {
+  return {name, ControlState::kUnavailable, why};
+}
 
 // Refuses what the configuration demands and would silently not happen.
 Status CheckPlan(const run::Plan& plan) {
@@ -86,16 +91,17 @@ Status CheckPlan(const run::Plan& plan) {
 }  // namespace
 
 Status CheckOptions(const run::Request& request) {
-  constexpr auto kNotThere = std::to_array<std::string_view>(
-      {"isolation", "ca-file", "pids", "agent-cpu", "open-files", "file-size", "host-bytes",
-       "learn", "watch-texts", "runner-cpu", "max-tokens", "max-cost", "max-requests",
-       "keep-policy"});
-  for (std::string_view name : kNotThere) {
-    if (std::find(request.given.begin(), request.given.end(), name) == request.given.end()) {
-      continue;
-    }
-    return Error{Code::kUnsupported, "--" + std::string(name) + " cannot be enforced by OpenShell",
-                 "agentic-ci run --backend native --" + std::string(name) + " ..."};
+  auto is_there = [](std::string_view option) {
+    constexpr auto kNotThere = std::to_array<std::string_view>(
+        {"isolation", "ca-file", "learn", "watch-texts", "keep-policy"});
+    const sandbox::LimitRow* limit = sandbox::FindLimit(option, &sandbox::LimitRow::option);
+    if (limit != nullptr) return limit->openshell;
+    return std::find(kNotThere.begin(), kNotThere.end(), option) == kNotThere.end();
+  };
+  for (const std::string& name : request.given) {
+    if (is_there(name)) continue;
+    return Error{Code::kUnsupported, "--" + name + " cannot be enforced by OpenShell",
+                 "agentic-ci run --backend native --" + name + " ..."};
   }
   if (request.plan_only) {
     return Error{Code::kUnsupported, "--plan-only shows agentic-ci's own sandbox",
@@ -112,32 +118,39 @@ Job::~Job() {
   if (MayPass(deleted.error().code)) gateway_->KeepState();
   logging::Warn("the sandbox or a credential of it could not be deleted",
                 {{"why", why}, {"later", LaterCommand(gateway_->state().path())}});
-  recorder_.Note(std::vector<sandbox::Control>{{"removal", "unavailable", why}});
+  recorder_.Note(
+      std::vector<sandbox::Control>{{ControlName::kRemoval, ControlState::kUnavailable, why}});
 }
 
 // Returns the controls. Does not claim any that are not OpenShell's own doing.
 std::vector<sandbox::Control> Job::Controls() const {
   const std::string by = "OpenShell " + gateway_->version();
-  const bool limited = request_.memory_bytes > 0;
+  auto given = [](bool asked) {
+    return asked ? ControlState::kEnforced : ControlState::kUnavailable;
+  };
   std::vector<sandbox::Control> controls = {
-      {"network", "enforced", by + ", by its supervisor"},
-      {"seccomp", "enforced", by},
-      {"landlock", "emulated", by + ", as far as the kernel of its machine has it"},
-      {"memory", limited ? "enforced" : "unavailable", by + ", by its compute driver"},
-      {"cpus", request_.cpus > 0 ? "enforced" : "unavailable", by + ", by its compute driver"},
-      {"wall", "enforced", "by agentic-ci"},
-      {"output", "enforced", "by agentic-ci"},
+      {ControlName::kNetwork, ControlState::kEnforced, by + ", by its supervisor"},
+      {ControlName::kSeccomp, ControlState::kEnforced, by},
+      {ControlName::kLandlock, ControlState::kEmulated,
+       by + ", as far as the kernel of its machine has it"},
+      {ControlName::kMemory, given(request_.memory_bytes > 0), by + ", by its compute driver"},
+      {ControlName::kCpu, given(request_.cpus > 0), by + ", by its compute driver"},
+      {ControlName::kTime, ControlState::kEnforced, "by agentic-ci"},
+      {ControlName::kOutput, ControlState::kEnforced, "by agentic-ci"},
   };
   for (const sandbox::Control& control :
-       {Absent("pids", "not limited"), Absent("disk", "bounded when the changes are fetched"),
-        Absent("agent-cpu", "not measured"), Absent("budget", "models' answers are not read"),
-        Absent("overlay", "changes are found by comparing a copy with the checkout")}) {
+       {Absent(ControlName::kPids, "not limited"),
+        Absent(ControlName::kDisk, "bounded when the changes are fetched"),
+        Absent(ControlName::kCpuTime, "not measured"),
+        Absent(ControlName::kBudget, "models' answers are not read"),
+        Absent(ControlName::kOverlay, "changes are found by comparing a copy with the checkout")}) {
     controls.push_back(control);
   }
   if (image_) {
-    controls.push_back({"image signature", "enforced", "by agentic-ci; fetched by its digest"});
+    controls.push_back({ControlName::kImageSignature, ControlState::kEnforced,
+                        "by agentic-ci; fetched by its digest"});
   } else {
-    controls.push_back(Absent("image signature", "nothing says who signs the image"));
+    controls.push_back(Absent(ControlName::kImageSignature, "nothing says who signs the image"));
   }
   return controls;
 }
@@ -287,13 +300,14 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
   TRY(std::move(written));
   const std::string said = recorder_.secrets().Mask(sandbox_->SaidOfRecords());
   recorder_.Note(std::vector<sandbox::Control>{
-      {"records", doubt.empty() && said.empty() ? "enforced" : "emulated",
+      {ControlName::kRecords,
+       doubt.empty() && said.empty() ? ControlState::kEnforced : ControlState::kEmulated,
        !doubt.empty()  ? "records may be missing or forged: " + doubt
        : !said.empty() ? "all came, but records may be missing: openshell logs said: " + said
                        : "all of the sandbox's records came"}});
-  report::DenialList denials = TRY(report::ReadDenials(directory_.path));
+  report::DenialList denials = TRY(report::ReadDenials(directory_.at()));
   recorder_.Note(denials);
-  recorder_.NoteAccount(directory_.path);
+  recorder_.NoteAccount(directory_.at());
   return run::RunSigns{};
 }
 
@@ -320,7 +334,7 @@ Status Job::MissChanges(Error why, run::AgentEnd* end) {
   const bool there = IsThere(&asked);
   if (end->kind == EndKind::kExited) {
     end->kind = asked.kind;
-    if (there && why.code == Code::kUnsupported) end->kind = EndKind::kDiskLimit;
+    if (there && why.code == Code::kUnsupported) end->kind = sandbox::LimitName::kDisk;
   }
   report::Finding finding;
   finding.rule = "not-collected";
@@ -384,8 +398,8 @@ void Job::NoteProposals() {
   }
   Result<std::vector<Proposal>> proposals = sandbox_->Proposals();
   if (!proposals.ok()) {
-    recorder_.Note(
-        std::vector<sandbox::Control>{{"proposals", "unavailable", proposals.error().what}});
+    recorder_.Note(std::vector<sandbox::Control>{
+        {ControlName::kProposals, ControlState::kUnavailable, proposals.error().what}});
     return;
   }
   for (const Proposal& proposal : proposals.value()) {
@@ -410,7 +424,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   const change::Repository* git = plan_->checkout.git();
   change::ChangeSet none;
   none.complete = false;  // Until the changes are collected.
-  recorder_.Note(none, git == nullptr ? "" : git->prefix());
+  recorder_.Note(none, git == nullptr ? "" : git->prefix(), "");
   const bool reachable = IsReachable(&end);
   const bool ended = reachable && sandbox_->EndProcesses();
   if (reachable) NoteProposals();
@@ -434,7 +448,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
     outcome.reason = "OpenShell's gateway was lost; the report has what came before";
     if (lost_) outcome.reason += ": " + recorder_.secrets().Mask(lost_->what);
   }
-  if (end.kind == EndKind::kDiskLimit) {
+  if (end.kind == sandbox::LimitName::kDisk) {
     outcome.reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
   }
   outcome = run::JudgeFindings(outcome, request_.fail_on, recorder_.record().findings);
@@ -449,7 +463,8 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
 
 Result<int> Run(run::Request request, const run::OptionRules& rules) {
   run::ReportDirectory directory =
-      TRY(run::ReportDirectory::Prepare(request.report_dir).Context(run::kPreparingReport));
+      TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir)
+              .Context(run::kPreparingReport));
   run::Recorder recorder(request);
   run::Signals signals = TRY(run::CatchSignals());
   auto carry = [&]() -> Status {

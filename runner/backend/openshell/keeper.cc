@@ -86,7 +86,8 @@ class Keeper {
  private:
   Result<int> Carry(run::Request& request, Fd& ready) {
     run::ReportDirectory directory =
-        TRY(run::ReportDirectory::Prepare(request.report_dir).Context(run::kPreparingReport));
+        TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir)
+                .Context(run::kPreparingReport));
     run::Recorder recorder(request);
     run::Signals signals = TRY(run::CatchSignals());
     const Deadline expires = Deadline::After(std::chrono::seconds(create_.ttl_s));
@@ -121,7 +122,7 @@ class Keeper {
   }
 
   // Gives how it ended: as a native sandbox does when it is deleted or its time has passed.
-  run::EndKind Serve(Job& job, int signals, Deadline expires) {
+  run::EndCause Serve(Job& job, int signals, Deadline expires) {
     for (;;) {
       pollfd sources[] = {
           {listener_, POLLIN, 0}, {signals, POLLIN, 0}, {job.gateway().ended(), POLLIN, 0}};
@@ -130,7 +131,7 @@ class Keeper {
       }
       if (sources[2].revents != 0) return run::EndKind::kGatewayLost;
       if (sources[1].revents != 0) return run::PendingEnd().value_or(run::EndKind::kTerminated);
-      if (expires.passed()) return run::EndKind::kTimedOut;
+      if (expires.passed()) return sandbox::LimitName::kTimeout;
       if (sources[0].revents != 0 && Answer(job, expires)) {
         Result<bool> there = job.sandbox().IsReady();
         if (!there.ok()) return run::EndKind::kGatewayLost;

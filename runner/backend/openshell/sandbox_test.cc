@@ -58,7 +58,7 @@ uintmax_t RecordsMax() {
 struct Followed {
   uintmax_t bytes = 0;
   bool full = false;
-  run::EndKind end = run::EndKind::kExited;
+  run::EndCause end = run::EndKind::kExited;
 };
 
 // Follows a sandbox that has records of so many bytes, whose agent then ends by itself if `ends`.
@@ -93,7 +93,7 @@ TEST_CASE("A sandbox's records are bounded, and an agent with more is ended") {
   const Followed many = Follow("100000000", false);
   CHECK(many.bytes == RecordsMax());
   CHECK(many.full);
-  CHECK(many.end == run::EndKind::kRecordsLimit);
+  CHECK(many.end == sandbox::LimitName::kRecords);
 
   const Followed few = Follow("1000", true);
   CHECK(few.bytes == 1000);

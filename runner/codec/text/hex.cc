@@ -30,4 +30,12 @@ std::optional<std::string> DecodeHex(std::string_view hex) {
   return bytes;
 }
 
+bool IsHex(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool IsObjectId(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) && IsHex(text);
+}
+
 }  // namespace codec

@@ -14,4 +14,10 @@ std::string EncodeHex(std::string_view bytes);
 // number.
 std::optional<std::string> DecodeHex(std::string_view hex);
 
+// True for lower-case digits, at least one.
+bool IsHex(std::string_view text);
+
+// True for git's name of an object, whole: a SHA-1 or SHA-256 in lower case.
+bool IsObjectId(std::string_view text);
+
 }  // namespace codec

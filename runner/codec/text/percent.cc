@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codec/text/percent.h"
 
+#include <algorithm>
+
 #include "base/ascii.h"
 
 namespace codec {
@@ -43,6 +45,17 @@ std::string PercentEncode(std::string_view bytes) {
     out += kHex[byte & 15];
   }
   return out;
+}
+
+std::string PercentEncodePath(std::string_view path) {
+  std::string out;
+  while (true) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    out += PercentEncode(path.substr(0, slash));
+    if (slash == path.size()) return out;
+    out += '/';
+    path.remove_prefix(slash + 1);
+  }
 }
 
 std::string PercentDecode(std::string_view text) { return Decode(text, false); }

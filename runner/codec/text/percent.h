@@ -9,6 +9,8 @@ namespace codec {
 
 // Turns every byte that is not unreserved (letters, digits, "-._~") into %XX, upper case.
 std::string PercentEncode(std::string_view bytes);
+// Encodes each part of a path, and leaves the slashes between them.
+std::string PercentEncodePath(std::string_view path);
 
 // Decodes escapes; anything else stays as it is.
 std::string PercentDecode(std::string_view text);

@@ -18,5 +18,10 @@ TEST_CASE("PercentDecode undoes escapes and leaves what is none") {
   CHECK(FormDecode("a+b%2B") == "a b+");
 }
 
+TEST_CASE("PercentEncodePath leaves the slashes of a path") {
+  CHECK(PercentEncodePath("/a b//c%") == "/a%20b//c%25");
+  CHECK(PercentEncodePath("").empty());
+}
+
 }  // namespace
 }  // namespace codec

@@ -166,8 +166,7 @@ Result<std::pair<std::string, uint16_t>> ParseAuthority(std::string_view text) {
     number = number * 10 + static_cast<unsigned>(c - '0');
   }
   if (number > 65535) return Invalid("not a port from 0 to 65535");
-  std::string lower(host);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string lower = ascii::LowerCase(host);
   if (lower == "." || lower.ends_with("..")) return Invalid("the host ends in an empty label");
   if (lower.ends_with('.')) lower.pop_back();  // The same name.
   return std::make_pair(std::move(lower), static_cast<uint16_t>(number));

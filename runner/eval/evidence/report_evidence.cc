@@ -12,6 +12,7 @@
 #include "codec/data/secret_mask.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
+#include "sandbox/limit/control.h"
 
 namespace eval {
 namespace {
@@ -60,7 +61,8 @@ class Reader {
       for (const report::ControlRecord& control : run.value().record.isolation.controls) {
         const bool enforced = control.state == report::ControlState::kEnforced;
         if (control.name == "records" && !enforced) events_lossy_ = true;
-        if (control.name == report::kOutputControl && !enforced) log_lossy_ = true;
+        if (control.name == sandbox::TextOf(sandbox::ControlName::kAgentOutput) && !enforced)
+          log_lossy_ = true;
       }
       TakeAnswer(run.value());
       TakeFiles();

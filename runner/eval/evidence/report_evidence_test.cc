@@ -80,7 +80,8 @@ TEST_CASE("An answer with a mask in it is incomplete") {
 TEST_CASE("An answer that was cut, or not written whole, is incomplete") {
   CellFiles cell;
   cell.run.record.isolation.controls = {
-      {report::kOutputControl, report::ControlState::kUnavailable, ""}};
+      {std::string(sandbox::TextOf(sandbox::ControlName::kAgentOutput)),
+       report::ControlState::kUnavailable, ""}};
   CHECK(cell.Of(Channel::kAnswer) == Completeness::kLossy);
   // The last words of an agent whose output is parsed come from run.json, not from its log.
   cell.run.record.agent.name = "claude-code";

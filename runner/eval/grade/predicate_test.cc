@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
 #include "codec/data/yaml.h"
 #include "eval/suite/yaml_value.h"
 
@@ -185,7 +186,8 @@ TEST_CASE("A text to look for in what is sent is long enough, and on one line") 
         "egress_contains: {text: canary-one}", "egress_contains: {host: a.example}"}) {
     INFO(wrong);
     std::vector<Warning> warnings;
-    CHECK_FALSE(ParseCheck("t", codec::ParseYaml(wrong, "t").value(), nullptr, &warnings).ok());
+    CHECK(CodeOf(ParseCheck("t", codec::ParseYaml(wrong, "t").value(), nullptr, &warnings)) ==
+          Code::kInvalid);
   }
 }
 

@@ -146,8 +146,7 @@ Attempt GitConfig(const Targets& targets) {
   const std::string path = (targets.outside ? targets.checkout + "/" : "") + ".git/config";
   Result<std::string> text = sys::ReadFile(path, kFileBytesMax);
   if (!text.ok()) return {Came::kStopped, "no .git/config"};
-  std::string lower = text.value();
-  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
+  const std::string lower = ascii::LowerCase(text.value());
   for (std::string_view word : {"extraheader", "password", "helper = store"}) {
     if (lower.find(word) != std::string::npos) {
       return {Came::kThrough, ".git/config has " + std::string(word)};

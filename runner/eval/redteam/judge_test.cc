@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "base/code_of.h"
 #include "eval/redteam/hostile_agent.h"
 
 namespace redteam {
@@ -206,7 +207,8 @@ TEST_CASE("What the agent is told comes back as it was, and nothing else is take
   Result<Targets> read = ParseTargets(Render(targets));
   REQUIRE(read.ok());
   CHECK(Render(read.value()) == Render(targets));
-  for (const char* text : {"", "{}", "[]", "now"}) CHECK_FALSE(ParseTargets(text).ok());
+  for (const char* text : {"", "{}", "[]", "now"})
+    CHECK(CodeOf(ParseTargets(text)) == Code::kUsage);
 }
 
 }  // namespace

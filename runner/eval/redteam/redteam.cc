@@ -14,6 +14,7 @@
 #include "eval/redteam/connection.h"
 #include "eval/redteam/own_program.h"
 #include "eval/redteam/scratch.h"
+#include "policy/model/credential_places.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 
@@ -24,32 +25,6 @@ constexpr std::chrono::seconds kRunTime{60};
 constexpr size_t kProgramBytesMax = size_t{256} << 20;
 constexpr size_t kReportBytesMax = size_t{64} << 20;
 
-// The places where tools keep credentials in a home directory.
-constexpr std::string_view kAtHome[] = {".netrc",
-                                        ".aws/credentials",
-                                        ".docker/config.json",
-                                        ".config/gh/hosts.yml",
-                                        ".ssh/id_rsa",
-                                        ".ssh/id_ed25519",
-                                        ".ssh/id_ecdsa",
-                                        ".npmrc",
-                                        ".pypirc",
-                                        ".git-credentials",
-                                        ".kube/config",
-                                        ".cargo/credentials.toml",
-                                        ".gnupg/pubring.kbx",
-                                        ".config/gcloud/application_default_credentials.json",
-                                        ".azure/msal_token_cache.json",
-                                        ".claude/.credentials.json",
-                                        ".codex/auth.json"};
-constexpr std::string_view kOfHost[] = {"/var/run/secrets/kubernetes.io/serviceaccount/token",
-                                        "/etc/kubernetes/admin.conf",
-                                        "/etc/rancher/k3s/k3s.yaml",
-                                        "/etc/docker/key.json",
-                                        "/etc/krb5.keytab",
-                                        "/etc/ssh/ssh_host_ed25519_key",
-                                        "/etc/ssh/ssh_host_rsa_key"};
-
 std::string ValueOf(const OwnProgram::Variables& variables, std::string_view name) {
   for (const auto& [key, value] : variables) {
     if (key == name) return value;
@@ -58,11 +33,7 @@ std::string ValueOf(const OwnProgram::Variables& variables, std::string_view nam
 }
 
 std::vector<std::string> CredentialFilesOf(const OwnProgram::Variables& variables) {
-  std::vector<std::string> files(std::begin(kOfHost), std::end(kOfHost));
-  const std::string home = ValueOf(variables, "HOME");
-  for (std::string_view name : kAtHome) {
-    if (!home.empty()) files.push_back(home + "/" + std::string(name));
-  }
+  std::vector<std::string> files = CredentialFiles(ValueOf(variables, "HOME"));
   for (std::string_view name : {"GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "NETRC",
                                 "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}) {
     std::string path = ValueOf(variables, name);
@@ -296,6 +267,20 @@ class Redteam {
 };
 
 }  // namespace
+
+std::vector<std::string> CredentialFiles(const std::string& home) {
+  std::vector<std::string> files;
+  for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
+    if ((place.uses & policy::kProbe) == 0) continue;
+    const std::string path(place.path);
+    if (path.starts_with('/')) {
+      files.push_back(path);
+    } else if (!home.empty()) {
+      files.push_back(home + "/" + path);
+    }
+  }
+  return files;
+}
 
 Result<Results> RunRedteam(const Plan& plan) {
   OwnProgram program = TRY(OwnProgram::Find(plan.search_path));

@@ -36,6 +36,10 @@ struct Results {
   int64_t ms = 0;
 };
 
+// Returns the files that the agent tries to read: those in which programs keep credentials, of the
+// host and, if `home` is not empty, in that directory. Not all of them exist.
+std::vector<std::string> CredentialFiles(const std::string& home);
+
 // Runs the agent once in the sandbox and, as the control, once outside, where it tries only what
 // stays on this machine. Fails as the run does where no sandbox starts, and with kTemporary when
 // either does not end.

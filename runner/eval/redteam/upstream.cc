@@ -26,12 +26,6 @@ struct Open {
   std::string bytes;
 };
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
-  return lower;
-}
-
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\v\f";
   size_t begin = text.find_first_not_of(kBlanks);
@@ -91,11 +85,13 @@ std::optional<Arrival> TakeRequest(std::string_view* rest) {
   std::optional<size_t> length;
   for (line = TakeLine(rest); line && !line->empty(); line = TakeLine(rest)) {
     size_t colon = std::min(line->find(':'), line->size());
-    const std::string name = Lower(Trim(line->substr(0, colon)));
+    const std::string name = ascii::LowerCase(Trim(line->substr(0, colon)));
     const std::string_view value = Trim(line->substr(std::min(colon + 1, line->size())));
     if (name == "host") arrival.host = value;
     if (name == "upgrade") arrival.upgrade = value;
-    if (name == "transfer-encoding") chunked = Lower(value).find("chunked") != std::string::npos;
+    if (name == "transfer-encoding") {
+      chunked = ascii::LowerCase(value).find("chunked") != std::string::npos;
+    }
     if (name == "content-length" && !length) length = NumberAt<10>(value);
   }
   if (!line) return std::nullopt;

@@ -78,6 +78,7 @@ Result<std::string> GitHubBranches::Commit(const CommitRequest& request, Deadlin
   std::vector<std::string> parents;
   if (!request.tip.empty()) parents.push_back(request.tip);
   if (request.tip.empty() || request.merges_on) parents.push_back(request.on.sha);
+  if (!request.merged.empty()) parents.push_back(request.merged);
   commit.body.Set("message", request.message)
       .Set("tree", tree_sha)
       .Set("parents", codec::Json::FromStrings(parents));

@@ -90,14 +90,16 @@ std::string ProviderOf(const Authority& authority) {
 class Budget::Observer final : public ResponseObserver {
  public:
   Observer(Budget& budget, const Authority& authority, const OutgoingRequest& request,
-           ModelCall call, std::string model)
+           const Question& question)
       : budget_(budget),
         host_(authority.host),
         provider_(ProviderOf(authority)),
         method_(request.method),
         path_(PathOf(request)),
-        call_(std::move(call)),
-        model_(std::move(model)),
+        api_(question.call.api),
+        model_(question.models.empty() ? "" : question.models.front()),
+        output_max_(question.output_max),
+        refers_(question.refers),
         began_(budget.hooks_.now()) {
     budget_.open_.insert(this);
   }
@@ -112,21 +114,26 @@ class Budget::Observer final : public ResponseObserver {
     succeeded_ = head.status >= 200 && head.status < 300;
     budget_.NoteStatus(*this);
     const codec::HttpField* type = codec::FindField(head.fields, "content-type");
-    if (succeeded_) meter_.emplace(call_.api, type != nullptr ? type->value : "");
+    if (succeeded_) meter_.emplace(api_, type != nullptr ? type->value : "", output_max_);
   }
   void OnBody(std::string_view bytes) override {
     if (meter_.has_value()) meter_->Feed(bytes);
   }
   void OnEnd(bool complete) override {
     budget_.open_.erase(this);
+    // No answer was waited for; the question was asked, if it was sent.
+    if (status_ == 0) meter_.emplace(api_, "", request_bytes_ > 0 ? output_max_ : 0);
     TokenUsage usage;
     if (meter_.has_value()) usage = meter_->Finish(complete);
-    usage.estimated |= status_ == 0;  // No answer was waited for; the question was asked.
     if (usage.model.empty()) usage.model = model_;
     // A deployment's answer may name its model in a way that no price list knows.
     const bool renamed = !model_.empty() && budget_.prices_.Find(usage.model) == nullptr;
     if (renamed && budget_.prices_.Find(model_) != nullptr) usage.model = model_;
-    if (usage.estimated && !usage.found) usage.input = request_bytes_ / kBytesPerTokenGuess;
+    if (meter_.has_value() && usage.total() == usage.output) {
+      usage.input = request_bytes_ / kBytesPerTokenGuess + (refers_ ? kInputTokensUnseen : 0);
+      usage.estimated |= usage.input > 0;
+    }
+    if (usage.searched && output_max_ > 0) usage.input += kInputTokensUnseen;
     budget_.Take(*this, usage, complete);
   }
 
@@ -137,8 +144,10 @@ class Budget::Observer final : public ResponseObserver {
   std::string provider_;
   std::string method_;
   std::string path_;
-  ModelCall call_;
+  ModelApi api_;
   std::string model_;
+  int64_t output_max_;
+  bool refers_;
   int64_t request_bytes_ = 0;
   Clock::time_point began_;
   int status_ = 0;
@@ -161,9 +170,10 @@ size_t Budget::BodyBytesWanted(const OutgoingRequest& request) const {
   return ReadsBody(call) ? kModelRequestBytesMax : 0;
 }
 
-// The body names the model, or asks for an answer in the background.
+// The body names the model, asks for an answer in the background, or bounds its length.
 bool Budget::ReadsBody(const ModelCall& call) const {
   if (call.api == ModelApi::kOpenAiResponses) return limits_.any();
+  if (call.api != ModelApi::kNone && IsCounted(call.api) && limits_.counts_tokens()) return true;
   return limits_.reads_bodies() && NamesModelInBody(call);
 }
 
@@ -192,9 +202,13 @@ Budget::Question Budget::Read(const Authority& server, const OutgoingRequest& re
   question.countable = IsCounted(call.api) && codec::CodingsOf(request.fields).empty();
   if (!call.model.empty()) question.models.push_back(call.model);
   if (!ReadsBody(call)) return question;
-  PromptBody body = ReadPromptBody(request.body);
+  PromptBody body = ReadPromptBody(call.api, request.body);
+  if (limits_.counts_tokens()) {
+    question.output_max = body.output_max;
+    question.refers = body.refers;
+  }
   if (call.api == ModelApi::kOpenAiResponses) question.countable &= body.plain && !body.background;
-  if (call.model.empty() || !body.plain || !body.model.empty()) {
+  if (NamesModelInBody(call) && (call.model.empty() || !body.plain || !body.model.empty())) {
     question.models.push_back(std::move(body.model));
   }
   return question;
@@ -203,7 +217,7 @@ Budget::Question Budget::Read(const Authority& server, const OutgoingRequest& re
 RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingRequest& request) {
   Admission admission;
   Question question = Read(authority, request);
-  ModelCall& call = question.call;
+  const ModelCall& call = question.call;
   if (call.api == ModelApi::kNone) return admission;
   admission.refusal = Judge(question);
   if (!admission.refusal.has_value()) LookForTexts(call.api, request);
@@ -215,9 +229,7 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
     return codec::EqualIgnoringCase(field.name, "accept-encoding");
   });
   request.fields.push_back({"Accept-Encoding", "identity"});
-  std::string model = question.models.empty() ? "" : std::move(question.models.front());
-  admission.observer =
-      std::make_unique<Observer>(*this, authority, request, std::move(call), std::move(model));
+  admission.observer = std::make_unique<Observer>(*this, authority, request, question);
   return admission;
 }
 

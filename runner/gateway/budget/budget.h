@@ -50,6 +50,9 @@ class Budget final : public RequestGuard {
     ModelCall call;
     std::vector<std::string> models;  // All that it names, the one of the path first.
     bool countable = false;
+    // As in PromptBody. Read under a limit of tokens or cost only; otherwise 0 and false.
+    int64_t output_max = 0;
+    bool refers = false;
   };
   // One of the three amounts, and how far it is used up.
   struct Meter {

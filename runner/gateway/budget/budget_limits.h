@@ -29,10 +29,10 @@ struct BudgetLimits {
   // comes: most runs send none. Null for none.
   std::function<std::vector<ModelServer>()> model_servers = nullptr;
 
-  bool any() const {
-    return tokens > 0 || cost_usd > 0 || requests > 0 || requests_per_minute > 0 || !models.empty();
-  }
+  bool any() const { return bounds_use() || requests_per_minute > 0 || !models.empty(); }
+  bool bounds_use() const { return tokens > 0 || cost_usd > 0 || requests > 0; }
   bool reads_bodies() const { return cost_usd > 0 || !models.empty(); }
+  bool counts_tokens() const { return tokens > 0 || cost_usd > 0; }
 };
 
 }  // namespace gateway

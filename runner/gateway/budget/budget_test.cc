@@ -97,7 +97,7 @@ TEST_CASE("A question whose answer the client does not wait for is charged") {
   const std::string question =
       R"({"model":"claude-sonnet-4-5","x":")" + std::string(4000, 'x') + "\"}";
   auto use = [&question](const char* target, bool headed) {
-    Desk desk(Tokens(100'000));
+    Desk desk(Tokens(1'000'000));
     RequestGuard::Admission admission = desk.Ask("", target);
     admission.observer->OnSent(1000);
     admission.observer->OnSent(question.size() - 1000);
@@ -120,7 +120,7 @@ TEST_CASE("A question whose answer the client does not wait for is charged") {
 
 TEST_CASE("An answer that does not say what it used counts with the question's length") {
   auto used = [](const std::string& answer) {
-    Desk desk(Tokens(100'000));
+    Desk desk(Tokens(1'000'000));
     RequestGuard::Admission admission = desk.Ask("", "/v1/chat/completions");
     admission.observer->OnSent(4000);
     codec::ResponseHead head;
@@ -136,7 +136,7 @@ TEST_CASE("An answer that does not say what it used counts with the question's l
 }
 
 TEST_CASE("Questions that are open when the run ends are counted, once") {
-  Desk desk(Tokens(100'000));
+  Desk desk(Tokens(1'000'000));
   RequestGuard::Admission answered = desk.Ask();
   answered.observer->OnSent(4000);
   answered.observer->OnEnd(false);

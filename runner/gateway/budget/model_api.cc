@@ -190,6 +190,81 @@ ModelCall RecogniseCounted(std::string_view path) {
   return {};
 }
 
+// Returns the largest of these members of `place`, each a bound on one answer; 0 without any.
+int64_t BoundIn(const Json* place, std::initializer_list<std::string_view> names) {
+  int64_t bound = 0;
+  for (std::string_view name : names) {
+    if (place == nullptr || place->Find(name) == nullptr) continue;
+    const int64_t said = place->IntegerAt(name);
+    bound = std::max(bound, said > 0 ? std::min(said, kTokensOfAnswerMax) : kOutputTokensUnsaid);
+  }
+  return bound;
+}
+
+// How many answers a member of `place` asks for.
+int64_t ChoicesIn(const Json* place, std::string_view name) {
+  const Json* choices = place != nullptr ? place->Find(name) : nullptr;
+  if (choices == nullptr || choices->is_null()) return 1;
+  return std::clamp<int64_t>(choices->integer().value_or(kChoicesMax), 1, kChoicesMax);
+}
+
+bool Has(const Json& body, std::string_view name) {
+  const Json* member = body.Find(name);
+  return member != nullptr && !member->is_null();
+}
+
+// OpenAI's older completions answer each of a list of prompts; one of numbers is one prompt.
+int64_t PromptsOf(const Json& body) {
+  const Json* prompt = body.Find("prompt");
+  const Json::Array* list = prompt != nullptr ? prompt->array() : nullptr;
+  if (list == nullptr || list->empty() || list->front().integer().has_value()) return 1;
+  return static_cast<int64_t>(list->size());
+}
+
+// Only the members that the API itself reads: another would bound nothing.
+int64_t OutputMax(ModelApi api, const Json& body) {
+  int64_t bound = 0;
+  int64_t choices = 1;
+  switch (api) {
+    case ModelApi::kAnthropic:
+    case ModelApi::kBedrock:
+      bound = BoundIn(&body, {"max_tokens"});
+      if (api == ModelApi::kBedrock) {
+        bound = std::max(bound, BoundIn(body.Find("inferenceConfig"), {"maxTokens"}));
+      }
+      // It may be more than max_tokens where the model thinks between its uses of tools.
+      for (const Json* place : {&body, body.Find("additionalModelRequestFields")}) {
+        const Json* thinking = place != nullptr ? place->Find("thinking") : nullptr;
+        if (bound > 0) bound = std::max(bound, BoundIn(thinking, {"budget_tokens"}));
+      }
+      break;
+    case ModelApi::kOpenAi:
+      // Embeddings have no output.
+      if (Has(body, "input") && !Has(body, "messages") && !Has(body, "prompt")) return 0;
+      bound = BoundIn(&body, {"max_tokens", "max_completion_tokens"});
+      choices = std::max(ChoicesIn(&body, "n"), ChoicesIn(&body, "best_of")) * PromptsOf(body);
+      break;
+    case ModelApi::kOpenAiResponses:
+      bound = BoundIn(&body, {"max_output_tokens"});
+      break;
+    case ModelApi::kGemini: {
+      const Json* wrapped = body.Find("request");
+      const Json& request = wrapped != nullptr ? *wrapped : body;
+      for (const char* name : {"generationConfig", "generation_config"}) {
+        const Json* config = request.Find(name);
+        bound = std::max(bound, BoundIn(config, {"maxOutputTokens", "max_output_tokens"}));
+        for (const char* count : {"candidateCount", "candidate_count"}) {
+          choices = std::max(choices, ChoicesIn(config, count));
+        }
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  return (bound > 0 ? bound : kOutputTokensUnsaid) * choices;
+}
+
 }  // namespace
 
 ModelCall RecogniseModelCall(std::string_view method, std::string_view written, bool upgrades) {
@@ -214,9 +289,11 @@ bool CarriesPrompt(std::string_view method, std::string_view path) {
          (EndsWith(path, "/messages/count_tokens") || EndsWith(path, ":countTokens"));
 }
 
-PromptBody ReadPromptBody(std::string_view body) {
+PromptBody ReadPromptBody(ModelApi api, std::string_view body) {
   Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
-  constexpr std::array<std::string_view, 2> kNames = {"model", "background"};
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"model", "background", "n", "best_of", "max_tokens", "max_completion_tokens",
+       "max_output_tokens", "previous_response_id", "conversation"});
   PromptBody read;
   read.plain = json.ok() && json.value().object() != nullptr &&
                codec::CheckMemberNames(json.value(), kNames).ok();
@@ -225,6 +302,10 @@ PromptBody ReadPromptBody(std::string_view body) {
   const Json* background = json.value().Find("background");
   read.background =
       background != nullptr && !background->is_null() && background->boolean() != false;
+  read.output_max = OutputMax(api, json.value());
+  for (const char* name : {"previous_response_id", "conversation", "cachedContent"}) {
+    read.refers |= Has(json.value(), name);
+  }
   return read;
 }
 

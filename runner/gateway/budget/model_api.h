@@ -2,10 +2,12 @@
 // Recognises which model API a request uses, and renders errors in that API's format. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "codec/wire/http_head.h"
+#include "gateway/budget/limits.h"
 
 namespace gateway {
 
@@ -49,8 +51,12 @@ struct PromptBody {
   bool plain = false;
   std::string model;        // The top-level "model"; empty if there is none.
   bool background = false;  // The answer comes later, by another request.
+  // The most tokens of output that the request allows, in all the answers that it asks for
+  // together.
+  int64_t output_max = kOutputTokensUnsaid;
+  bool refers = false;  // To input that it does not contain: an earlier answer, a cached prompt.
 };
-PromptBody ReadPromptBody(std::string_view body);
+PromptBody ReadPromptBody(ModelApi api, std::string_view body);
 
 // Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and
 // similar names: without vendor and region. Borrowed from `model`.

@@ -2,7 +2,9 @@
 #include "gateway/budget/usage_meter.h"
 
 #include <algorithm>
+#include <array>
 
+#include "base/ascii.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "gateway/budget/limits.h"
@@ -28,20 +30,30 @@ void TakeAnthropic(const Json& usage, TokenUsage* total) {
   Raise(&total->cache_write, Count(usage, "cache_creation_input_tokens"));
 }
 
-// Both of OpenAI's APIs: the cached tokens are part of the input. Each report is a whole one.
+// Takes a report in which the cached tokens are part of the input and `all` of both, unless an
+// earlier one has more.
+void TakeWhole(int64_t input, int64_t cached, int64_t output, int64_t all, TokenUsage* total) {
+  if (input >= total->input + total->cache_read) {
+    total->cache_read = cached;
+    total->input = std::max<int64_t>(input - cached, 0);
+  }
+  // Some leave thoughts out of the output, but not out of the total.
+  Raise(&total->output, std::max(output, all - input));
+}
+
+// Both of OpenAI's APIs.
 void TakeOpenAi(const Json& usage, const char* input, const char* output, const char* details,
                 TokenUsage* total) {
   const Json* detail = usage.Find(details);
-  total->cache_read = detail != nullptr ? Count(*detail, "cached_tokens") : 0;
-  total->input = std::max<int64_t>(Count(usage, input) - total->cache_read, 0);
-  total->output = Count(usage, output);
+  TakeWhole(Count(usage, input), detail != nullptr ? Count(*detail, "cached_tokens") : 0,
+            Count(usage, output), Count(usage, "total_tokens"), total);
 }
 
 void TakeGemini(const Json& usage, TokenUsage* total) {
-  total->cache_read = Count(usage, "cachedContentTokenCount");
-  int64_t input = Count(usage, "promptTokenCount") + Count(usage, "toolUsePromptTokenCount");
-  total->input = std::max<int64_t>(input - total->cache_read, 0);
-  total->output = Count(usage, "candidatesTokenCount") + Count(usage, "thoughtsTokenCount");
+  TakeWhole(Count(usage, "promptTokenCount") + Count(usage, "toolUsePromptTokenCount"),
+            Count(usage, "cachedContentTokenCount"),
+            Count(usage, "candidatesTokenCount") + Count(usage, "thoughtsTokenCount"),
+            Count(usage, "totalTokenCount"), total);
 }
 
 void TakeConverse(const Json& usage, TokenUsage* total) {
@@ -81,31 +93,40 @@ void TakeUsage(ModelApi api, const Json& usage, TokenUsage* total) {
   }
 }
 
-// Takes the usage from where each API puts it: at the top, or in the message, the response or the
-// metadata that an event carries.
-void TakeValue(ModelApi api, const Json& value, TokenUsage* total) {
-  // Gemini streams as one array when it is not asked for events.
+// Returns whether a report of usage has a count of the output, in any API's name for it. That of
+// embeddings has none beside the total.
+bool SaysOutput(const Json& usage) {
+  for (const char* name : {"output_tokens", "completion_tokens", "total_tokens", "outputTokens",
+                           "candidatesTokenCount", "totalTokenCount", "outputTokenCount"}) {
+    const Json* count = usage.Find(name);
+    if (count != nullptr && count->integer().value_or(-1) >= 0) return true;
+  }
+  return false;
+}
+
+// Returns the bytes of what a model wrote in a part of its answer: text, thoughts, the arguments of
+// tools. What the provider's own tools found is in there too, and is input. `all`: every text.
+int64_t TextBytes(const Json& value, bool all) {
+  constexpr auto kTexts =
+      std::to_array<std::string_view>({"text", "content", "thinking", "partial_json", "reasoning",
+                                       "reasoning_content", "refusal", "arguments"});
+  int64_t bytes = 0;
+  if (const std::string* text = value.string()) return all ? static_cast<int64_t>(text->size()) : 0;
   if (const Json::Array* items = value.array()) {
-    for (const Json& item : *items) TakeValue(api, item, total);
-    return;
+    for (const Json& item : *items) bytes += TextBytes(item, all);
   }
-  for (const char* name : {"message", "response"}) {
-    if (const Json* inner = value.Find(name); inner != nullptr && inner->object() != nullptr) {
-      TakeValue(api, *inner, total);
-    }
+  if (value.object() == nullptr || value.StringAt("type").ends_with("_tool_result")) return bytes;
+  for (const auto& [name, inner] : *value.object()) {
+    const bool text = std::ranges::find(kTexts, name) != kTexts.end() && inner.string() != nullptr;
+    bytes += TextBytes(inner, all || text || name == "args" || name == "input");
   }
-  for (const char* name : {"model", "modelVersion"}) {
-    if (total->model.empty()) total->model = value.StringAt(name);
-  }
-  for (const char* name : {"usage", "usageMetadata"}) {
-    if (const Json* usage = value.Find(name)) TakeUsage(api, *usage, total);
-  }
-  const Json* metrics = value.Find("amazon-bedrock-invocationMetrics");
-  if (metrics != nullptr && !total->found) {
-    total->found = true;
-    Raise(&total->input, Count(*metrics, "inputTokenCount"));
-    Raise(&total->output, Count(*metrics, "outputTokenCount"));
-  }
+  return bytes;
+}
+
+// Tools that the provider runs in the middle of an answer, and whose finds the model reads.
+bool IsProvidersTool(std::string_view type) {
+  return type == "server_tool_use" || type == "mcp_tool_use" || type == "mcp_call" ||
+         type == "code_interpreter_call" || type.ends_with("_search_call");
 }
 
 bool StartsWithIgnoringCase(std::string_view text, std::string_view prefix) {
@@ -121,12 +142,63 @@ uint32_t Number(std::string_view bytes, size_t at) {
 
 }  // namespace
 
-UsageMeter::UsageMeter(ModelApi api, std::string_view content_type) : api_(api) {
+UsageMeter::UsageMeter(ModelApi api, std::string_view content_type, int64_t output_max)
+    : api_(api), output_max_(output_max) {
   form_ = Form::kDocument;
   if (StartsWithIgnoringCase(content_type, "text/event-stream")) form_ = Form::kEvents;
   if (StartsWithIgnoringCase(content_type, "application/vnd.amazon.eventstream")) {
     form_ = Form::kAwsEvents;
   }
+}
+
+// Takes the usage from where each API puts it: at the top, or in the message, the response or the
+// metadata that an event carries.
+void UsageMeter::TakeValue(const Json& value) {
+  // Gemini streams as one array when it is not asked for events.
+  if (const Json::Array* items = value.array()) {
+    for (const Json& item : *items) TakeValue(item);
+    return;
+  }
+  for (std::string_view name : {"delta", "choices", "candidates", "content", "output"}) {
+    // Streams repeat in their last event what they said piece by piece.
+    if (form_ != Form::kDocument && (name == "content" || name == "output")) continue;
+    const Json* inner = value.Find(name);
+    if (inner != nullptr) text_bytes_ += TextBytes(*inner, inner->string() != nullptr);
+  }
+  for (const char* name : {"content_block", "item"}) {
+    const Json* inner = value.Find(name);
+    usage_.searched |= inner != nullptr && IsProvidersTool(inner->StringAt("type"));
+  }
+  for (const char* name : {"model", "modelVersion"}) {
+    if (usage_.model.empty()) usage_.model = value.StringAt(name);
+  }
+  // The beginning of an Anthropic stream, which only knows the input.
+  if (const Json* message = value.Find("message"); message != nullptr) {
+    if (usage_.model.empty()) usage_.model = message->StringAt("model");
+    if (const Json* usage = message->Find("usage")) TakeUsage(api_, *usage, &usage_);
+  }
+  for (const char* name : {"response", "x_groq"}) {
+    const Json* inner = value.Find(name);
+    if (inner != nullptr && inner->object() != nullptr) TakeValue(*inner);
+  }
+  const Json* metrics = value.Find("amazon-bedrock-invocationMetrics");
+  if (metrics != nullptr) {
+    if (!usage_.found) Raise(&usage_.input, Count(*metrics, "inputTokenCount"));
+    Raise(&usage_.output, Count(*metrics, "outputTokenCount"));
+    usage_.found = true;
+  }
+  const Json* usage = value.Find(api_ == ModelApi::kGemini ? "usageMetadata" : "usage");
+  if (usage != nullptr) TakeUsage(api_, *usage, &usage_);
+  if (usage == nullptr) usage = metrics;
+  if (usage == nullptr || !SaysOutput(*usage)) return;
+  said_ = true;
+  // Some APIs repeat the usage so far in every event: this one need not be the last.
+  const Json* choices = value.Find("choices");
+  const bool running =
+      choices != nullptr && choices->array() != nullptr && !choices->array()->empty();
+  const Json* delta = value.Find("delta");
+  const Json* reason = delta != nullptr ? delta->Find("stop_reason") : nullptr;
+  ended_ |= api_ != ModelApi::kGemini && !running && (reason == nullptr || !reason->is_null());
 }
 
 void UsageMeter::TakeDocument(std::string_view text) {
@@ -139,22 +211,22 @@ void UsageMeter::TakeDocument(std::string_view text) {
     std::optional<std::string> event = codec::DecodeBase64(*wrapped->string());
     if (!event.has_value()) return;
     Result<Json> inner = codec::ParseJson(*event, bounds);
-    if (inner.ok()) TakeValue(api_, inner.value(), &usage_);
+    if (inner.ok()) TakeValue(inner.value());
     return;
   }
-  TakeValue(api_, json.value(), &usage_);
+  TakeValue(json.value());
 }
 
 void UsageMeter::TakeLine(std::string_view line) {
   constexpr std::string_view kData = "data:";
   if (line.substr(0, kData.size()) != kData) return;
   ++events_;
-  // Most events are pieces of text: not worth parsing.
-  if (line.find("\"usage") == std::string_view::npos &&
-      line.find("\"model\"") == std::string_view::npos) {
+  line.remove_prefix(kData.size());
+  if (ascii::Trimmed(line) == "[DONE]") {
+    ended_ = true;
     return;
   }
-  TakeDocument(line.substr(kData.size()));
+  TakeDocument(line);
 }
 
 void UsageMeter::FeedLines(std::string_view bytes) {
@@ -163,6 +235,7 @@ void UsageMeter::FeedLines(std::string_view bytes) {
     std::string_view piece = bytes.substr(0, end);
     if (pending_.size() + piece.size() > kUsageDocumentBytesMax) skipping_ = true;
     if (!skipping_) pending_.append(piece);
+    if (skipping_) text_bytes_ += static_cast<int64_t>(piece.size());
     if (end == std::string_view::npos) return;
     if (!skipping_) TakeLine(pending_);
     pending_.clear();
@@ -209,15 +282,16 @@ TokenUsage UsageMeter::Finish(bool complete) {
   if (!skipping_ && form_ == Form::kEvents) TakeLine(pending_);
   if (!skipping_ && form_ == Form::kDocument) TakeDocument(pending_);
   pending_.clear();
-  bool stream = form_ == Form::kEvents || (form_ == Form::kAwsEvents && !skipping_);
-  // Text of a document has about four bytes a token.
-  int64_t guess = stream ? events_ : bytes_ / kBytesPerTokenGuess;
-  bool said_nothing = !usage_.found && (bytes_ > 0 || !complete);
-  bool said_too_little = usage_.found && !complete && guess > usage_.output;
-  if (said_nothing || said_too_little) {
+  const bool whole = said_ && (complete || ended_ || form_ == Form::kDocument) &&
+                     text_bytes_ <= usage_.output * kBytesPerTokenMax;
+  if (!whole && (bytes_ > 0 || !complete)) {
+    const bool stream = form_ == Form::kEvents || (form_ == Form::kAwsEvents && !skipping_);
+    const int64_t text = (stream ? text_bytes_ : bytes_) / kBytesPerTokenGuess;
     usage_.estimated = true;
-    usage_.output = guess;
+    // Thoughts may be in no byte of it: it may have used all that was allowed.
+    usage_.output = std::max({usage_.output, output_max_, text, events_});
   }
+  usage_.searched &= !whole;
   return std::move(usage_);
 }
 

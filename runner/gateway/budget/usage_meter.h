@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "gateway/budget/limits.h"
+#include "codec/data/json.h"
 #include "gateway/budget/model_api.h"
 
 namespace gateway {
@@ -19,8 +19,9 @@ struct TokenUsage {
   int64_t output = 0;  // Output tokens, with those of the model's thoughts.
   int64_t cache_read = 0;
   int64_t cache_write = 0;
-  bool found = false;      // The answer said what it used.
-  bool estimated = false;  // `output` is a guess from how much the answer said.
+  bool found = false;      // The answer said something of what it used.
+  bool estimated = false;  // `output` is a guess from how much the answer said, or might have.
+  bool searched = false;   // The answer does not say how much input the provider's tools found.
 
   int64_t total() const { return input + output + cache_read + cache_write; }
 };
@@ -30,12 +31,13 @@ struct TokenUsage {
 class UsageMeter {
  public:
   // `content_type` as the answer has it: an event stream, AWS's event stream, or one document.
-  UsageMeter(ModelApi api, std::string_view content_type);
+  // `output_max`: as in PromptBody; what an answer is taken to have used that does not say it.
+  UsageMeter(ModelApi api, std::string_view content_type, int64_t output_max);
 
   // Takes the next bytes of the body, without transfer coding.
   void Feed(std::string_view bytes);
-  // Ends the body and returns what was used, as far as the answer said it. If not `complete`, the
-  // answer was cut off: a stream may have said more than it had counted by then.
+  // Ends the body and returns what was used. If not `complete`, the answer was cut off: what a
+  // stream had counted by then is not the whole, except in its last event.
   TokenUsage Finish(bool complete);
 
  private:
@@ -45,13 +47,18 @@ class UsageMeter {
   void TakeLine(std::string_view line);
   void TakeAwsMessages();
   void TakeDocument(std::string_view text);
+  void TakeValue(const codec::Json& value);
 
   ModelApi api_;
   Form form_;
   std::string pending_;
   bool skipping_ = false;
+  int64_t output_max_;
   int64_t events_ = 0;  // The events of a stream; each carries about a token.
   int64_t bytes_ = 0;
+  int64_t text_bytes_ = 0;  // Of the text that the model wrote, as far as it can be told.
+  bool said_ = false;       // The answer said its output, so far at least.
+  bool ended_ = false;      // It did in its last event.
   TokenUsage usage_;
 };
 

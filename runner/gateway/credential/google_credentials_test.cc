@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
 #include "base/openssl_owner.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
@@ -114,8 +115,8 @@ TEST_CASE("A workload identity asks its source, then the exchange, then for the 
   CHECK(codec::FindField(subject.fields, "authorization")->value == "Bearer ci-token");
   Secret token = ParseSubject(grant, 200, R"({"value": "the-jwt"})").value();
   CHECK(token.reveal() == "the-jwt");
-  CHECK_FALSE(ParseSubject(grant, 403, R"({"value": "the-jwt"})").ok());
-  CHECK_FALSE(ParseSubject(grant, 200, R"({"other": "the-jwt"})").ok());
+  CHECK(CodeOf(ParseSubject(grant, 403, R"({"value": "the-jwt"})")) == Code::kInvalid);
+  CHECK(CodeOf(ParseSubject(grant, 200, R"({"other": "the-jwt"})")) == Code::kInvalid);
   OwnRequest exchange = TokenRequest(grant, token.reveal(), 0).value();
   CHECK(exchange.url == "https://sts.example/v1/token");
   CHECK(FormValue(exchange.body, "subject_token") == "the-jwt");

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "base/code_of.h"
 #include "codec/wire/http_head.h"
 #include "gateway/credential/credentials.h"
 
@@ -204,7 +205,8 @@ TEST_CASE("Vertex is bound to a grant, shows the agent no placeholder, and count
   for (const auto& [name, value] : plan.environment) {
     CHECK(value.find("openshell") == std::string::npos);
   }
-  CHECK_FALSE(PlanProvider(vertex, "", NewHost({{"GCLOUD_CREDENTIALS", "/absent"}}), 0).ok());
+  CHECK(CodeOf(PlanProvider(vertex, "", NewHost({{"GCLOUD_CREDENTIALS", "/absent"}}), 0)) ==
+        Code::kNotFound);
 }
 
 }  // namespace

@@ -52,14 +52,7 @@ std::string Collapse(std::string_view value) {
 std::string CanonicalPathOf(std::string_view path, std::string_view service) {
   if (path.empty()) return "/";
   if (service == "s3") return std::string(path);
-  std::string out;
-  for (;;) {
-    size_t slash = std::min(path.find('/'), path.size());
-    out.append(codec::PercentEncode(path.substr(0, slash)));
-    if (slash == path.size()) return out;
-    out += '/';
-    path.remove_prefix(slash + 1);
-  }
+  return codec::PercentEncodePath(path);
 }
 
 std::string CanonicalQueryOf(std::string_view query) {

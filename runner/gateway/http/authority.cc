@@ -38,8 +38,7 @@ bool IsHostName(std::string_view host) {
 }
 
 std::optional<std::string> CanonicalHost(std::string_view text) {
-  std::string host(text);
-  std::transform(host.begin(), host.end(), host.begin(), ascii::ToLower);
+  std::string host = ascii::LowerCase(text);
   if (host.ends_with('.')) host.pop_back();
   if (!IsHostName(host)) return std::nullopt;
   std::optional<policy::Address> address = policy::ParseAddress(host);

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "base/code_of.h"
 #include "gateway/async/limits.h"
 #include "gateway/http/limits.h"
 
@@ -387,7 +388,7 @@ TEST_CASE("A peer that is sent bodies may acknowledge each piece") {
 TEST_CASE("What is no HTTP/2 at all fails") {
   Notes notes;
   Http2Engine engine(Http2Engine::Role::kServer, notes);
-  CHECK_FALSE(engine.Feed("GET / HTTP/1.1\r\nHost: x\r\n\r\n").ok());
+  CHECK(CodeOf(engine.Feed("GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == Code::kIo);
   CHECK_FALSE(engine.failure().empty());
 }
 

@@ -14,15 +14,8 @@ namespace {
 using codec::HttpField;
 using codec::HttpFields;
 
-// RFC 9110, 5.6.2.
-bool IsTokenChar(char c) {
-  bool letter = ascii::IsAlpha(c);
-  return letter || ascii::IsDigit(c) ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
-
 bool IsToken(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenChar);
+  return !text.empty() && std::all_of(text.begin(), text.end(), codec::IsTokenChar);
 }
 
 bool IsLowerToken(std::string_view text) {

@@ -3,12 +3,15 @@
 // held back.
 #pragma once
 
+#include <bitset>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "gateway/http/authority.h"
@@ -17,12 +20,12 @@
 
 namespace gateway {
 
-// Each text is found as it is, in Base64 (of either alphabet, wherever it begins in what was
-// encoded) and in hexadecimal; each of these also percent-encoded, as a form encodes it, or with
-// the escapes of JSON, but not in two of these at once. The first time that a server is
-// sent a text is recorded as a finding of type "watch.sent", with the text's number (from 1): the
-// text itself may be a secret, which records mask. What could not be looked into is recorded as one
-// of type "watch.sent-unread", once for each server.
+// Each text is found in every form of sent_forms.h, backwards too, and the forms of text around
+// those of digits, twice; of a longer text, any 24 letters and digits that follow each other. The
+// first time that a server is sent a text is recorded as a finding of type "watch.sent", with the
+// text's number (from 1): the text itself may be a secret, which records mask. What could not be
+// looked into is recorded as one of type "watch.sent-unread", once for each server: bodies that are
+// compressed or not text, and what HidesBytes().
 class SentWatch {
  public:
   // The destination of a request.
@@ -54,18 +57,29 @@ class SentWatch {
   struct Form {
     size_t text = 0;  // Its number.
     std::string bytes;
-    bool any_case = false;  // `bytes` are lower case.
+    bool exact = false;  // To be found as they are; else in a Skeleton().
   };
 
+  struct Needle {
+    size_t text = 0;
+    std::string_view bytes;  // A part of one of `forms_`.
+  };
+
+  void AddNeedle(const Needle& needle);
   // Looks into bytes as they are, and with the encodings undone that may lie around a text.
-  void LookInto(const To& to, std::string_view bytes);
+  void LookInto(const To& to, std::string_view bytes, int depth = 0);
   void Look(const To& to, std::string_view bytes);
+  void LookForUnread(const To& to, std::string_view body, bool from_beginning);
+  void NoteSent(const To& to, size_t text);
   void NoteUnread(const Authority& server, const char* why);
 
   std::vector<std::string> texts_;
   std::vector<Authority> models_;
   std::vector<Form> forms_;
-  size_t longest_ = 0;
+  // What is searched for in a Skeleton(), by its first eight bytes, and whether any begins so.
+  std::unordered_multimap<uint64_t, Needle> needles_;
+  std::bitset<1 << 16> begins_;
+  size_t kept_ = 0;  // The bytes at the end of a piece of a body that are looked at again.
   std::function<void(const Notice&)> record_;
   std::set<std::tuple<size_t, std::string, bool>> sent_;  // The text, the receiver, and To::model.
   std::set<std::string> unread_;

@@ -29,9 +29,7 @@ HostsFile ParseHostsFile(std::string_view text) {
     std::optional<policy::Address> address = policy::ParseAddress(TakeWord(line));
     if (!address.has_value()) continue;
     for (std::string_view word = TakeWord(line); !word.empty(); word = TakeWord(line)) {
-      std::string name(word);
-      std::transform(name.begin(), name.end(), name.begin(), ascii::ToLower);
-      hosts[name].push_back(*address);
+      hosts[ascii::LowerCase(word)].push_back(*address);
     }
   }
   return hosts;

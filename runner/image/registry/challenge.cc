@@ -4,17 +4,13 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "codec/wire/http_head.h"
 
 namespace image {
 namespace {
 
 constexpr size_t kHeaderBytesMax = 8192;
 constexpr size_t kParametersMax = 64;
-
-bool IsTokenByte(char c) {
-  return ascii::IsAlphanumeric(c) ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
 
 class Reader {
  public:
@@ -37,7 +33,7 @@ class Reader {
   }
   std::string_view Token() {
     size_t end = 0;
-    while (end < rest_.size() && IsTokenByte(rest_[end])) ++end;
+    while (end < rest_.size() && codec::IsTokenChar(rest_[end])) ++end;
     std::string_view token = rest_.substr(0, end);
     rest_.remove_prefix(end);
     return token;

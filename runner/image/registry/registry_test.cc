@@ -2,6 +2,7 @@
 // Tests of registries that need none; the rest is in tests/registry.
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
 #include "codec/text/base64.h"
 #include "image/registry/challenge.h"
 #include "image/registry/credential_search.h"
@@ -71,11 +72,14 @@ TEST_CASE("CheckTarget lets credentials go to no private address but the registr
   const net::Url origin = Url("https://10.0.0.5:5050/");
   CHECK(CheckTarget(origin, Url("https://10.0.0.5/jwt/auth"), TargetKind::kRealm).ok());
   CHECK(CheckTarget(origin, Url("https://auth.docker.io/token"), TargetKind::kRealm).ok());
-  CHECK_FALSE(CheckTarget(origin, Url("https://10.0.0.6/token"), TargetKind::kRealm).ok());
-  CHECK_FALSE(CheckTarget(origin, Url("http://10.0.0.5/token"), TargetKind::kRealm).ok());
+  CHECK(CodeOf(CheckTarget(origin, Url("https://10.0.0.6/token"), TargetKind::kRealm)) ==
+        Code::kRefused);
+  CHECK(CodeOf(CheckTarget(origin, Url("http://10.0.0.5/token"), TargetKind::kRealm)) ==
+        Code::kRefused);
   const net::Url insecure = Url("http://10.0.0.5:5050/");
   CHECK(CheckTarget(insecure, Url("http://10.0.0.5/token"), TargetKind::kRealm).ok());
-  CHECK_FALSE(CheckTarget(insecure, Url("http://auth.example/token"), TargetKind::kRealm).ok());
+  CHECK(CodeOf(CheckTarget(insecure, Url("http://auth.example/token"), TargetKind::kRealm)) ==
+        Code::kRefused);
   CHECK(CheckTarget(insecure, Url("http://10.0.0.6/blob"), TargetKind::kBlob).ok());
 }
 
@@ -195,8 +199,8 @@ TEST_CASE("ParseHelperAnswer tells a password, an identity token, nothing and no
   CHECK(answer->password.empty());
   CHECK_FALSE(ParseHelperAnswer("credentials not found in native keychain\n").value());
   CHECK_FALSE(ParseHelperAnswer(R"({"Username":"","Secret":""})").value());
-  CHECK_FALSE(ParseHelperAnswer("").ok());
-  CHECK_FALSE(ParseHelperAnswer("hush").ok());
+  CHECK(CodeOf(ParseHelperAnswer("")) == Code::kInvalid);
+  CHECK(CodeOf(ParseHelperAnswer("hush")) == Code::kInvalid);
 }
 
 TEST_CASE("FindCredential gives GitHub's token to ghcr.io and to nobody else") {

@@ -299,9 +299,9 @@ Result<ImageConfig> ParseImageConfig(std::string_view bytes) {
   if (run == nullptr || run->is_null()) return config;
   TRY(CheckNames(*run, kConfigNames, "the image's \"config\""));
   config.env = TRY(StringsOf(*run, "Env"));
-  // A name without a value sets nothing.
+  // A name without a value sets nothing, nor does a value without a name.
   std::erase_if(config.env, [](const std::string& variable) {
-    return variable.find('=', 1) == std::string::npos;
+    return variable.starts_with('=') || variable.find('=') == std::string::npos;
   });
   config.user = TRY(StringOf(*run, "User"));
   config.working_dir = TRY(StringOf(*run, "WorkingDir"));

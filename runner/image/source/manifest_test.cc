@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
+
 namespace image {
 namespace {
 
@@ -172,7 +174,7 @@ TEST_CASE("CheckRunnable tells images from what registries also hold") {
 
 TEST_CASE("ParseImageConfig reads what is said about running the image") {
   Result<ImageConfig> config = ParseImageConfig(
-      R"({"os":"linux","architecture":"amd64","config":{"Env":["A=b","C=","D","=e"],"User":"1000",
+      R"({"os":"linux","architecture":"amd64","config":{"Env":["A=b","C=","D","=e","==f"],"User":"1000",
       "WorkingDir":"/w","Entrypoint":["/e","x"],"Cmd":null,"Volumes":{"/../../x":{}}},
       "history":[{}],"rootfs":{"type":"layers","diff_ids":[")" +
       kDigest + "\"]}}");
@@ -199,7 +201,7 @@ TEST_CASE("ParseImageConfig refuses what is malformed") {
            "{" + rootfs + R"(,"config":{"user":"root"}})", "{" + rootfs + "," + rootfs + "}",
            "{" + rootfs + R"(,"os":1})"}) {
     CAPTURE(bad);
-    CHECK_FALSE(ParseImageConfig(bad).ok());
+    CHECK(CodeOf(ParseImageConfig(bad)) == Code::kInvalid);
   }
 }
 

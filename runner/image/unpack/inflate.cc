@@ -107,7 +107,10 @@ class Zstd : public Inflater {
       if (more && between_ && !StartsFrame(chunk_[0])) {
         return Error{Code::kInvalid, "zstd: garbage between its frames"};
       }
-      ZSTD_inBuffer packed{chunk_.data(), chunk_.size(), 0};
+      // A frame's first byte by itself: the library takes a frame that is there in one piece
+      // another way, which refuses some that it takes when they come in parts.
+      ZSTD_inBuffer packed{chunk_.data(),
+                           between_ ? std::min<size_t>(chunk_.size(), 1) : chunk_.size(), 0};
       size_t rc = ::ZSTD_decompressStream(stream_.get(), &unpacked, &packed);
       if (::ZSTD_isError(rc) != 0) {
         return Error{Code::kInvalid, std::string("zstd: ") + ::ZSTD_getErrorName(rc)};

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "base/code_of.h"
 #include "image/unpack/layer_path.h"
 #include "image/unpack/layer_record.h"
 #include "image/unpack/tar_number.h"
@@ -72,8 +73,8 @@ TEST_CASE("an entry's name is taken apart before it reaches the kernel") {
   CHECK(parse(deep + "a") == "refused");
 
   CHECK(ParseLinkTarget("../../a").value().parent == "../..");
-  CHECK_FALSE(ParseLinkTarget("a/..").ok());
-  CHECK_FALSE(ParseLinkTarget("/").ok());
+  CHECK(CodeOf(ParseLinkTarget("a/..")) == Code::kInvalid);
+  CHECK(CodeOf(ParseLinkTarget("/")) == Code::kInvalid);
 }
 
 TEST_CASE("a whiteout is told from a file by its name") {
@@ -129,10 +130,10 @@ TEST_CASE("a record is read as it was written, and nothing else is") {
   CHECK(again.value().warnings == std::vector<std::string>{"one", "two?lines"});
   for (size_t cut = 0; cut + 32 < text.size(); ++cut) {
     CAPTURE(cut);
-    CHECK_FALSE(ParseRecord(text.substr(0, cut)).ok());
+    CHECK(CodeOf(ParseRecord(text.substr(0, cut))) == Code::kInvalid);
   }
-  CHECK_FALSE(ParseRecord(text + "bytes 5\n").ok());
-  CHECK_FALSE(ParseRecord(text + "unknown 5\n").ok());
+  CHECK(CodeOf(ParseRecord(text + "bytes 5\n")) == Code::kInvalid);
+  CHECK(CodeOf(ParseRecord(text + "unknown 5\n")) == Code::kInvalid);
 }
 
 TEST_CASE("reports of the unpacking process are read as strictly as a layer") {

@@ -2,6 +2,7 @@
 #include "policy/decide/compiled.h"
 #include "policy/decide/compiled_tables.h"
 #include "policy/decide/judge.h"
+#include "policy/model/access.h"
 #include "policy/model/protocol.h"
 
 namespace policy {
@@ -30,6 +31,9 @@ Verdict DecideOne(const Route& route, const HttpRequest& request) {
   if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
     if (!request.websocket_upgrade) return Refuse(route, Reason::kBodyNotJudged, governing, {});
     return Refuse(route, Reason::kUpgradeNotJudged, governing, ProtocolName(governing->protocol()));
+  }
+  if (governing != nullptr && governing->source->only_reads && request.websocket_upgrade) {
+    return Refuse(route, Reason::kUpgradeNotJudged, governing, AccessName(Access::kReadOnly));
   }
   bool plain = governing != nullptr && governing->protocol() == Protocol::kWebSocket &&
                !request.websocket_upgrade;

@@ -51,6 +51,28 @@ HttpRule RequestRule(std::string_view method, std::string_view path, codec::Posi
   return rule;
 }
 
+bool KeepReading(Endpoint* endpoint) {
+  const bool graphql = endpoint->protocol == Protocol::kGraphql;
+  if (!graphql && endpoint->protocol != Protocol::kRest) return false;
+  if (endpoint->tls == TlsMode::kSkip) return false;
+  std::vector<HttpRule> reading;
+  for (const HttpRule& rule : endpoint->rules) {
+    for (const HttpRule& reads : ExpandAccess(endpoint->protocol, Access::kReadOnly, rule.at)) {
+      const std::string& asked = graphql ? rule.operation_type : rule.method;
+      const std::string& wanted = graphql ? reads.operation_type : reads.method;
+      if (asked != "*" && asked != wanted) continue;
+      HttpRule& kept = reading.emplace_back(rule);
+      (graphql ? kept.operation_type : kept.method) = wanted;
+    }
+  }
+  endpoint->rules = std::move(reading);
+  endpoint->access = Access::kNone;
+  endpoint->only_reads = true;
+  endpoint->enforcement = Enforcement::kEnforce;  // An audit lets writes pass.
+  endpoint->allow_registered_queries = false;     // What they do is not known.
+  return !endpoint->rules.empty();
+}
+
 std::string_view AccessName(Access access) {
   switch (access) {
     case Access::kNone:

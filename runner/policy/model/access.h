@@ -16,6 +16,11 @@ std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Posi
 // Returns the rule for requests with this method and path.
 HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
 
+// Leaves of the endpoint's rules those that read: of requests GET, HEAD and OPTIONS, of GraphQL
+// queries, and no WebSocket. Returns whether any is left: the traffic of other protocols does not
+// say whether it writes.
+bool KeepReading(Endpoint* endpoint);
+
 // Returns "read-only", "read-write" or "full"; empty for kNone.
 std::string_view AccessName(Access access);
 

@@ -76,6 +76,7 @@ struct Endpoint {
   // no request rule, the connection alone is judged.
   std::vector<HttpRule> rules;
   std::vector<HttpRule> deny_rules;
+  bool only_reads = false;  // KeepReading(): a WebSocket, which carries anything, is refused too.
   std::vector<std::string> allowed_ips;  // CIDR or bare addresses, validated.
   bool allow_encoded_slash = false;
   // Credentials: placeholders in WebSocket text and in request bodies are replaced only on demand;

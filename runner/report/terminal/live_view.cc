@@ -39,16 +39,7 @@ std::string Neutral(std::string_view text, size_t bytes_max = 200) {
 std::string FileName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // "file://" and an absolute path; what is not a path's byte is escaped.
-std::string FileUrl(const std::string& path) {
-  std::string url = "file://";
-  for (size_t at = 0; at < path.size();) {
-    const size_t slash = std::min(path.find('/', at), path.size());
-    url += codec::PercentEncode(path.substr(at, slash - at));
-    if (slash < path.size()) url += '/';
-    at = slash + 1;
-  }
-  return url;
-}
+std::string FileUrl(const std::string& path) { return "file://" + codec::PercentEncodePath(path); }
 
 // OSC 8: terminals that do not know it show the text alone.
 std::string LinkTo(const std::string& path, const TerminalStyle& style) {

@@ -107,6 +107,8 @@ TEST_CASE("The end of a run of one's own says how to apply its patch, and no oth
   record.changes = {1, 1, 0, 10, false, true};
   CHECK(RenderEnd(record, "/r x", kPlain)
             .ends_with("\n  apply it: git apply '/r x/changes.patch' (or run with --apply)\n"));
+  record.outcome.kind = OutcomeKind::kFindings;  // They say nothing about the patch.
+  CHECK(RenderEnd(record, "/r", kPlain).find("git apply /r/changes.patch") != std::string::npos);
   record.changes.prefix = "app/";
   CHECK(RenderEnd(record, "/r", kPlain).find("git apply --directory=app/ /r/changes.patch") !=
         std::string::npos);

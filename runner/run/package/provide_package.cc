@@ -93,7 +93,7 @@ class Installation {
         directory_(std::move(directory)),
         name_("package-" + directory_.substr(directory_.rfind('.') + 1)),
         deadline_(deadline),
-        places_(sys::Environment("PATH").value_or(""), ""),
+        places_(sys::Environment("PATH").value_or(""), request.checkout),
         gives_up_(request.gives_up) {}
 
   Installation(const Installation&) = delete;
@@ -113,6 +113,9 @@ class Installation {
     TRY(sys::WriteFile(project + "/package.json", manifest));
     TRY(sys::WriteFile(project + "/package-lock.json", request_.package.lock));
     TRY(sys::WriteFile(project + "/.agentic-ci/config.yml", "ecosystems: [node]\n"));
+    // The registry alone: what the default policy opens beside it is for agents.
+    TRY(sys::WriteFile(project + "/.agentic-ci/openshell-policy.yml",
+                       "defaults: none\nendpoints: []\n"));
     const std::string registry = TRY(Registry());
     std::vector<std::string> create = {"sandbox",      "create",
                                        "--name",       name_,
@@ -158,7 +161,7 @@ class Installation {
     Child::Command command{
         .argv = {own->substr(slash + 1)}, .environment = Environment(), .log = log.get()};
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
-    ProgramPlaces own_place(own->substr(0, slash) + ":" + places_.search_path(), "");
+    ProgramPlaces own_place(own->substr(0, slash) + ":" + places_.search_path(), request_.checkout);
     Child child = TRY(Child::Start(own_place, command));
     const int status = TRY(Await(child, deadline));
     if (status == 0) return Ok();

@@ -16,6 +16,7 @@ namespace run {
 struct PackageRequest {
   const agent::Package& package;  // With its lock file's text.
   std::string store;              // A directory; made where it is not there.
+  std::string checkout;           // Absolute: no program in it is started. May be empty.
   std::string isolation;          // The run's tier, which is the installation's too.
   std::string ca_file;            // The CA file, as in Request.
   bool installs = true;           // If false, the package may be missing from the place returned.

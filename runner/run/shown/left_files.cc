@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/sys.h"
 #include "base/tree.h"
+#include "policy/model/credential_places.h"
 
 namespace run {
 namespace {
@@ -27,49 +28,19 @@ constexpr int kFilesComparedAtTop = 1000;
 constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
-// Files that hold a credential and little else. Each is the end of a path.
-constexpr auto kCredentialFiles = std::to_array<std::string_view>({
-    ".netrc",
-    "_netrc",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".vault-token",
-    ".dockercfg",
-    ".docker/config.json",
-    ".config/containers/auth.json",
-    ".config/gh/hosts.yml",
-    ".config/hub",
-    ".config/glab-cli/config.yml",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".composer/auth.json",
-    ".m2/settings.xml",
-    ".boto",
-    ".s3cfg",
-    ".databrickscfg",
-});
-
-// Directories of which that can be said.
-constexpr auto kCredentialDirectories = std::to_array<std::string_view>(
-    {".ssh", ".gnupg", ".aws", ".azure", ".config/gcloud", ".kube"});
-
-// Settings, among which a credential may be.
-constexpr auto kSettingsFiles = std::to_array<std::string_view>(
-    {".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", ".gradle/gradle.properties"});
+constexpr unsigned kWithheld = policy::kWithhold | policy::kWithholdIfSecret;
 
 constexpr auto kCredentialWords =
     std::to_array<std::string_view>({"auth", "passw", "token", "secret", "credential", "key"});
 
-template <size_t N>
-bool EndsWithAny(const std::string& path, const std::array<std::string_view, N>& names) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return path.ends_with(name) &&
-           (path.size() == name.size() || path[path.size() - name.size() - 1] == '/');
-  });
+// Returns whether `path` ends in a place that has one of `uses`.
+bool EndsInPlace(const std::string& path, unsigned uses) {
+  return std::any_of(policy::kCredentialPlaces.begin(), policy::kCredentialPlaces.end(),
+                     [&](const policy::CredentialPlace& place) {
+                       return (place.uses & uses) != 0 && path.ends_with(place.path) &&
+                              (path.size() == place.path.size() ||
+                               path[path.size() - place.path.size() - 1] == '/');
+                     });
 }
 
 // True for files of google-github-actions/auth, such as "gha-creds-0123456789abcdef.json".
@@ -152,7 +123,7 @@ class Walk {
       if (deeper.git && path.ends_with("/objects/")) continue;
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
-      deeper.credentials |= EndsWithAny(path + next, kCredentialDirectories);
+      deeper.credentials |= EndsInPlace(path + next, policy::kWithhold);
       LookThrough(directory, next, path + next + "/", deeper);
     }
   }
@@ -165,7 +136,7 @@ class Walk {
     struct stat st {};
     if (::stat(real.value().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
     within.linked = true;
-    within.credentials |= EndsWithAny(path, kCredentialDirectories);
+    within.credentials |= EndsInPlace(path, policy::kWithhold);
     LookThrough(AT_FDCWD, real.value(), path + "/", within);
   }
 
@@ -206,33 +177,32 @@ class Walk {
 
   static std::set<std::string_view> DirectoryNames() {
     std::set<std::string_view> names;
-    auto add = [&](std::string_view path) {
+    for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
+      if ((place.uses & kWithheld) == 0) continue;
+      std::string_view path = place.path;
       for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {
         names.insert(path.substr(0, slash));
         path.remove_prefix(slash + 1);
       }
-    };
-    for (std::string_view path : kCredentialFiles) add(path);
-    for (std::string_view path : kSettingsFiles) add(path);
-    for (std::string_view path : kCredentialDirectories) {
-      add(path);
-      names.insert(path.substr(path.rfind('/') + 1));
+      if ((place.uses & policy::kWithhold) != 0) names.insert(path);
     }
     return names;
   }
 
   static std::set<std::string_view> LastNames() {
     std::set<std::string_view> names;
-    for (std::string_view path : kCredentialFiles) names.insert(path.substr(path.rfind('/') + 1));
-    for (std::string_view path : kSettingsFiles) names.insert(path.substr(path.rfind('/') + 1));
+    for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
+      if ((place.uses & kWithheld) == 0) continue;
+      names.insert(place.path.substr(place.path.rfind('/') + 1));
+    }
     return names;
   }
 
   // `path` is relative to the checkout.
   void ConsiderFile(const std::string& path, bool of_credentials) {
-    const bool named = of_credentials || EndsWithAny(path, kCredentialFiles) ||
+    const bool named = of_credentials || EndsInPlace(path, policy::kWithhold) ||
                        IsGoogleCredential(path.substr(path.rfind('/') + 1));
-    const bool may = !named && EndsWithAny(path, kSettingsFiles);
+    const bool may = !named && EndsInPlace(path, policy::kWithholdIfSecret);
     if (!named && !may) return;
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
     if (!real.ok() || !real.value().starts_with(checkout_ + "/")) return;

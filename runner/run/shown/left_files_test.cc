@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/shown/left_files.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "change/test_tree.h"
+#include "policy/model/credential_places.h"
 
 namespace run {
 namespace {
@@ -37,6 +39,25 @@ TEST_CASE("Settings are credentials where they look like holding one") {
   left.Write("c/.npmrc", "registry=https://me:x@r.example/\n");
   left.Write("d/pip.conf", "index-url = https://u:PASS@r/\n");
   CHECK(left.Credentials() == Paths{"b/.npmrc", "c/.npmrc", "d/pip.conf"});
+}
+
+TEST_CASE(
+    "Every place that is withheld or that a hostile agent would read is found in a checkout") {
+  Left left;
+  Paths expected;
+  auto add = [&](const std::string& path) {
+    expected.push_back(std::to_string(expected.size()) + "/" + path);
+    left.Write(expected.back(), "token\n");
+  };
+  for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
+    const std::string path(place.path);
+    if (path.starts_with('/') || place.uses == policy::kHide) continue;
+    add(path);
+    if ((place.uses & policy::kWithhold) != 0) add(path + "/deep/er");
+  }
+  std::sort(expected.begin(), expected.end());
+  CHECK(expected.size() > 50);
+  CHECK(left.Credentials() == expected);
 }
 
 TEST_CASE("A link by such a name stands for the file that it leads to in the checkout") {

@@ -48,6 +48,38 @@ Status ReadHeadOf(forge::Client& client, forge::Event& event, Deadline deadline)
   return Ok();
 }
 
+// Judges a run about a fork's pull request under `forks: model`.
+Result<Trust> JudgeForkModel(const forge::Event& event, const ForkRun& run, const Trust& trust,
+                             const PermissionReader& reader) {
+  if (trust.trusted || event.head_origin != forge::HeadOrigin::kFork) return trust;
+  auto without = [&](const std::string& why) {
+    return Trust{false, trust.reason + ", and has no model under forks: model: " + why};
+  };
+  if (event.kind != forge::EventKind::kPullRequestTarget || run.action != "labeled") {
+    return without("no one has labeled it in this event (pull_request_target, types: [labeled])");
+  }
+  if (event.head_sha.empty() || run.head != event.head_sha) {
+    return without("the checkout is not the commit that was labeled, " +
+                   event.head_sha.substr(0, 12));
+  }
+  if (!run.has_budget) return without("the run has no budget, such as limits: { max_cost: 1 }");
+  if (event.actors.empty()) return without("the event does not say who labeled it");
+  for (const std::string& actor : event.actors) {
+    if (actor.ends_with(kBot)) return without(Shown(actor) + " is not a person");
+    if (!reader) {
+      return without("without GITHUB_TOKEN, the forge cannot be asked whether " + Shown(actor) +
+                     " may write to " + event.repository);
+    }
+    if (TRY(reader(actor)) != forge::Permission::kWrite) {
+      return without("the account " + Shown(actor) + " may not write to " + event.repository);
+    }
+  }
+  return Trust{false,
+               trust.reason + ", which " + Shown(event.actors.front()) +
+                   " has labeled: it has its model alone",
+               "", true};
+}
+
 }  // namespace
 
 bool ValidBot(std::string_view name) {
@@ -59,7 +91,9 @@ bool ValidBot(std::string_view name) {
 }
 
 Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
-                          const std::vector<std::string>& bots, const PermissionReader& reader) {
+                          const std::vector<std::string>& bots, const PermissionReader& reader,
+                          const std::optional<ForkRun>& fork) {
+  if (fork && !trust.trusted) return JudgeForkModel(event, *fork, trust, reader);
   if (!trust.trusted || event.forge == forge::ForgeKind::kNone ||
       IsOneOf(kEventsOfWriters, event)) {
     return trust;
@@ -85,7 +119,7 @@ Result<Trust> JudgeActors(const forge::Event& event, const Trust& trust,
 }
 
 Result<Trust> AskForge(forge::Event& event, const std::vector<std::string>& bots,
-                       ForgeAccess access, Deadline deadline) {
+                       const std::optional<ForkRun>& fork, ForgeAccess access, Deadline deadline) {
   forge::ClientOptions options = forge::RestClient(event.repository, event.proposal_number, false);
   options.api_url = event.api_url;
   options.token = std::move(access.token);
@@ -95,9 +129,10 @@ Result<Trust> AskForge(forge::Event& event, const std::vector<std::string>& bots
   bool unsaid = event.head_origin == forge::HeadOrigin::kUnknown && event.head_sha.empty() &&
                 event.proposal_number > 0;
   if (unsaid) TRY(ReadHeadOf(client, event, deadline));
-  return JudgeActors(event, JudgeTrust(event), bots, [&](const std::string& login) {
+  const PermissionReader reader = [&](const std::string& login) {
     return forge::ReadPermission(client, event.repository, login, deadline);
-  });
+  };
+  return JudgeActors(event, JudgeTrust(event), bots, reader, fork);
 }
 
 }  // namespace run

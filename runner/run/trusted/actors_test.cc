@@ -97,5 +97,54 @@ TEST_CASE("Without a token people are believed about branches alone, and applica
   }
 }
 
+TEST_CASE(
+    "Under forks: model, a fork's run has its model after a person who may write labeled it") {
+  const Trust fork = {false, "the pull request comes from a fork"};
+  forge::Event event = Started("pull_request_target", {"writer"});
+  event.kind = forge::EventKind::kPullRequestTarget;
+  event.head_origin = forge::HeadOrigin::kFork;
+  event.head_sha = std::string(40, 'a');
+  const ForkRun run{"labeled", event.head_sha, true};
+  auto judge = [&](const forge::Event& asked, const ForkRun& with,
+                   const PermissionReader& reader = ReadTable) {
+    Trust trust = JudgeActors(asked, fork, kBots, reader, with).value();
+    CHECK_FALSE(trust.trusted);
+    return trust;
+  };
+  CHECK(judge(event, run).model);
+  CHECK(judge(event, run).reason ==
+        "the pull request comes from a fork, which writer has labeled: it has its model alone");
+  CHECK_FALSE(JudgeActors(event, fork, kBots, ReadTable).value().model);
+
+  auto changed = [&](auto change) {
+    forge::Event other = event;
+    ForkRun with = run;
+    change(&other, &with);
+    return judge(other, with);
+  };
+  const Trust old =
+      changed([](forge::Event*, ForkRun* with) { with->head = std::string(40, 'b'); });
+  CHECK_FALSE(old.model);
+  CHECK(old.reason ==
+        "the pull request comes from a fork, and has no model under forks: model: the checkout is "
+        "not the commit that was labeled, aaaaaaaaaaaa");
+  CHECK_FALSE(changed([](forge::Event*, ForkRun* with) { with->action = "synchronize"; }).model);
+  CHECK_FALSE(changed([](forge::Event*, ForkRun* with) { with->has_budget = false; }).model);
+  CHECK_FALSE(changed([](forge::Event* other, ForkRun*) {
+                other->kind = forge::EventKind::kPullRequest;
+              }).model);
+  CHECK_FALSE(changed([](forge::Event* other, ForkRun*) {
+                other->head_origin = forge::HeadOrigin::kUnknown;
+              }).model);
+  CHECK_FALSE(changed([](forge::Event* other, ForkRun*) { other->head_sha.clear(); }).model);
+  for (const std::vector<std::string>& actors :
+       {std::vector<std::string>{}, {"reader"}, {"writer", "stranger"}, {"dependabot[bot]"}}) {
+    CHECK_FALSE(changed([&](forge::Event* other, ForkRun*) { other->actors = actors; }).model);
+  }
+  CHECK_FALSE(judge(event, run, nullptr).model);
+  event.actors = {"unreachable"};
+  CHECK(JudgeActors(event, fork, kBots, ReadTable, run).error().code == Code::kTemporary);
+}
+
 }  // namespace
 }  // namespace run

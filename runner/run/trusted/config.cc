@@ -59,17 +59,23 @@ Status ParseImages(const YamlNode& node, ConfigReader* reader, Config* config) {
 }
 
 // `require`: what a run must have, by the names of run.json's controls.
-Result<std::vector<std::string>> ParseRequired(const YamlFields& fields) {
-  static const std::vector<std::string_view> kControls = {
-      "namespaces", "network", "capture", "capabilities", "seccomp",    "landlock", "disk",
-      "memory",     "cpu",     "pids",    "CPU time",     "open files", "file size"};
-  std::vector<std::string> names = TRY(fields.FilledTexts("require"));
-  for (const std::string& name : names) {
-    if (std::find(kControls.begin(), kControls.end(), name) != kControls.end()) continue;
-    return fields.Invalid("require", "no control is called '" + name + "'",
-                          codec::NearestName(name, kControls));
+Result<std::vector<sandbox::ControlName>> ParseRequired(const YamlFields& fields) {
+  std::vector<std::string_view> known;
+  for (const sandbox::ControlRow& row : sandbox::kControls) {
+    if (row.required) known.push_back(row.text);
   }
-  return names;
+  std::vector<sandbox::ControlName> required;
+  for (const std::string& name : TRY(fields.FilledTexts("require"))) {
+    auto row = std::find_if(
+        sandbox::kControls.begin(), sandbox::kControls.end(),
+        [&](const sandbox::ControlRow& one) { return one.required && one.text == name; });
+    if (row == sandbox::kControls.end()) {
+      return fields.Invalid("require", "no control is called '" + name + "'",
+                            codec::NearestName(name, known));
+    }
+    required.push_back(row->name);
+  }
+  return required;
 }
 
 void CheckEcosystems(const YamlFields& fields, const std::vector<std::string>& names,
@@ -96,6 +102,15 @@ Result<std::vector<std::string>> ParseBots(const YamlFields& fields) {
     }
   }
   return bots;
+}
+
+// `forks: model`: written out, since it gives strangers' code the use of a credential.
+Result<bool> ParseForks(const YamlFields& fields) {
+  const YamlNode* forks = fields.Find("forks");
+  if (forks == nullptr) return false;
+  if (forks->kind == YamlKind::kScalar && forks->text == "model") return true;
+  return fields.Invalid("forks", "what pull requests of forks may have is 'model' or nothing",
+                        "forks: model");
 }
 
 // Reads the lock file of an agent's package.
@@ -150,14 +165,16 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   // No model listed would be any model.
   YamlFields fields = TRY(reader->Open(root, "the configuration",
                                        {"limits", "models", "prices", "ecosystems", "images",
-                                        "gates", "require", "agents", "tasks", "bots"},
+                                        "gates", "require", "agents", "tasks", "bots", "forks"},
                                        {"limits", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
   config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
   CheckEcosystems(fields, config->ecosystems, reader);
   config->bots = reader->Keep(ParseBots(fields)).value_or(Texts());
-  config->require = reader->Keep(ParseRequired(fields)).value_or(Texts());
+  config->fork_models = reader->Keep(ParseForks(fields)).value_or(false);
+  config->require =
+      reader->Keep(ParseRequired(fields)).value_or(std::vector<sandbox::ControlName>());
   const YamlNode* limits = fields.Find("limits");
   if (limits != nullptr && !codec::IsEmpty(*limits)) {
     reader->Keep(ParseLimits(*limits, reader, config));

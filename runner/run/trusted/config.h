@@ -16,6 +16,7 @@
 #include "run/trusted/gates.h"
 #include "run/trusted/task.h"
 #include "run/trusted/trusted_file.h"
+#include "sandbox/limit/control.h"
 
 namespace run {
 
@@ -36,7 +37,8 @@ struct Config {
   std::vector<std::string> mirrors;             // image::SourceOptions::mirrors.
   Gates gates;                                  // The rules on what a patch may contain.
   std::vector<std::string> bots;                // Applications that may start runs: JudgeActors().
-  std::vector<std::string> require;             // Names of sandbox::Control that must be enforced.
+  bool fork_models = false;                     // `forks: model`: JudgeForkModel().
+  std::vector<sandbox::ControlName> require;    // What must be enforced.
   std::vector<agent::AgentDescription> agents;  // Beside those that are built in.
   std::vector<Task> tasks;                      // In the file's order.
 };

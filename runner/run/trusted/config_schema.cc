@@ -201,6 +201,7 @@ Json AgentSchema() {
 }  // namespace
 
 std::string RenderConfigSchema() {
+  static constexpr std::string_view kForks[] = {"model"};
   Json properties;
   properties.Set("limits", LimitsSchema())
       .Set("models", ListSchema(TextSchema()))
@@ -212,6 +213,8 @@ std::string RenderConfigSchema() {
       .Set("bots",
            TypeSchema("array").Set(
                "items", TypeSchema("string").Set("pattern", "^[A-Za-z0-9-]{1,100}\\[bot\\]$")))
+      .Set("forks", Described(ChoiceSchema(kForks),
+                              "What pull requests of forks may have, once they are labeled."))
       .Set("agents", MapSchema(AgentSchema())
                          .Set("minProperties", 1)
                          .Set("propertyNames",

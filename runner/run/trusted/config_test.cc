@@ -28,6 +28,16 @@ image::Reference Named(const char* text) {
 
 }  // namespace
 
+TEST_CASE("What forks may have is a model, and has to be written out") {
+  CHECK_FALSE(Parse("bots: ['dependabot[bot]']\n").value().fork_models);
+  CHECK(Parse("forks: model\n").value().fork_models);
+  for (const char* other : {"true", "secrets", "[model]", "''", "{}"}) {
+    Result<Config> refused = Parse(std::string("forks: ") + other + "\n");
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == Code::kInvalid);
+  }
+}
+
 TEST_CASE("A configuration names the applications that may start runs, each by its name") {
   Result<Config> config = Parse("bots: ['dependabot[bot]', 'my-app[bot]']\n");
   REQUIRE(config.ok());
@@ -59,7 +69,8 @@ TEST_CASE("A configuration describes agents, and its tasks name them") {
 TEST_CASE("A configuration names the controls that must be enforced") {
   Result<Config> config = Parse("require: [memory, capture]\n");
   REQUIRE(config.ok());
-  CHECK(config.value().require == std::vector<std::string>{"memory", "capture"});
+  CHECK(config.value().require ==
+        std::vector{sandbox::ControlName::kMemory, sandbox::ControlName::kCapture});
   Result<Config> unknown = Parse("require: [memroy]\n");
   REQUIRE(!unknown.ok());
   CHECK(unknown.error().what.find("no control is called 'memroy'") != std::string::npos);

@@ -23,17 +23,17 @@ constexpr auto kVariables = std::to_array<PromptVariable>({
     {"number", "The number of the pull request or issue."},
     {"repository", "The repository, as `owner/name`."},
     {"event", "The event, such as `pull_request`."},
-    {"actor", "The login of the account that started the run."},
-    {"author", "The login of the account that opened the pull request or issue."},
+    {"actor", "The login of the account that started the run.", kLineBytesMax},
+    {"author", "The login of the account that opened the pull request or issue.", kLineBytesMax},
     {"base", "The branch that the pull request is to be merged into, or the current branch."},
-    {"head", "The branch of the pull request."},
+    {"head", "The branch of the pull request.", kLineBytesMax},
     {"base_sha", "The commit that the policy and the configuration are read from."},
     {"head_sha", "The latest commit of the pull request."},
     {"title", "The title of the pull request or issue.", kTitleBytesMax},
     {"body", "Its description.", kTextBytesMax},
     {"labels", "Its labels, one per line.", kTextBytesMax},
     {"comment", "The comment or review that started the run.", kTextBytesMax},
-    {"comment_author", "The login of the account that wrote it."},
+    {"comment_author", "The login of the account that wrote it.", kLineBytesMax},
     {"files", "The paths that the checkout changes compared with `base_sha`, one per line.",
      kTextBytesMax},
     {"diff", "The difference between the merge base with `base_sha` and the checkout's `HEAD`.",
@@ -69,7 +69,8 @@ Error UnknownVariable(const std::string& file, codec::Position at, std::string_v
 }
 
 // Returns whether the value can be no more than a name. A branch's may have any letters and even
-// blanks of Unicode, and so be a sentence.
+// blanks of Unicode, and so be a sentence. A hundred characters with hyphens can be one too: what
+// the author of a pull request chooses is fenced whatever it looks like.
 bool IsName(std::string_view value) {
   return value.size() <= kNameBytesMax && std::all_of(value.begin(), value.end(), [](char c) {
            return ascii::IsAlphanumeric(c) ||

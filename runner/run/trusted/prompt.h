@@ -19,8 +19,8 @@ namespace run {
 struct PromptVariable {
   std::string_view name;
   std::string_view doc;  // A sentence.
-  // If 0, one line whose form was checked, inserted as it is. Otherwise a stranger's text, cut to
-  // this many bytes and fenced.
+  // If 0, one line of the repository's own, inserted as it is if it is a name. Otherwise what a
+  // stranger may have chosen, cut to this many bytes and fenced, however short.
   size_t bytes_max = 0;
 };
 std::span<const PromptVariable> PromptVariables();

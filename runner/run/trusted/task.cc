@@ -11,6 +11,7 @@
 #include "codec/text/neutral.h"
 #include "forge/posted_part.h"
 #include "policy/load/parse.h"
+#include "sandbox/limit/limit.h"
 
 namespace run {
 namespace {
@@ -30,23 +31,6 @@ constexpr auto kTaskKeys = std::to_array<TaskKey>({
     {"image", "image"},
     {"isolation", "isolation"},
     {"fail_on", "fail-on"},
-});
-
-constexpr auto kTaskLimits = std::to_array<TaskKey>({
-    {"timeout", "timeout"},
-    {"idle_timeout", "idle-timeout"},
-    {"memory", "memory"},
-    {"cpus", "cpus"},
-    {"pids", "pids"},
-    {"disk", "disk"},
-    {"output", "output"},
-    {"agent_cpu", "agent-cpu"},
-    {"open_files", "open-files"},
-    {"file_size", "file-size"},
-    {"host_bytes", "host-bytes"},
-    {"max_tokens", "max-tokens"},
-    {"max_cost", "max-cost"},
-    {"max_requests", "max-requests"},
 });
 
 // https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows,
@@ -235,9 +219,9 @@ class TaskParser {
 
   Status TakeLimits(const YamlNode& node) {
     if (codec::IsEmpty(node)) return Ok();
-    std::vector<std::string_view> keys = KeysOf(kTaskLimits);
+    std::vector<std::string_view> keys = KeysOf(TaskLimits());
     YamlFields limits = TRY(reader_.Open(node, "limits", keys, keys));
-    for (const TaskKey& key : kTaskLimits) reader_.Keep(Take(limits, key));
+    for (const TaskKey& key : TaskLimits()) reader_.Keep(Take(limits, key));
     return Ok();
   }
 
@@ -433,7 +417,16 @@ std::string Names(const std::vector<const Task*>& tasks) {
 }  // namespace
 
 std::span<const TaskKey> TaskKeys() { return kTaskKeys; }
-std::span<const TaskKey> TaskLimits() { return kTaskLimits; }
+std::span<const TaskKey> TaskLimits() {
+  static const std::vector<TaskKey> keys = [] {
+    std::vector<TaskKey> all;
+    for (const sandbox::LimitRow& row : sandbox::kLimits) {
+      if (!row.task_key.empty()) all.push_back({row.task_key, row.option});
+    }
+    return all;
+  }();
+  return keys;
+}
 std::span<const std::string_view> TaskEvents() { return kEvents; }
 
 std::vector<std::string_view> TaskPosts() {

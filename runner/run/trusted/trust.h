@@ -14,6 +14,7 @@ struct Trust {
   bool trusted = false;
   std::string reason;     // One line.
   std::string hint = {};  // The command that would make it trusted, if there is one.
+  bool model = false;     // Not trusted, but it may have its model's credential: JudgeActors().
 };
 
 // Judges the trust. Code that is not known to come from the repository itself is untrusted: its run

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/code_of.h"
 #include "change/repository.h"
 #include "change/test_tree.h"
 
@@ -124,10 +125,10 @@ TEST_CASE("FindTrustedRef takes the base's branch of the name that a fork's has"
     CAPTURE(ref);
     CHECK(run::FindTrustedRef(event, ref).ok());
     event.head_origin = HeadOrigin::kBase;
-    CHECK_FALSE(run::FindTrustedRef(event, ref).ok());
+    CHECK(CodeOf(run::FindTrustedRef(event, ref)) == Code::kRefused);
     event.head_origin = HeadOrigin::kFork;
   }
-  CHECK_FALSE(run::FindTrustedRef(event, "refs/remotes/pull/7/merge").ok());
+  CHECK(CodeOf(run::FindTrustedRef(event, "refs/remotes/pull/7/merge")) == Code::kRefused);
 }
 
 TEST_CASE("ReadTrustedFile reads nothing at the commit that a pull request proposes") {

@@ -114,6 +114,14 @@ std::optional<SocketAddress> ReadAddress(const Call& call) {
   return address;
 }
 
+// Returns whether that is the name of no file: any process of the host can connect to one, and
+// those that look for it would find the agent. An address without a name has the kernel choose one.
+bool IsAbstractName(const SocketAddress& address) {
+  constexpr size_t kPathAt = offsetof(sockaddr_un, sun_path);
+  if (address.bytes.ss_family != AF_UNIX) return false;
+  return address.size <= kPathAt || reinterpret_cast<const char*>(&address.bytes)[kPathAt] == 0;
+}
+
 }  // namespace
 
 std::optional<Connect> Broker::Take(const CallListener& listener, const Call& call) {
@@ -126,7 +134,16 @@ std::optional<Connect> Broker::Take(const CallListener& listener, const Call& ca
       return TakeConnect(listener, call);
     case SYS_bind:
     case SYS_listen: {
-      // Harmless by themselves. But while we hold a socket, its port is taken.
+      // The kernel reads the address again: a thread of the caller's may have changed it by then,
+      // and gain a name, but no way out.
+      if (call.number == SYS_bind) {
+        std::optional<SocketAddress> address = ReadAddress(call);
+        if (address && IsAbstractName(*address)) {
+          (void)listener.Answer(call.id, -EACCES);
+          return std::nullopt;
+        }
+      }
+      // Otherwise harmless by themselves. But while we hold a socket, its port is taken.
       std::optional<uint64_t> inode = SocketInode(call.thread, call.Number(0));
       auto known = inode ? own_.find(*inode) : own_.end();
       if (inode && call.number == SYS_bind) NoteBound(*inode, call);

@@ -202,10 +202,12 @@ void AddRules(Rules& rules, bool brokered) {
   rules.DenyWhere(SCMP_SYS(sendto), fast_open(3), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmsg), fast_open(2), EOPNOTSUPP);
   rules.DenyWhere(SCMP_SYS(sendmmsg), fast_open(3), EOPNOTSUPP);
-  // Pushing keystrokes into a terminal that another program reads.
+  // Pushing keystrokes into a terminal that another program reads; another line discipline, for
+  // which the kernel may load a module.
   constexpr int kTiocsti = 0x5412;
   constexpr int kTioclinux = 0x541C;
-  for (int request : {kTiocsti, kTioclinux}) {
+  constexpr int kTiocsetd = 0x5423;
+  for (int request : {kTiocsti, kTioclinux, kTiocsetd}) {
     rules.DenyWhere(SCMP_SYS(ioctl), std::array{IntArgument(1, request)});
   }
 }

@@ -281,6 +281,8 @@ TEST_CASE("The filter denies further filters and keystrokes pushed into a termin
   CHECK(Answer(SYS_prctl, {PR_SET_NAME}) == SECCOMP_RET_ALLOW);
   CHECK(Answer(SYS_ioctl, {0, TIOCSTI}) == kEperm);
   CHECK(Answer(SYS_ioctl, {0, (1ULL << 40) | TIOCSTI}) == kEperm);
+  CHECK(Answer(SYS_ioctl, {0, TIOCSETD}) == kEperm);
+  CHECK(Answer(SYS_ioctl, {0, TIOCGETD}) == SECCOMP_RET_ALLOW);
   CHECK(Answer(SYS_ioctl, {0, TIOCGWINSZ}) == SECCOMP_RET_ALLOW);
 }
 

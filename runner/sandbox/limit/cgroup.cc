@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/process.h"
 #include "base/sys.h"
 #include "sandbox/limit/limits.h"
 
@@ -136,7 +137,7 @@ void SweepGroups(const std::string& parent) {
     if (!name.starts_with(prefix)) continue;
     pid_t supervisor = 0;
     (void)std::from_chars(name.data() + prefix.size(), name.data() + name.size(), supervisor);
-    if (supervisor > 0 && ::kill(supervisor, 0) != 0 && errno == ESRCH) {
+    if (supervisor > 0 && HasEnded(supervisor)) {
       (void)::rmdir((parent + "/" + name).c_str());
     }
   }

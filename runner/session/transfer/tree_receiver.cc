@@ -17,6 +17,8 @@
 namespace session {
 namespace {
 
+constexpr int kMakes = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+
 Error Bad(const std::string& path, const std::string& why) {
   return {Code::kInvalid, path + ": " + why};
 }
@@ -54,6 +56,7 @@ class NoUmask {
   NoUmask(const NoUmask&) = delete;
   NoUmask& operator=(const NoUmask&) = delete;
   ~NoUmask() { ::umask(before_); }
+  mode_t before() const { return before_; }
 
  private:
   mode_t before_;
@@ -63,6 +66,7 @@ class NoUmask {
 
 Status TreeReceiver::Receive(image::TarReader& tar) {
   NoUmask exact;
+  if (kind_ == Kind::kFiles) mask_ = exact.before();
   for (;;) {
     std::optional<image::TarEntry> entry = TRY(tar.Next());
     if (!entry) return FinishDirectories();
@@ -102,7 +106,8 @@ Result<int> TreeReceiver::Parent(const Spot& spot, std::string* leaf) {
 
 mode_t TreeReceiver::ModeOf(const image::TarEntry& entry) const {
   return entry.mode &
-         (kind_ == Kind::kLayer && entry.type == image::TarType::kDirectory ? 01777 : 0777);
+         (kind_ == Kind::kLayer && entry.type == image::TarType::kDirectory ? 01777 : 0777) &
+         ~mask_;
 }
 
 // Writes one entry. In a layer, the place itself has no leaf.
@@ -144,14 +149,18 @@ Status TreeReceiver::Write(image::TarReader& tar, image::TarEntry& entry) {
   return Bad(entry.path, "neither a file, a directory nor a symbolic link");
 }
 
+// Whether a file of a kFiles may take the place of what stands at `leaf`, if anything.
+Status TreeReceiver::CheckReplaceable(int parent, const std::string& leaf) const {
+  struct stat st {};
+  if (::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Ok();
+  if (S_ISDIR(st.st_mode)) return Bad(leaf, "a directory is in the way of a file");
+  if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)) return Ok();
+  return Bad(leaf, "a device, pipe or socket is not replaced by a file");
+}
+
 // Removes what stands at `leaf`, for something to take its place.
 Status TreeReceiver::Remove(int parent, const std::string& leaf) const {
-  struct stat st {};
-  bool files =
-      kind_ == Kind::kFiles && ::fstatat(parent, leaf.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0;
-  if (files && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode) && !S_ISDIR(st.st_mode)) {
-    return Bad(leaf, "a device, pipe or socket is not replaced by a file");
-  }
+  if (kind_ == Kind::kFiles) TRY(CheckReplaceable(parent, leaf));
   if (::unlinkat(parent, leaf.c_str(), 0) == 0 || errno == ENOENT) return Ok();
   if (errno != EISDIR) return WriteFailed(leaf);
   if (kind_ != Kind::kLayer) return Bad(leaf, "a directory is in the way of a file");
@@ -176,9 +185,7 @@ Status TreeReceiver::WriteDirectory(const Spot& spot, int parent, const std::str
   }
   if (!there && ::mkdirat(parent, leaf.c_str(), 0700) != 0) return WriteFailed(entry.path);
   // Until the end it can be written to.
-  if (there && ::fchmodat(parent, leaf.c_str(), (st.st_mode & 07777) | S_IRWXU, 0) != 0) {
-    return WriteFailed(entry.path);
-  }
+  if (there) TRY(sys::ChangeDirectoryMode(parent, leaf, (st.st_mode & 07777) | S_IRWXU));
   if (!entry.xattrs.empty()) {
     Fd made = TRY(sys::OpenAt(parent, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
     for (const auto& [name, value] : entry.xattrs) {
@@ -200,21 +207,58 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
   received_.bytes += entry.size;
   ++received_.files;
   if (entry.sparse) return Bad(entry.path, "a sparse file");
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-  Result<Fd> made = sys::OpenAt(parent, leaf, kFlags, ModeOf(entry));
+  if (kind_ != Kind::kFiles) {
+    Fd file = TRY(MakeFile(parent, leaf, entry));
+    return FillFile(file.get(), entry, tar);
+  }
+  TRY(CheckReplaceable(parent, leaf));
+  Fd file;
+  const std::string part = TRY(MakePart(parent, leaf, entry, &file));
+  Status filled = FillFile(file.get(), entry, tar);
+  if (filled.ok() && ::renameat(parent, part.c_str(), parent, leaf.c_str()) != 0) {
+    filled = WriteFailed(entry.path);
+  }
+  if (!filled.ok()) (void)::unlinkat(parent, part.c_str(), 0);
+  return filled;
+}
+
+// Makes the file that becomes `leaf` when it is whole, open as `made`, and returns its name. One of
+// that name that is there already stays.
+Result<std::string> TreeReceiver::MakePart(int parent, const std::string& leaf,
+                                           const image::TarEntry& entry, Fd* made) const {
+  constexpr size_t kStemMax = 240;  // A name has at most 255 bytes.
+  constexpr int kTries = 100;
+  const std::string stem = leaf.substr(0, kStemMax) + ".part";
+  for (int i = 0; i < kTries; ++i) {
+    std::string name = i == 0 ? stem : stem + std::to_string(i);
+    Result<Fd> opened = sys::OpenAt(parent, name, kMakes, ModeOf(entry));
+    if (opened.ok()) {
+      *made = std::move(opened).value();
+      return name;
+    }
+    errno = opened.error().os_error;
+    if (errno != EEXIST) break;
+  }
+  return WriteFailed(entry.path);
+}
+
+Result<Fd> TreeReceiver::MakeFile(int parent, const std::string& leaf,
+                                  const image::TarEntry& entry) const {
+  Result<Fd> made = sys::OpenAt(parent, leaf, kMakes, ModeOf(entry));
   if (!made.ok() && made.error().os_error == EEXIST) {
     TRY(Remove(parent, leaf));
-    made = sys::OpenAt(parent, leaf, kFlags, ModeOf(entry));
+    made = sys::OpenAt(parent, leaf, kMakes, ModeOf(entry));
   }
-  if (!made.ok()) {
-    errno = made.error().os_error;
-    return WriteFailed(entry.path);
-  }
-  Fd file = std::move(made).value();
+  if (made.ok()) return made;
+  errno = made.error().os_error;
+  return WriteFailed(entry.path);
+}
+
+Status TreeReceiver::FillFile(int file, const image::TarEntry& entry, image::TarReader& tar) const {
   for (;;) {
     image::TarPiece piece = TRY(tar.Read());
     if (piece.bytes.empty()) break;
-    Status written = sys::WriteAll(file.get(), piece.bytes);
+    Status written = sys::WriteAll(file, piece.bytes);
     if (!written.ok()) {
       errno = written.error().os_error;
       return WriteFailed(entry.path);
@@ -223,11 +267,11 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
   if (kind_ == Kind::kLayer) {
     for (const auto& [name, value] : entry.xattrs) {
       if (!name.starts_with("user.") || name.starts_with("user.overlay.")) continue;
-      (void)::fsetxattr(file.get(), name.c_str(), value.data(), value.size(), 0);
+      (void)::fsetxattr(file, name.c_str(), value.data(), value.size(), 0);
     }
   }
   timespec times[2] = {{0, UTIME_OMIT}, {entry.mtime_s, entry.mtime_ns}};
-  return ::futimens(file.get(), times) == 0 ? Ok() : Status(WriteFailed(entry.path));
+  return ::futimens(file, times) == 0 ? Ok() : Status(WriteFailed(entry.path));
 }
 
 Status TreeReceiver::WriteLink(int parent, const std::string& leaf, const image::TarEntry& entry) {

@@ -49,7 +49,8 @@ class TreeReceiver {
 
   // Receives the whole archive, in a process with one thread. Fails with kInvalid if the archive is
   // not to be trusted, or larger than the limits; with kUnsupported if a kTree has more bytes than
-  // those. Files that were written before an error stay.
+  // those. Files that were written whole before an error stay. A kFiles obeys the process's umask,
+  // and writes a file under another name (".part" behind it) until it is whole.
   Status Receive(image::TarReader& tar);
 
   const Received& received() const { return received_; }
@@ -69,7 +70,12 @@ class TreeReceiver {
                         const image::TarEntry& entry);
   Status WriteFile(int parent, const std::string& leaf, const image::TarEntry& entry,
                    image::TarReader& tar);
+  Result<std::string> MakePart(int parent, const std::string& leaf, const image::TarEntry& entry,
+                               Fd* made) const;
+  Result<Fd> MakeFile(int parent, const std::string& leaf, const image::TarEntry& entry) const;
+  Status FillFile(int file, const image::TarEntry& entry, image::TarReader& tar) const;
   Status WriteLink(int parent, const std::string& leaf, const image::TarEntry& entry);
+  Status CheckReplaceable(int parent, const std::string& leaf) const;
   Status Remove(int parent, const std::string& leaf) const;
   Status Clear(int parent, const std::string& path) const;
   Status FinishDirectories();
@@ -84,6 +90,7 @@ class TreeReceiver {
   std::vector<Directory> directories_;  // Their modes and times are set last.
   Received received_;
   int64_t entries_ = 0;
+  mode_t mask_ = 0;  // What the modes of a kFiles are without.
 };
 
 }  // namespace session

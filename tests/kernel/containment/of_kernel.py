@@ -251,6 +251,7 @@ def devices():
     add('Push keystrokes into a terminal', '`ioctl(TIOCSTI)`', lambda: fcntl.ioctl(0, 0x5412, b'x'), FILTER, None,
         LET_IN)
     add('Paste into a console', '`ioctl(TIOCLINUX)`', lambda: fcntl.ioctl(0, 0x541C, b'\3'), FILTER, None, LET_IN)
+    add('Give a terminal another line discipline', '`ioctl(TIOCSETD)`', lambda: fcntl.ioctl(0, 0x5423, bytes(4)), FILTER, None, LET_IN)
     add('Make, copy or remove a subvolume', '`ioctl(BTRFS_IOC_SUBVOL_CREATE)`', lambda: fcntl.ioctl(
         os.open(os.path.dirname(own()), os.O_RDONLY), 0x5000940e, bytearray(bytes(8) + b'agentic-ci-subvolume'.ljust(4088, b'\0'))),
         'ENOTTY: seccomp', None, IF_THERE)

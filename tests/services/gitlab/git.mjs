@@ -31,6 +31,8 @@ export class GitLabRepository {
     });
   }
 
+  isProtected = false;  // The branches: no token may push to one.
+
   #try(args) { try { return this.git(args).trim(); } catch { return null; } }
   tip(branch) { return this.#try(['rev-parse', '--verify', '-q', `refs/heads/${branch}^{commit}`]); }
   // As git does: a tag goes before a branch of its name.
@@ -138,6 +140,7 @@ export class GitLabRepository {
   }
 
   #commit(viewer, { branch, commit_message: message, start_sha: start, start_branch, actions, force }) {
+    if (this.isProtected) throw this.#refuse(403, '403 Forbidden - You are not allowed to push into this branch');
     if (viewer.level < 30) throw this.#refuse(403, '403 Forbidden');
     if (force || start_branch) this.#service.violations.push('a commit by force, or of another branch');
     const bad = (why) => this.#refuse(400, why);
