@@ -3,7 +3,7 @@
 """From an empty repository to a second reviewed push: what a maintainer types, with what `config init` writes and nothing edited, the real
 Claude Code, and a scripted model in place of the provider. The steps are counted; every job is green.
 
-usage: journey_test.py BUILD_DIR BINARY github|gitlab|gitea
+usage: journey_test.py BUILD_DIR BINARY github|gitlab|gitea [TEST...]
 """
 import contextlib
 import json
@@ -295,4 +295,4 @@ class Journey(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    unittest.main(argv=[sys.argv[0], f'Journey.test_{FORGE}'], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *(sys.argv[4:] or [f'Journey.test_{FORGE}'])], verbosity=2)
