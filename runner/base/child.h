@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A program of the host that works on while its output is read. For one that is run to its end,
+// see base/process.h.
 #pragma once
 
 #include <sys/types.h>

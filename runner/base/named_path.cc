@@ -15,15 +15,17 @@
 
 namespace {
 
+Error LinkNotFollowed(const std::string& path) {
+  return Error{Code::kInvalid, path + ": a symbolic link in a checkout is not followed"};
+}
+
 Result<Fd> OpenNamed(const std::string& path, int flags) {
   std::optional<CheckoutPath> inside = FindCheckoutPath(path);
   if (!inside) return sys::Open(path, flags);
   Fd top = TRY(sys::Open(inside->top, O_RDONLY | O_DIRECTORY));
   Result<Fd> opened = sys::OpenBeneath(top.get(), inside->below, flags | O_NONBLOCK);
   if (opened.ok()) return opened;
-  if (opened.error().os_error == ELOOP) {
-    return Error{Code::kInvalid, path + ": a symbolic link in a checkout is not followed"};
-  }
+  if (opened.error().os_error == ELOOP) return LinkNotFollowed(path);
   return Errno(path, opened.error().os_error);
 }
 
@@ -80,4 +82,23 @@ Result<std::string> ResolveNamedDirectory(const std::string& path) {
   if (!inside) return sys::RealPath(path);
   TRY(OpenNamed(path, O_RDONLY | O_DIRECTORY));
   return sys::RealPath(inside->top + "/" + inside->below);
+}
+
+Result<Fd> MakeNamedDirectory(const std::string& path, mode_t mode) {
+  constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+  std::optional<CheckoutPath> inside = FindCheckoutPath(path);
+  if (!inside) {
+    TRY(sys::MakeDirectories(path, mode));
+    return sys::Open(path, kDirectory);
+  }
+  Fd at = TRY(sys::Open(inside->top, kDirectory));
+  for (const std::filesystem::path& part : std::filesystem::path(inside->below)) {
+    if (::mkdirat(at.get(), part.c_str(), mode) != 0 && errno != EEXIST) return Errno(path);
+    struct stat st {};
+    if (::fstatat(at.get(), part.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)) {
+      return LinkNotFollowed(path);
+    }
+    at = TRY(sys::OpenAt(at.get(), part.string(), kDirectory | O_NOFOLLOW));
+  }
+  return at;
 }

@@ -5,10 +5,13 @@
 // machine's own.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <optional>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 // A path as it is written, divided where a checkout begins.
@@ -33,3 +36,7 @@ Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max);
 
 // Returns the canonical path of the directory. Fails with kInvalid for a link in a checkout.
 Result<std::string> ResolveNamedDirectory(const std::string& path);
+
+// Opens the directory; it and those above it are made where they are missing, with `mode`. Fails
+// with kInvalid for a link in a checkout.
+Result<Fd> MakeNamedDirectory(const std::string& path, mode_t mode);

@@ -109,3 +109,27 @@ TEST_CASE("the first link on a path is found, be it the last part or one that le
   CHECK(FindLinkOnPath(place.top + "/repository/gone") == place.top + "/repository/gone");
   CHECK(FindLinkOnPath(place.top + "/repository/services/new") == std::nullopt);
 }
+
+TEST_CASE("a named directory is made, and through no link in a checkout") {
+  Place place;
+  for (const char* path :
+       {"/new/deep", "/repository/new/deep", "/repository/services", "/repository"}) {
+    CAPTURE(path);
+    Result<Fd> made = MakeNamedDirectory(place.top + path, 0700);
+    REQUIRE(made.ok());
+    CHECK(sys::Exists(place.top + path));
+  }
+  REQUIRE(sys::MakeDirectories(place.top + "/outside").ok());
+  place.Link("../outside", "repository/link");
+  place.Link("outside", "mine");  // The machine's own.
+  CHECK(MakeNamedDirectory(place.top + "/mine/new", 0700).ok());
+  for (const char* path :
+       {"/repository/link", "/repository/link/inner", "/repository/link/../link"}) {
+    CAPTURE(path);
+    Result<Fd> made = MakeNamedDirectory(place.top + path, 0700);
+    REQUIRE_FALSE(made.ok());
+    CHECK(made.error().code == Code::kInvalid);
+  }
+  CHECK_FALSE(sys::Exists(place.top + "/outside/inner"));
+  CHECK(sys::Exists(place.top + "/outside/new"));
+}

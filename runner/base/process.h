@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs a program of the host to its end and returns its output. For one that works on meanwhile,
+// see base/child.h.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where programs of the host are looked for: a PATH without the directories of the checkout. For
+// everything that is started outside a sandbox.
 #pragma once
 
 #include <string>

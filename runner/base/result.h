@@ -25,12 +25,36 @@ enum class Code {
   kBug,          // A bug in agentic-ci.
 };
 
+// What failed, where a caller decides by it and the code is not enough. It is set where the error
+// is made: no decision hangs on the words of `what`.
+enum class ErrorKind {
+  kOther,
+  kNamespace,      // A step that is a right in a namespace of one's own.
+  kReportPlace,    // The report's directory is not this run's, or was not looked at.
+  kNotTls,         // The other end does not speak TLS.
+  kDirectory,      // It is a directory.
+  kAddressTaken,   // Another program listens there.
+  kSha256Objects,  // A repository that names its objects by SHA-256.
+  kPushLost,       // Another push was first.
+  kNameTwice,      // JSON with a name twice in an object.
+  kReported,       // The run's report says it.
+};
+
+// A place in a file that a person wrote; line and column count from 1, and are 0 if not known.
+struct ErrorPlace {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
 // One failure. `what` is lower case without a full stop; `hint` is something to type, or empty.
 struct [[nodiscard]] Error {
   Code code = Code::kIo;
   std::string what;
   std::string hint = {};
   int os_error = 0;  // The errno of the system call that failed; 0 if none did.
+  ErrorKind kind = ErrorKind::kOther;
+  ErrorPlace place = {};  // The place that `what` is about; without a file if it has none.
 };
 
 // Returns the error for input that is not what it should be.
@@ -80,7 +104,13 @@ class [[nodiscard]] Result {
     if (!ok()) {
       Error& error = *std::get_if<1>(&state_);
       error.what = std::string(doing) + ": " + error.what;
+      if (error.place.line == 0) error.place = {};
     }
+    return std::move(*this);
+  }
+  // Sets the error's kind.
+  Result Kind(ErrorKind kind) && {
+    if (!ok()) std::get_if<1>(&state_)->kind = kind;
     return std::move(*this);
   }
 

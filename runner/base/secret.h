@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A credential in memory: move-only, wiped on destruction, without a stream operator.
 #pragma once
 
 #include <cstddef>

@@ -47,7 +47,7 @@ void MoveAside(pid_t started) {
   });
 }
 
-Beside::Beside(const std::function<void()>& body) {
+BackgroundTask::BackgroundTask(const std::function<void()>& body) {
   Result<std::thread> thread = StartThread(body, Deadline::After({}));
   if (thread.ok()) {
     thread_ = std::move(thread).value();
@@ -62,13 +62,13 @@ Beside::Beside(const std::function<void()>& body) {
   }
 }
 
-Beside& Beside::operator=(Beside&& other) noexcept {
+BackgroundTask& BackgroundTask::operator=(BackgroundTask&& other) noexcept {
   Wait();
   thread_ = std::move(other.thread_);
   return *this;
 }
 
-void Beside::Wait() {
+void BackgroundTask::Wait() {
   if (thread_.joinable()) thread_.join();
 }
 

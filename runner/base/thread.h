@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Threads without exceptions: starts one, or runs a function in the background until its result is
+// needed.
 #pragma once
 
 #include <sys/types.h>
@@ -24,13 +26,13 @@ void MoveAside(pid_t started);
 
 // Runs a function in a thread of its own, on another processor, while the caller goes on. If no
 // thread can be started, the constructor runs the function itself.
-class Beside {
+class BackgroundTask {
  public:
-  Beside() = default;
-  explicit Beside(const std::function<void()>& body);
-  Beside(Beside&&) = default;
-  Beside& operator=(Beside&& other) noexcept;
-  ~Beside() { Wait(); }
+  BackgroundTask() = default;
+  explicit BackgroundTask(const std::function<void()>& body);
+  BackgroundTask(BackgroundTask&&) = default;
+  BackgroundTask& operator=(BackgroundTask&& other) noexcept;
+  ~BackgroundTask() { Wait(); }
 
   // Returns when the function has returned.
   void Wait();

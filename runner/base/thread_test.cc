@@ -69,17 +69,17 @@ TEST_CASE("What is done beside has been done after Wait, and is done at once wit
   int status = InProcess([] {
     std::atomic<bool> go = false;
     std::atomic<bool> done = false;
-    sys::Beside beside([&] {
+    sys::BackgroundTask beside([&] {
       while (!go) std::this_thread::yield();
       done = true;
     });
     if (done) return 8;  // It does not hold up its caller: this line is reached.
     go = true;
-    beside = sys::Beside();  // Waits for what was there.
+    beside = sys::BackgroundTask();  // Waits for what was there.
     if (!done) return 7;
     if (!LimitProcesses(0)) return 6;
     done = false;
-    beside = sys::Beside([&] { done = true; });
+    beside = sys::BackgroundTask([&] { done = true; });
     return done ? 0 : 5;
   });
   CHECK(status == 0);
@@ -111,7 +111,7 @@ TEST_CASE("a process that is moved aside may run where it might before") {
     ::waitpid(child, nullptr, 0);
     // A thread begins with fewer, and has all of them again soon.
     std::atomic<bool> same = false;
-    sys::Beside beside([&] {
+    sys::BackgroundTask beside([&] {
       for (Deadline end = Deadline::After(std::chrono::minutes(2)); !same && !end.passed();) {
         const cpu_set_t own = Processors(0);
         same = CPU_EQUAL(&own, &allowed);

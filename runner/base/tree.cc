@@ -15,7 +15,10 @@
 
 namespace sys {
 
-Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max) {
+namespace {
+
+// Returns names of a directory, until they take `bytes_max`; `*more` says whether there are others.
+Result<std::vector<std::string>> SomeNames(int directory, size_t bytes_max, bool* more) {
   // A descriptor of its own: fdopendir takes it.
   Fd fd = TRY(sys::OpenAt(directory, ".", O_RDONLY | O_DIRECTORY));
   DIR* raw = ::fdopendir(fd.get());
@@ -24,15 +27,26 @@ Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max)
   std::unique_ptr<DIR, int (*)(DIR*)> stream(raw, ::closedir);
   std::vector<std::string> names;
   size_t bytes = 0;
+  *more = false;
   errno = 0;
   while (const dirent* entry = ::readdir(stream.get())) {
     std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
     bytes += name.size() + sizeof(std::string);
-    if (bytes > bytes_max) return Error{Code::kInvalid, "a directory has too many names"};
+    *more = bytes > bytes_max;
+    if (*more) return names;
+    if (name != "." && name != "..") names.emplace_back(name);
     errno = 0;
   }
   if (errno != 0) return Errno("readdir");
+  return names;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> DirectoryNames(int directory, size_t bytes_max) {
+  bool more = false;
+  std::vector<std::string> names = TRY(SomeNames(directory, bytes_max, &more));
+  if (more) return Error{Code::kInvalid, "a directory has too many names"};
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -68,21 +82,25 @@ Status RemoveEntry(int parent, const std::string& name) {
     std::string name;
     ino_t inode;
     std::vector<std::string> left;
+    bool more = true;  // Names that were not read yet: an agent makes as many as its disk holds.
   };
+  constexpr size_t kNameBytesMax = size_t{1} << 20;
   std::vector<Level> levels;
   Fd at = TRY(sys::OpenAt(parent, ".", O_RDONLY | O_DIRECTORY));
   auto enter = [&](const std::string& directory) -> Status {
     struct stat above {};
     if (::fstat(at.get(), &above) != 0) return Errno("fstat");
     Fd fd = TRY(EnterOwned(at.get(), directory));
-    std::vector<std::string> names = TRY(DirectoryNames(fd.get()));
-    levels.push_back({directory, above.st_ino, std::move(names)});
+    levels.push_back({directory, above.st_ino, {}});
     at = std::move(fd);
     return Ok();
   };
   TRY(enter(name));
   while (!levels.empty()) {
     Level& level = levels.back();
+    if (level.left.empty() && level.more) {
+      level.left = TRY(SomeNames(at.get(), kNameBytesMax, &level.more));
+    }
     if (!level.left.empty()) {
       std::string inside = std::move(level.left.back());
       level.left.pop_back();

@@ -66,6 +66,12 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root) {
   return WriteMap(pid, "gid_map", Render(gid));
 }
 
+Error NamespaceErrno(std::string_view call, int saved_errno) {
+  Error error = Errno(call, saved_errno);
+  error.kind = ErrorKind::kNamespace;
+  return error;
+}
+
 Error NamespaceRefused(const char* call, int saved_errno) {
   Error error = Errno(call, saved_errno);
   error.code = Code::kUnsupported;

@@ -5,7 +5,9 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -24,6 +26,10 @@ Status MapIds(pid_t pid, IdMapping uid, IdMapping gid, bool as_root);
 // Returns the error of kUnsupported for a namespace that the kernel refused (`saved_errno` of
 // `call`), with the hint that fits this host, if one is known.
 Error NamespaceRefused(const char* call, int saved_errno);
+
+// Returns the error of a step that is a right in a namespace of one's own: of errno, as
+// ErrorKind::kNamespace. For a process that cannot look at the host.
+Error NamespaceErrno(std::string_view call, int saved_errno = errno);
 
 // Returns the command or setting that makes this host give an ordinary user namespaces, as far as
 // that can be determined; or "". `from_root` is true if the caller is root, and is to become an

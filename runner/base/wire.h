@@ -25,6 +25,7 @@
 namespace wire {
 
 inline constexpr size_t kErrorTextBytesMax = 8192;  // Longer texts are cut.
+inline constexpr size_t kErrorFileBytesMax = 1024;  // Likewise.
 
 class Writer {
  public:
@@ -42,7 +43,9 @@ class Writer {
   void Put(const std::string& text) { Put(std::string_view(text)); }
   void Put(const Error& error) {
     auto cut = [](std::string_view text) { return text.substr(0, kErrorTextBytesMax); };
-    (*this)(error.code, cut(error.what), cut(error.hint), error.os_error);
+    (*this)(error.code, cut(error.what), cut(error.hint), error.os_error, error.kind,
+            std::string_view(error.place.file).substr(0, kErrorFileBytesMax), error.place.line,
+            error.place.column);
   }
   template <typename T>
   void Put(const std::vector<T>& list) {
@@ -105,8 +108,10 @@ class Reader {
     value = number == 1;
   }
   void Get(Error& error) {
-    (*this)(error.code, error.what, error.hint, error.os_error);
+    (*this)(error.code, error.what, error.hint, error.os_error, error.kind, error.place.file,
+            error.place.line, error.place.column);
     ok_ = ok_ && error.code >= Code::kUsage && error.code <= Code::kBug;
+    ok_ = ok_ && error.kind >= ErrorKind::kOther && error.kind <= ErrorKind::kReported;
   }
   template <typename T>
   void Get(std::vector<T>& list) {

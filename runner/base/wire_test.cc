@@ -51,6 +51,17 @@ TEST_CASE("What is no value of its type is refused") {
   Error error{Code::kBug, "why"};
   CHECK(Read(Write(error), error));
   CHECK_FALSE(Read(Write(Error{static_cast<Code>(99), "why"}), error));
+  error = Error{Code::kBug, "why"};
+  error.kind = ErrorKind::kReported;
+  error.place = {"p.yml", 3, 5};
+  const std::string message = Write(error);
+  REQUIRE(Read(message, error));
+  CHECK(error.kind == ErrorKind::kReported);
+  CHECK(error.place.file == "p.yml");
+  CHECK(error.place.line == 3);
+  CHECK(error.place.column == 5);
+  error.kind = static_cast<ErrorKind>(99);
+  CHECK_FALSE(Read(Write(error), error));
   std::variant<uint8_t, std::string> choice;
   CHECK(Read(std::string("\0a", 2), choice));
   CHECK_FALSE(
