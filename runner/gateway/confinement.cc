@@ -2,8 +2,10 @@
 #include "gateway/confinement.h"
 
 #include <errno.h>
+#include <linux/netlink.h>
 #include <seccomp.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <memory>
@@ -108,7 +110,7 @@ constexpr bool kFiltered = true;
   for (int call : kAnswered) {
     bad |= ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EACCES), call, 0);
   }
-  // Memory, but none that can be run; sockets, but only for TCP and for DNS over UDP.
+  // Memory, but none that can be run; sockets, but only for TCP, for DNS over UDP, and for routes.
   for (int call : {SCMP_SYS(mmap), SCMP_SYS(mprotect)}) {
     bad |= ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 1,
                               SCMP_A2(SCMP_CMP_MASKED_EQ, kProtExec, 0));
@@ -120,6 +122,9 @@ constexpr bool kFiltered = true;
                              SCMP_A0(SCMP_CMP_EQ, family), SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type));
     }
   }
+  // To ask for routes (IsOwnAddress()): to change them takes a capability.
+  bad |= ::seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(socket), 2,
+                            SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
   if (bad != 0) return Error{Code::kUnsupported, "seccomp_rule_add failed"};
   int loaded = ::seccomp_load(filter.get());
   if (loaded != 0) return Error{Code::kUnsupported, Errno("seccomp_load", -loaded).what};
@@ -130,6 +135,7 @@ constexpr bool kFiltered = true;
 
 Status ConfineSelf() {
   TRY(sys::ForgoNewPrivileges());
+  TRY(sys::KeepCapabilities(0));
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
   TRY(RestrictFiles());
 #if !defined(__SANITIZE_ADDRESS__)

@@ -15,9 +15,9 @@ namespace {
 
 Task<void> RefuseHead(Services& services, const caller::Owner& owner, Stream& client,
                       std::string why, std::string response) {
-  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  record::Event event = NewConnectionEvent(owner, record::Event::Outcome::kDenied);
   event.policy = "-";
-  event.engine = "http-parser";
+  event.engine = record::Engine::kHttpParser;
   event.reason = std::move(why);
   if (!services.Record(event)) co_return;
   if (!response.empty()) {
@@ -72,7 +72,7 @@ std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, so
 OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route) {
   OwnerDecision decided;
   decided.decision = policy::DescribeVerdict(route.connection(), route, owner.caller);
-  decided.engine = "opa";
+  decided.engine = record::Engine::kOpa;
   if (owner.refusal.empty() || decided.decision.allowed) return decided;
   // No policy covers the place: a line for the agent helps, whatever its programs are.
   policy::Reason why = route.connection().reason;
@@ -84,12 +84,12 @@ OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route
   decided.decision = {};
   decided.decision.policy = "-";
   decided.decision.reason = owner.refusal;
-  decided.engine = "identity";
+  decided.engine = record::Engine::kIdentity;
   return decided;
 }
 
-Event NewConnectionEvent(const caller::Owner& owner, Event::Outcome outcome) {
-  Event event;
+record::Event NewConnectionEvent(const caller::Owner& owner, record::Event::Outcome outcome) {
+  record::Event event;
   event.outcome = outcome;
   event.binary = owner.caller.binary;
   event.pid = owner.pid;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Serves one accepted connection of the proxy: finds its owner, asks the policy, then tunnels or
+// forwards. transparent.h is for captured ones.
 #pragma once
 
 #include <sys/socket.h>
@@ -37,15 +39,15 @@ Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& 
 std::optional<caller::Endpoint> EndOf(int socket, int (*call)(int, sockaddr*, socklen_t*));
 
 // The policy's decision on `owner`'s connection, whose `route` was found for Judged(owner), and the
-// engine that made it: the policy ("opa") or, where only the owner's programs are in the way, what
-// is not known of them ("identity"), which no line of a policy changes.
+// engine that made it: the policy (kOpa) or, where only the owner's programs are in the way, what
+// is not known of them (kIdentity), which no line of a policy changes.
 struct OwnerDecision {
   policy::Decision decision;
-  std::string engine;
+  record::Engine engine = record::Engine::kNone;
 };
 OwnerDecision DecideOwner(const caller::Owner& owner, const policy::Route& route);
 
 // Makes an event about a connection of `owner`.
-Event NewConnectionEvent(const caller::Owner& owner, Event::Outcome outcome);
+record::Event NewConnectionEvent(const caller::Owner& owner, record::Event::Outcome outcome);
 
 }  // namespace gateway

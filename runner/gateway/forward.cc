@@ -15,7 +15,7 @@ struct ForwardPlan {
   Authority authority;
   std::string target;  // "METHOD host:port/path" without the query, for texts.
   std::string refusal;
-  std::string engine = "http-parser";
+  record::Engine engine = record::Engine::kHttpParser;
   std::string reason;
 };
 
@@ -58,10 +58,11 @@ ForwardPlan PlanForward(const codec::RequestHead& head) {
   return plan;
 }
 
-Event RefusalEvent(const caller::Owner& owner, const codec::RequestHead& head,
-                   const ForwardPlan& plan) {
-  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
-  event.kind = plan.authority.host.empty() ? Event::Kind::kConnection : Event::Kind::kRequest;
+record::Event RefusalEvent(const caller::Owner& owner, const codec::RequestHead& head,
+                           const ForwardPlan& plan) {
+  record::Event event = NewConnectionEvent(owner, record::Event::Outcome::kDenied);
+  event.kind = plan.authority.host.empty() ? record::Event::Kind::kConnection
+                                           : record::Event::Kind::kRequest;
   event.host = plan.authority.host;
   event.port = plan.authority.port;
   event.scheme = "http";
@@ -75,7 +76,8 @@ Event RefusalEvent(const caller::Owner& owner, const codec::RequestHead& head,
   return event;
 }
 
-Task<void> SendRefusal(Services& services, Stream& client, Event event, std::string response) {
+Task<void> SendRefusal(Services& services, Stream& client, record::Event event,
+                       std::string response) {
   if (!services.Record(event)) co_return;
   Status written = co_await client.Write(response);
   if (written.ok()) co_await client.Linger();
@@ -86,7 +88,7 @@ Task<void> SendRefusal(Services& services, Stream& client, Event event, std::str
 Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& client,
                         const codec::RequestHead& head) {
   ForwardPlan plan = PlanForward(head);
-  Event event = RefusalEvent(owner, head, plan);
+  record::Event event = RefusalEvent(owner, head, plan);
   if (!plan.refusal.empty()) {
     co_return co_await SendRefusal(services, client, std::move(event), std::move(plan.refusal));
   }
@@ -111,8 +113,8 @@ Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& 
   DestinationVerdict found = co_await FindDestination(services, plan.authority, route.handling());
   if (!found.allowed) {
     bool unresolved = !found.failure.empty();
-    event.outcome = unresolved ? Event::Outcome::kFailed : Event::Outcome::kDenied;
-    event.engine = unresolved ? "upstream" : "ssrf";
+    event.outcome = unresolved ? record::Event::Outcome::kFailed : record::Event::Outcome::kDenied;
+    event.engine = unresolved ? record::Engine::kUpstream : record::Engine::kSsrf;
     event.reason = unresolved ? found.failure : plan.target + " blocked: " + found.label;
     std::string response = RenderRefusal(NewRefusal(
         unresolved ? 502 : 403, unresolved ? "upstream_unreachable" : "ssrf_denied", event.reason));

@@ -40,7 +40,7 @@ constexpr size_t kStatmBytesMax = 4096;
   if (!sealed) ::_exit(1);
   Status joined = JoinCgroups(config.groups);
   if (!joined.ok()) {
-    (void)sys::SendMessage(control.get(), wire::Write(News::kFailed, joined.error()));
+    (void)sys::SendMessage(control.get(), wire::Write(ServerEvent::kFailed, joined.error()));
     ::_exit(1);
   }
   config.groups.clear();
@@ -72,20 +72,20 @@ Result<Gateway> Gateway::Start(GatewayConfig config) {
 
 Result<std::string> Gateway::AwaitAuthority() {
   std::string pem;
-  TRY(Await(News::kAuthority, pem));
+  TRY(Await(ServerEvent::kAuthority, pem));
   return pem;
 }
 
-Status Gateway::AwaitReady() { return Await(News::kReady); }
+Status Gateway::AwaitReady() { return Await(ServerEvent::kReady); }
 
 template <typename... T>
-Status Gateway::Await(News wanted, T&... values) {
+Status Gateway::Await(ServerEvent wanted, T&... values) {
   sys::Message message = TRY(
       sys::ReceiveMessage(control_.get(), kReadyMessageBytesMax, Deadline::After(kStartTimeout)));
-  News kind{};
+  ServerEvent kind{};
   if (wire::Read(message.bytes, kind, values...) && kind == wanted) return Ok();
   Error error;
-  bool told = wire::Read(message.bytes, kind, error) && kind == News::kFailed;
+  bool told = wire::Read(message.bytes, kind, error) && kind == ServerEvent::kFailed;
   if (!told) error = {Code::kIo, "it ended"};
   return error;
 }
@@ -132,7 +132,8 @@ int64_t Gateway::MemoryBytes() const {
 }
 
 Status Gateway::Serve(Door door) {
-  return sys::SendMessage(control_.get(), wire::Write(Order::kServe, door.kind), door.socket.get())
+  return sys::SendMessage(control_.get(), wire::Write(ServerCommand::kServe, door.kind),
+                          door.socket.get())
       .Context("handing a socket to the gateway");
 }
 
@@ -142,19 +143,20 @@ Status Gateway::Update(const policy::Policy& policy, std::string_view hash) {
   if (!file.valid()) return Errno("memfd_create");
   TRY(sys::WriteAll(file.get(), RenderPolicyWire(policy)));
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
-  std::string message = wire::Write(Order::kUpdate, hash.substr(0, kUpdateTextBytesMax));
+  std::string message = wire::Write(ServerCommand::kUpdate, hash.substr(0, kUpdateTextBytesMax));
   return sys::SendMessage(control_.get(), message, file.get())
       .Context("handing a policy to the gateway");
 }
 
 Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
-  std::string message = wire::Write(Order::kReject, quarantine, why.substr(0, kUpdateTextBytesMax));
+  std::string message =
+      wire::Write(ServerCommand::kReject, quarantine, why.substr(0, kUpdateTextBytesMax));
   return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
 Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner) {
-  std::string message = wire::Write(Order::kConnect, caller::RenderQuestion({0, {}, remote}),
-                                    caller::RenderOwner(owner));
+  std::string message = wire::Write(
+      ServerCommand::kConnect, caller::RenderQuestion({0, {}, remote}), caller::RenderOwner(owner));
   ssize_t sent =
       ::send(control_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));
@@ -167,12 +169,12 @@ Result<GatewayNews> Gateway::TakeNews() {
   GatewayNews news;
   news.ended = message.bytes.empty();
   if (news.ended) return news;
-  News kind{};
+  ServerEvent kind{};
   std::string text;
   if (wire::Read(message.bytes, kind, text)) {
-    if (kind == News::kRefused) news.credential_refused_by = text;
-    if (kind == News::kNameless) news.model_unresolved = text;
-    if (kind == News::kToken) news.token = Secret(text);
+    if (kind == ServerEvent::kRefused) news.credential_refused_by = text;
+    if (kind == ServerEvent::kNameless) news.model_unresolved = text;
+    if (kind == ServerEvent::kToken) news.token = Secret(text);
   }
   Wipe(text);
   Wipe(message.bytes);
@@ -181,7 +183,7 @@ Result<GatewayNews> Gateway::TakeNews() {
 
 Status Gateway::Finish(Deadline deadline) {
   if (pid_ <= 0) return Ok();
-  Status asked = sys::SendMessage(control_.get(), wire::Write(Order::kFinish));
+  Status asked = sys::SendMessage(control_.get(), wire::Write(ServerCommand::kFinish));
   Result<bool> ended = sys::WaitReadable(pidfd_.get(), deadline);
   bool in_time = ended.ok() && ended.value();
   if (!in_time) ::kill(pid_, SIGKILL);

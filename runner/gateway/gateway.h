@@ -57,7 +57,7 @@ struct GatewayNews {
   bool ended = false;  // There is no gateway any more.
 };
 
-enum class News : uint8_t;  // server.h.
+enum class ServerEvent : uint8_t;  // server.h.
 
 // The running gateway process. One thread of the supervisor uses it. The destructor kills and
 // reaps.
@@ -118,7 +118,7 @@ class Gateway {
  private:
   Gateway() = default;
   template <typename... T>
-  Status Await(News wanted, T&... values);
+  Status Await(ServerEvent wanted, T&... values);
 
   pid_t pid_ = -1;
   std::chrono::nanoseconds processor_time_{0};  // Once it has ended.

@@ -10,7 +10,7 @@
 
 #include "codec/text/quantity.h"
 #include "gateway/async/byte_allowance.h"
-#include "gateway/record/notice.h"
+#include "record/event.h"
 
 namespace gateway {
 
@@ -20,7 +20,7 @@ class HostAllowances {
  public:
   // `record` is given a finding of type "budget.host-bytes" for each host that has used up its
   // `bytes`; it must outlive this.
-  HostAllowances(int64_t bytes, std::function<void(const Notice&)> record)
+  HostAllowances(int64_t bytes, std::function<void(const record::Notice&)> record)
       : bytes_(bytes), record_(std::move(record)) {}
 
   // Returns the allowance of a host, which is named in lower case as authorities have it; valid as
@@ -30,22 +30,13 @@ class HostAllowances {
     if (known != hosts_.end()) return &known->second;
     std::string why = "the run's limit of " + codec::RenderSize(bytes_) + " to and from " + host +
                       " is used up (--host-bytes)";
-    auto refused = [this, why] {
-      Notice notice;
-      notice.kind = Notice::Kind::kFinding;
-      notice.activity = "BLOCKED";
-      notice.severity = Notice::Severity::kHigh;
-      notice.succeeded = false;
-      notice.type = "budget.host-bytes";
-      notice.title = why;
-      record_(notice);
-    };
+    auto refused = [this, why] { record_(record::Notice::Blocked("budget.host-bytes", why)); };
     return &hosts_.try_emplace(host, bytes_, why, refused).first->second;
   }
 
  private:
   int64_t bytes_;
-  std::function<void(const Notice&)> record_;
+  std::function<void(const record::Notice&)> record_;
   std::map<std::string, ByteAllowance> hosts_;
 };
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Asks the supervisor which program owns a connection. The other side is caller/identity.h.
 #pragma once
 
 #include <deque>

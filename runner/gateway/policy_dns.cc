@@ -14,19 +14,19 @@
 #include "gateway/async/limits.h"
 #include "gateway/connection.h"
 #include "gateway/names/limits.h"
-#include "gateway/record/record_rate.h"
+#include "record/record_rate.h"
 
 namespace gateway {
 namespace {
 
 bool RecordRefusal(Services& services, const caller::Owner& owner, const codec::DnsQuery& query,
                    std::string transport) {
-  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  record::Event event = NewConnectionEvent(owner, record::Event::Outcome::kDenied);
   event.host = query.name;
   event.port = kDnsPort;
   event.transport = std::move(transport);
   event.policy = "-";
-  event.engine = "dns";
+  event.engine = record::Engine::kDns;
   event.reason = "no endpoint of the policy matches this name";
   event.message = "DNS denied " + query.name;
   return services.Record(event);
@@ -97,7 +97,7 @@ Task<void> ServeNames(Services& services, Fd socket) {
   ::setsockopt(socket.get(), IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
   ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
   auto datagram = std::make_unique<Datagram>();
-  RecordRate rate;
+  record::RecordRate rate;
   for (;;) {
     co_await services.loop.Readable(socket.get(), Deadline::Never());
     for (size_t i = 0; i < kNameQueriesAtOnceMax && datagram->Receive(socket.get()); ++i) {

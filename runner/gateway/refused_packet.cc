@@ -67,14 +67,14 @@ std::optional<RefusedPacket> ParsePacket(std::string_view packet) {
   return refused;
 }
 
-Event RefusalEvent(const RefusedPacket& packet) {
-  Event event;
-  event.outcome = Event::Outcome::kDenied;
+record::Event RefusalEvent(const RefusedPacket& packet) {
+  record::Event event;
+  event.outcome = record::Event::Outcome::kDenied;
   event.host = policy::RenderAddress(packet.destination);
   event.port = packet.port;
   event.transport = packet.protocol;
   event.policy = "bypass-detect";
-  event.engine = "nftables";
+  event.engine = record::Engine::kNftables;
   event.reason = "only TCP leaves the sandbox";
   event.message = packet.protocol + " denied " + event.host;
   return event;

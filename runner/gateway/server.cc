@@ -65,37 +65,37 @@ class Server {
         trust_(std::move(trust)),
         proxy_(std::move(config.proxy)),
         bounds_hosts_(config.host_bytes_max > 0),
-        allowances_(config.host_bytes_max, [this](const Notice& notice) { Note(notice); }),
+        allowances_(config.host_bytes_max, [this](const record::Notice& notice) { Note(notice); }),
         pool_(loop_),
         policy_(std::move(config.policy)),
         policy_file_(codec::NeutralLine(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_,
-                [this](const Secret& token) { Tell(News::kToken, token.reveal()); }),
+                [this](const Secret& token) { SendEvent(ServerEvent::kToken, token.reveal()); }),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log),
                   credentials_.mask()),
         identities_(loop_, std::move(config.identity)),
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
-                {[this](const Notice& notice) { Note(notice); },
-                 [this](const std::string& host) { Tell(News::kRefused, host); }}),
+                {[this](const record::Notice& notice) { Note(notice); },
+                 [this](const std::string& host) { SendEvent(ServerEvent::kRefused, host); }}),
         model_names_(HostsOf(config.models),
-                     [this](const std::string& why) { Tell(News::kNameless, why); }),
+                     [this](const std::string& why) { SendEvent(ServerEvent::kNameless, why); }),
         sent_(std::move(config.sent_texts), std::move(config.models),
-              [this](const Notice& notice) { Note(notice); }),
+              [this](const record::Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
 
   Task<void> Control();
-  bool Obey(sys::Message message);
+  bool HandleCommand(sys::Message message);
   void Open(Door door);
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
   bool RecordConnect(std::string_view connection, std::string_view answer);
   // Records a notice. One that cannot be recorded ends the process, as every record does.
-  void Note(const Notice& notice) {
+  void Note(const record::Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
   }
   // A supervisor that does not listen any more is gone, and ends this process by it.
-  void Tell(News kind, std::string_view text) {
+  void SendEvent(ServerEvent kind, std::string_view text) {
     SecretString message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
     (void)sys::SendMessage(control_.get(), message).ok();
   }
@@ -113,7 +113,7 @@ class Server {
   std::string policy_file_;
   Credentials credentials_;
   TokenGrants grants_;
-  Recorder recorder_;
+  record::Recorder recorder_;
   IdentityAsker identities_;
   Budget budget_;
   ModelNames model_names_;
@@ -169,30 +169,31 @@ Task<void> Server::Control() {
     if (!ready) continue;
     Result<sys::Message> message =
         sys::ReceiveMessage(control_.get(), kControlBytesMax, Deadline::After(kHeadTimeout));
-    if (message.ok() && Obey(std::move(message).value())) continue;
+    if (message.ok() && HandleCommand(std::move(message).value())) continue;
     loop_.Stop();
     co_return;
   }
 }
 
 // Returns false at the end. An empty message is the end of the supervisor.
-bool Server::Obey(sys::Message message) {
-  Order order{};
+bool Server::HandleCommand(sys::Message message) {
+  ServerCommand order{};
   bool quarantine = false;
   std::string text;
-  if (wire::Read(message.bytes, order, text) && order == Order::kUpdate && message.fd.valid()) {
+  if (wire::Read(message.bytes, order, text) && order == ServerCommand::kUpdate &&
+      message.fd.valid()) {
     return Update(text, message.fd);
   }
-  if (wire::Read(message.bytes, order, quarantine, text) && order == Order::kReject) {
+  if (wire::Read(message.bytes, order, quarantine, text) && order == ServerCommand::kReject) {
     RejectUpdate(quarantine, text);
     return true;
   }
   std::string owner;
-  if (wire::Read(message.bytes, order, text, owner) && order == Order::kConnect) {
+  if (wire::Read(message.bytes, order, text, owner) && order == ServerCommand::kConnect) {
     return RecordConnect(text, owner);
   }
   Door::Kind kind{};
-  bool serve = wire::Read(message.bytes, order, kind) && order == Order::kServe;
+  bool serve = wire::Read(message.bytes, order, kind) && order == ServerCommand::kServe;
   if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
   ++doors_;
   Open({kind, std::move(message.fd)});
@@ -207,8 +208,8 @@ bool Server::Update(std::string_view hash, const Fd& file) {
     RejectUpdate(true, "the policy arrived incomplete");
     return true;
   }
-  Notice notice;
-  notice.kind = Notice::Kind::kConfig;
+  record::Notice notice;
+  notice.kind = record::Notice::Kind::kConfig;
   notice.activity = "LOADED";
   notice.title = "policy reloaded";
   notice.context = {{"version", "v" + std::to_string(policy_.version() + 1)},
@@ -220,9 +221,9 @@ bool Server::Update(std::string_view hash, const Fd& file) {
 }
 
 void Server::RejectUpdate(bool quarantine, std::string_view why) {
-  Notice notice;
-  notice.kind = Notice::Kind::kConfig;
-  notice.severity = Notice::Severity::kHigh;
+  record::Notice notice;
+  notice.kind = record::Notice::Kind::kConfig;
+  notice.severity = record::Notice::Severity::kHigh;
   notice.succeeded = false;
   notice.activity = "FAILED";
   notice.title =
@@ -316,7 +317,7 @@ int RunServer(GatewayConfig config, Fd control) {
   auto fail = [&](Error error) {
     if (error.code != Code::kInvalid) error.code = Code::kUnsupported;
     // There is no other way left to report it.
-    (void)sys::SendMessage(reply, wire::Write(News::kFailed, error)).ok();
+    (void)sys::SendMessage(reply, wire::Write(ServerEvent::kFailed, error)).ok();
     return 1;
   };
   RaiseDescriptorLimit();
@@ -329,7 +330,8 @@ int RunServer(GatewayConfig config, Fd control) {
   Result<CertificateAuthority> authority = CertificateAuthority::Create();
   if (!authority.ok()) return fail(authority.error());
   // The sandbox is built with it while the rest is prepared.
-  Status given = sys::SendMessage(reply, wire::Write(News::kAuthority, authority.value().pem()));
+  Status given =
+      sys::SendMessage(reply, wire::Write(ServerEvent::kAuthority, authority.value().pem()));
   if (!given.ok()) return 1;
   Result<std::unique_ptr<Server>> server =
       Server::Open(std::move(config), std::move(authority).value(), std::move(control));
@@ -338,7 +340,7 @@ int RunServer(GatewayConfig config, Fd control) {
   if (!confined.ok()) return fail(confined.error());
   ::close(reply);
   Server& running = *server.value();
-  Status told = sys::SendMessage(running.control(), wire::Write(News::kReady));
+  Status told = sys::SendMessage(running.control(), wire::Write(ServerEvent::kReady));
   if (!told.ok()) return 1;
   sys::ReleaseUnusedMemory();
   bool recorded = running.Run();

@@ -7,14 +7,14 @@
 namespace gateway {
 
 // Messages on the control socket (base/wire.h): their kind, then what belongs to it.
-enum class Order : uint8_t {
+enum class ServerCommand : uint8_t {
   kServe,    // A Door::Kind, with its socket.
   kUpdate,   // The hash of a policy, with a file that has the policy (policy_wire.h).
   kReject,   // Says whether all traffic is now blocked, or the last policy stays; and why.
   kConnect,  // A Question and its Answer: the supervisor refused this connection at connect(2).
   kFinish,
 };
-enum class News : uint8_t {
+enum class ServerEvent : uint8_t {
   kAuthority,  // The first: the CA's certificate (PEM). Then, once,
   kReady,      // or, in place of either,
   kFailed,     // an Error.
@@ -24,7 +24,8 @@ enum class News : uint8_t {
 };
 
 // Runs the gateway process after the fork, until it ends. Returns its exit status: 0 after
-// Order::kFinish or when the supervisor is gone, 1 when it could not start or could not record.
+// ServerCommand::kFinish or when the supervisor is gone, 1 when it could not start or could not
+// record.
 int RunServer(GatewayConfig config, Fd control);
 
 }  // namespace gateway

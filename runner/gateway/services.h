@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Everything that connections share, one of each per process: policy, resolver, recorder, budget,
+// credentials. Passed by reference.
 #pragma once
 
 #include <string>
@@ -17,8 +19,8 @@
 #include "gateway/names/model_names.h"
 #include "gateway/names/resolver.h"
 #include "gateway/names/synthetic_pool.h"
-#include "gateway/record/recorder.h"
 #include "gateway/upstream_trust.h"
+#include "record/recorder.h"
 
 namespace gateway {
 
@@ -34,7 +36,7 @@ struct Services {
   UpstreamTrust& trust;
   UpstreamPool& pool;
   Resolver& resolver;
-  Recorder& recorder;
+  record::Recorder& recorder;
   IdentityAsker& identities;
   SyntheticPool& names;
   RequestGuard* guard = nullptr;  // The budgets; may be null.
@@ -46,7 +48,7 @@ struct Services {
   ModelNames* model_names = nullptr;  // May be null.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
-  [[nodiscard]] bool Record(const Event& event) {
+  [[nodiscard]] bool Record(const record::Event& event) {
     bool recorded = recorder.Record(event);
     if (!recorded) loop.Stop();
     return recorded;

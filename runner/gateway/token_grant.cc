@@ -21,16 +21,17 @@ constexpr std::string_view kOwnPolicy = "gateway";
 
 [[nodiscard]] bool RecordOwn(Services& services, const codec::RequestUrl& url,
                              const std::string& method, const std::string& failure) {
-  Event event;
-  event.kind = Event::Kind::kRequest;
-  event.outcome = failure.empty() ? Event::Outcome::kAllowed : Event::Outcome::kFailed;
+  record::Event event;
+  event.kind = record::Event::Kind::kRequest;
+  event.outcome =
+      failure.empty() ? record::Event::Outcome::kAllowed : record::Event::Outcome::kFailed;
   event.host = url.host;
   event.port = url.port;
   event.scheme = "https";
   event.method = method;
   event.path = services.credentials.Redact(url.target.substr(0, url.target.find('?')));
   event.policy = kOwnPolicy;
-  event.engine = "credentials";
+  event.engine = record::Engine::kCredentials;
   event.reason = failure;
   event.message = failure.empty() ? "token fetched by the gateway itself" : failure;
   return services.Record(event);

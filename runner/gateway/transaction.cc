@@ -15,7 +15,8 @@ namespace gateway {
 namespace {
 
 // Records whose process is left to the connection's owner.
-[[nodiscard]] bool RecordOwned(Services& services, const caller::Owner& owner, Event& event) {
+[[nodiscard]] bool RecordOwned(Services& services, const caller::Owner& owner,
+                               record::Event& event) {
   event.binary = owner.caller.binary;
   event.pid = owner.pid;
   event.ancestors = owner.caller.ancestors;
@@ -86,7 +87,7 @@ Task<void> Transaction::JudgeAndSend() {
   treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, verdict_.request);
   if (verdict_.websocket) {
     upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
-                     [this](Event event) { return RecordOwned(services_, owner_, event); });
+                     [this](record::Event event) { return RecordOwned(services_, owner_, event); });
     if (!treatment_.refusal.has_value())
       treatment_.refusal = upgrade_->Prepare(verdict_.request.fields);
   }
@@ -107,7 +108,7 @@ Task<void> Transaction::JudgeAndSend() {
   }
 }
 
-bool Transaction::Record(Event& event) {
+bool Transaction::Record(record::Event& event) {
   bool recorded = RecordOwned(services_, owner_, event);
   if (!recorded) client_.Abort();
   return recorded;
@@ -140,12 +141,12 @@ Task<void> Transaction::RefuseOutgoing(OutgoingRefusal refusal) {
 // The request was allowed and recorded as such; this says that it led nowhere.
 Task<void> Transaction::Fail(const Error& error) {
   std::string why = error.what;
-  Event event;
-  event.outcome = Event::Outcome::kFailed;
+  record::Event event;
+  event.outcome = record::Event::Outcome::kFailed;
   event.host = context_.authority.host;
   event.port = context_.authority.port;
   event.policy = verdict_.event.policy;
-  event.engine = "upstream";
+  event.engine = record::Engine::kUpstream;
   event.reason = why;
   event.message = "upstream failed: " + why;
   if (server_) server_->Abort();
@@ -173,7 +174,7 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
 void Transaction::WatchSent() {
   if (services_.sent == nullptr) return;
   sent_to_ = services_.sent->Addressed(context_.authority, verdict_.request.method, verdict_.path);
-  services_.sent->LookAtRequest(sent_to_, verdict_.request);
+  services_.sent->LookAtRequest(sent_to_, verdict_.request, &client_.head().fields);
   if (!whole_) treatment_.filters.push_back(services_.sent->NewFilter(sent_to_));
 }
 

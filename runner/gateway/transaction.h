@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One HTTP request through the gateway, in any version: judge, inspect, record, send, return the
+// response.
 #pragma once
 
 #include <memory>
@@ -33,7 +35,7 @@ class Transaction {
   enum class Moved { kWhole, kCut, kMalformed, kRefused, kSinkFailed };
 
   Task<void> JudgeAndSend();
-  [[nodiscard]] bool Record(Event& event);
+  [[nodiscard]] bool Record(record::Event& event);
   Task<void> Refuse(RequestVerdict verdict);
   Task<void> RefuseOutgoing(OutgoingRefusal refusal);
   Task<void> Fail(const Error& error);

@@ -34,7 +34,7 @@ bool CoversPort(const policy::Policy& policy, std::string_view host, uint16_t po
 struct CapturedTarget {
   Authority authority;
   std::string refusal;
-  std::string engine = "nftables";  // The engine that refuses: "opa" if a policy could allow it.
+  record::Engine engine = record::Engine::kNftables;  // kOpa if a policy could allow it.
 };
 
 CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& end) {
@@ -52,7 +52,7 @@ CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& en
     }
     target.authority.host = std::move(*host);
     if (!CoversPort(services.policy.source(), target.authority.host, end.port)) {
-      target.engine = "opa";
+      target.engine = record::Engine::kOpa;
       target.refusal = "transparent_tcp_port_mismatch: no endpoint for " + target.authority.host +
                        " has port " + std::to_string(end.port);
     }
@@ -62,7 +62,7 @@ CapturedTarget FindCapturedTarget(Services& services, const caller::Endpoint& en
 
 bool RecordRefusal(Services& services, const caller::Owner& owner, const CapturedTarget& target,
                    std::string_view transport) {
-  Event event = NewConnectionEvent(owner, Event::Outcome::kDenied);
+  record::Event event = NewConnectionEvent(owner, record::Event::Outcome::kDenied);
   event.host = target.authority.host;
   event.port = target.authority.port;
   event.transport = transport;
@@ -110,7 +110,7 @@ void RecordRefusedConnect(Services& services, const caller::Owner& owner,
   policy::CallerMatch match = policy.MatchCaller(caller::Judged(owner));
   OwnerDecision decided =
       DecideOwner(owner, policy.FindRoute(match, authority.host, authority.port));
-  CapturedTarget target{authority, std::move(decided.decision.reason), std::move(decided.engine)};
+  CapturedTarget target{authority, std::move(decided.decision.reason), decided.engine};
   // The shorthand names the transport of what arrived here; this connection did not. A record that
   // fails ends the gateway, and the run with it.
   (void)RecordRefusal(services, owner, target, "");

@@ -50,7 +50,7 @@ class Tunnel {
  private:
   Task<void> Decide();
   bool Allowed();
-  Task<void> Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+  Task<void> Refuse(record::Event::Outcome outcome, record::Engine engine, std::string reason,
                     std::string response, std::string protocol = {});
   Task<void> RefuseInside(std::string why, std::string protocol = {});
   Task<bool> OpenRoute();
@@ -61,7 +61,7 @@ class Tunnel {
   Task<void> ServeTls();
   Task<void> ServeHttp(std::string scheme, bool http2);
   Task<void> ServeRaw(bool tls);
-  Event NewEvent(Event::Outcome outcome);
+  record::Event NewEvent(record::Event::Outcome outcome);
   const policy::Handling& handling() const { return route_.handling(); }
   RequestContext NewContext(std::string scheme, bool confidential);
   std::string Name() const {
@@ -80,12 +80,12 @@ class Tunnel {
   bool captured_ = false;
 };
 
-Event Tunnel::NewEvent(Event::Outcome outcome) {
-  Event event = NewConnectionEvent(owner_, outcome);
+record::Event Tunnel::NewEvent(record::Event::Outcome outcome) {
+  record::Event event = NewConnectionEvent(owner_, outcome);
   event.host = authority_.host;
   event.port = authority_.port;
   event.policy = decision_.policy.empty() ? "-" : decision_.policy;
-  event.engine = "opa";
+  event.engine = record::Engine::kOpa;
   if (decision_.at.line > 0) event.position = codec::LocateIn(services_.policy_file, decision_.at);
   return event;
 }
@@ -97,14 +97,15 @@ RequestContext Tunnel::NewContext(std::string scheme, bool confidential) {
   return context;
 }
 
-Task<void> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::string reason,
+Task<void> Tunnel::Refuse(record::Event::Outcome outcome, record::Engine engine, std::string reason,
                           std::string response, std::string protocol) {
-  Event event = NewEvent(outcome);
-  event.engine = std::move(engine);
+  record::Event event = NewEvent(outcome);
+  event.engine = engine;
   event.protocol = std::move(protocol);
   event.reason = std::move(reason);
   std::string_view verb = captured_ ? "TCP " : "CONNECT ";
-  event.message = std::string(verb) + (outcome == Event::Outcome::kFailed ? "failed " : "denied ") +
+  event.message = std::string(verb) +
+                  (outcome == record::Event::Outcome::kFailed ? "failed " : "denied ") +
                   RenderAuthority(authority_, 0);
   if (!services_.Record(event)) co_return;
   // A captured client expects its server's own protocol, whatever that is.
@@ -120,7 +121,8 @@ Task<void> Tunnel::Refuse(Event::Outcome outcome, std::string engine, std::strin
 // `protocol` is the one that an endpoint for this client would need.
 Task<void> Tunnel::RefuseInside(std::string why, std::string protocol) {
   std::string response = RenderRefusal(NewRefusal(403, "unsupported_l7_protocol", why));
-  co_await Refuse(Event::Outcome::kDenied, "l7", why, std::move(response), std::move(protocol));
+  co_await Refuse(record::Event::Outcome::kDenied, record::Engine::kL7, why, std::move(response),
+                  std::move(protocol));
 }
 
 Task<void> Tunnel::Run(const codec::RequestHead& head) {
@@ -130,7 +132,8 @@ Task<void> Tunnel::Run(const codec::RequestHead& head) {
   if (authority.has_value()) authority_ = *authority;
   if (!authority.has_value() || framed) {
     std::string why = framed ? "CONNECT with a body" : "invalid CONNECT target";
-    co_await Refuse(Event::Outcome::kDenied, "http-parser", why, RenderBareRefusal(400));
+    co_await Refuse(record::Event::Outcome::kDenied, record::Engine::kHttpParser, why,
+                    RenderBareRefusal(400));
     co_return;
   }
   co_await Decide();
@@ -151,7 +154,7 @@ Task<void> Tunnel::Decide() {
   if (!decision_.allowed) {
     std::string response = RenderRefusal(
         NewRefusal(403, "policy_denied", Name() + " not permitted by policy", decision_.reason));
-    co_await Refuse(Event::Outcome::kDenied, std::move(decided.engine), decision_.reason,
+    co_await Refuse(record::Event::Outcome::kDenied, decided.engine, decision_.reason,
                     std::move(response));
     co_return;
   }
@@ -160,7 +163,8 @@ Task<void> Tunnel::Decide() {
   if (uninspected) {
     std::string why = "a credential is bound to a host without inspection (tls: skip)";
     std::string response = RenderRefusal(NewRefusal(403, "uninspected_credentials", why));
-    co_await Refuse(Event::Outcome::kDenied, "credentials", why, std::move(response));
+    co_await Refuse(record::Event::Outcome::kDenied, record::Engine::kCredentials, why,
+                    std::move(response));
     co_return;
   }
   bool open = co_await OpenRoute();
@@ -173,7 +177,8 @@ Task<bool> Tunnel::OpenRoute() {
   if (!verdict.allowed && verdict.failure.empty()) {
     std::string detail = Name() + " blocked: " + verdict.label;
     std::string response = RenderRefusal(NewRefusal(403, "ssrf_denied", detail));
-    co_await Refuse(Event::Outcome::kDenied, "ssrf", detail, std::move(response));
+    co_await Refuse(record::Event::Outcome::kDenied, record::Engine::kSsrf, detail,
+                    std::move(response));
     co_return false;
   }
   Status dialled = Error{Code::kIo, verdict.failure};
@@ -184,11 +189,12 @@ Task<bool> Tunnel::OpenRoute() {
   if (!dialled.ok()) {
     std::string why = RenderAuthority(authority_, 0) + ": " + dialled.error().what;
     std::string response = RenderRefusal(NewRefusal(502, "upstream_unreachable", why));
-    co_await Refuse(Event::Outcome::kFailed, "upstream", why, std::move(response));
+    co_await Refuse(record::Event::Outcome::kFailed, record::Engine::kUpstream, why,
+                    std::move(response));
     co_return false;
   }
-  Event event = NewEvent(Event::Outcome::kAllowed);
-  if (captured_) event.reason = kTransparentAllowed;
+  record::Event event = NewEvent(record::Event::Outcome::kAllowed);
+  if (captured_) event.reason = record::kTransparentAllowed;
   event.message = (captured_            ? "TCP allowed "
                    : handling().inspect ? "CONNECT_L7 allowed "
                                         : "CONNECT allowed ") +
@@ -257,7 +263,7 @@ Task<bool> Tunnel::NamesAnother() {
     co_await services_.loop.Sleep(Deadline::After(kPeekPoll));
   }
   std::string response = RenderRefusal(NewRefusal(403, "sni_mismatch", why));
-  co_await Refuse(Event::Outcome::kDenied, "tls", why, std::move(response));
+  co_await Refuse(record::Event::Outcome::kDenied, record::Engine::kTls, why, std::move(response));
   co_return true;
 }
 
@@ -331,8 +337,8 @@ Task<void> Tunnel::ServeTls() {
   }
   if (!shaken.ok()) {
     // The client does not trust the sandbox's CA, most often; it has hung up by now.
-    Event event = NewEvent(Event::Outcome::kFailed);
-    event.engine = "tls";
+    record::Event event = NewEvent(record::Event::Outcome::kFailed);
+    event.engine = record::Engine::kTls;
     event.reason = "handshake with the client: " + shaken.error().what;
     event.message = event.reason;
     if (services_.Record(event)) client_.Abort();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Where a client's connection leads: resolves and judges the destination once, and opens
+// connections to it.
 #pragma once
 
 #include <memory>

@@ -135,8 +135,9 @@ TEST_CASE("Inside TLS the server's certificate has to be the host's") {
 }
 
 TEST_CASE("A host has one allowance, whatever its connections") {
-  std::vector<Notice> notices;
-  HostAllowances allowances(64 << 10, [&](const Notice& notice) { notices.push_back(notice); });
+  std::vector<record::Notice> notices;
+  HostAllowances allowances(64 << 10,
+                            [&](const record::Notice& notice) { notices.push_back(notice); });
   TestServices services(OpenEndpoint(policy::Protocol::kRest));
   services.get().allowances = &allowances;
   Upstream upstream(services.get(), services.destination());

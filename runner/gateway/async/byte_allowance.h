@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A limit of bytes that several connections share: `--host-bytes`. Streams ask it before each read
+// and write.
 #pragma once
 
 #include <algorithm>

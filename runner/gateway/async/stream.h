@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One TCP connection of the event loop, plain or TLS, for coroutines: read into a bounded buffer,
+// write, close.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The coroutine type of the gateway. `co_await` a Task to run it and to get its value.
 #pragma once
 
 #include <coroutine>

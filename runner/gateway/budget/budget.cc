@@ -16,6 +16,8 @@ namespace {
 // Per cent of a budget at which people are told, once each.
 constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
 constexpr std::chrono::minutes kRateWindow{1};
+// When to come back if open requests may use up the rest: models take some seconds.
+constexpr int64_t kOpenWait_s = 5;
 // An answer of 426: clients that know both (Codex) ask over HTTP instead.
 constexpr const char* kAskOverHttp =
     "a run with a budget must use models over HTTP: usage over a WebSocket cannot be counted";
@@ -34,8 +36,16 @@ bool Upgrades(const OutgoingRequest& request) {
   return codec::FindField(request.fields, "upgrade") != nullptr;
 }
 
+// Some servers take the method from a field.
+std::string_view MethodOf(const OutgoingRequest& request) {
+  const bool named = std::ranges::any_of(request.fields, [](const codec::HttpField& field) {
+    return codec::StandsForMethod(field.name);
+  });
+  return named ? std::string_view("POST") : std::string_view(request.method);
+}
+
 ModelCall CallOf(const OutgoingRequest& request) {
-  return RecogniseModelCall(request.method, PathOf(request), Upgrades(request));
+  return RecogniseModelCall(MethodOf(request), PathOf(request), Upgrades(request));
 }
 
 bool Matches(const ModelServer& known, const Authority& server, std::string_view path) {
@@ -62,8 +72,14 @@ OutgoingRefusal NewBudgetRefusal(ModelApi api, int status, std::string why) {
   OutgoingRefusal refusal;
   refusal.answer = {
       status, {{"Content-Type", "application/json"}}, RenderApiErrorBody(api, {status, why, {}})};
-  refusal.engine = "budget";
+  refusal.engine = record::Engine::kBudget;
   refusal.reason = std::move(why);
+  return refusal;
+}
+
+OutgoingRefusal NewWaitRefusal(ModelApi api, std::string why, int64_t wait_s) {
+  OutgoingRefusal refusal = NewBudgetRefusal(api, 429, std::move(why));
+  refusal.answer.fields.push_back({"Retry-After", std::to_string(wait_s)});
   return refusal;
 }
 
@@ -98,8 +114,7 @@ class Budget::Observer final : public ResponseObserver {
         path_(PathOf(request)),
         api_(question.call.api),
         model_(question.models.empty() ? "" : question.models.front()),
-        output_max_(question.output_max),
-        refers_(question.refers),
+        question_(question),
         began_(budget.hooks_.now()) {
     budget_.open_.insert(this);
   }
@@ -114,7 +129,7 @@ class Budget::Observer final : public ResponseObserver {
     succeeded_ = head.status >= 200 && head.status < 300;
     budget_.NoteStatus(*this);
     const codec::HttpField* type = codec::FindField(head.fields, "content-type");
-    if (succeeded_) meter_.emplace(api_, type != nullptr ? type->value : "", output_max_);
+    if (succeeded_) meter_.emplace(api_, type != nullptr ? type->value : "", question_.output_max);
   }
   void OnBody(std::string_view bytes) override {
     if (meter_.has_value()) meter_->Feed(bytes);
@@ -122,7 +137,7 @@ class Budget::Observer final : public ResponseObserver {
   void OnEnd(bool complete) override {
     budget_.open_.erase(this);
     // No answer was waited for; the question was asked, if it was sent.
-    if (status_ == 0) meter_.emplace(api_, "", request_bytes_ > 0 ? output_max_ : 0);
+    if (status_ == 0) meter_.emplace(api_, "", request_bytes_ > 0 ? question_.output_max : 0);
     TokenUsage usage;
     if (meter_.has_value()) usage = meter_->Finish(complete);
     if (usage.model.empty()) usage.model = model_;
@@ -130,10 +145,12 @@ class Budget::Observer final : public ResponseObserver {
     const bool renamed = !model_.empty() && budget_.prices_.Find(usage.model) == nullptr;
     if (renamed && budget_.prices_.Find(model_) != nullptr) usage.model = model_;
     if (meter_.has_value() && usage.total() == usage.output) {
-      usage.input = request_bytes_ / kBytesPerTokenGuess + (refers_ ? kInputTokensUnseen : 0);
+      const bool limited = budget_.limits_.counts_tokens();
+      usage.input = request_bytes_ / (limited ? kBytesPerTokenLeast : kBytesPerTokenGuess);
+      usage.input += question_.unseen;
       usage.estimated |= usage.input > 0;
     }
-    if (usage.searched && output_max_ > 0) usage.input += kInputTokensUnseen;
+    if (usage.searched && question_.output_max > 0) usage.input += kInputTokensUnseen;
     budget_.Take(*this, usage, complete);
   }
 
@@ -146,8 +163,7 @@ class Budget::Observer final : public ResponseObserver {
   std::string path_;
   ModelApi api_;
   std::string model_;
-  int64_t output_max_;
-  bool refers_;
+  Question question_;
   int64_t request_bytes_ = 0;
   Clock::time_point began_;
   int status_ = 0;
@@ -188,7 +204,7 @@ ModelCall Budget::CallTo(const Authority& server, const OutgoingRequest& request
   ModelCall call = CallOf(request);
   const std::string_view path = PathOf(request);
   const bool unknown =
-      call.api == ModelApi::kNone && (Upgrades(request) || MayUseModel(request.method, path));
+      call.api == ModelApi::kNone && (Upgrades(request) || MayUseModel(MethodOf(request), path));
   if (unknown && IsModelServer(server, path)) {
     call.api = Upgrades(request) ? ModelApi::kSocket : ModelApi::kUncountable;
   }
@@ -205,11 +221,19 @@ Budget::Question Budget::Read(const Authority& server, const OutgoingRequest& re
   PromptBody body = ReadPromptBody(call.api, request.body);
   if (limits_.counts_tokens()) {
     question.output_max = body.output_max;
-    question.refers = body.refers;
+    question.unseen = body.unseen;
   }
   if (call.api == ModelApi::kOpenAiResponses) question.countable &= body.plain && !body.background;
   if (NamesModelInBody(call) && (call.model.empty() || !body.plain || !body.model.empty())) {
     question.models.push_back(std::move(body.model));
+  }
+  TokenUsage most;
+  most.output = question.output_max;
+  most.input = static_cast<int64_t>(request.body.size()) / kBytesPerTokenLeast + question.unseen;
+  question.tokens_max = static_cast<double>(most.total());
+  for (const std::string& model : question.models) {
+    const Price* price = prices_.Find(model);
+    if (price != nullptr) question.cost_max = std::max(question.cost_max, CostOf(*price, most));
   }
   return question;
 }
@@ -254,7 +278,24 @@ std::optional<OutgoingRefusal> Budget::Judge(const Question& question) {
       if (refusal.has_value()) return refusal;
     }
   }
-  return JudgeRate(api);
+  std::optional<OutgoingRefusal> refusal = JudgeOpen(api);
+  return refusal.has_value() ? std::move(refusal) : JudgeRate(api);
+}
+
+std::optional<OutgoingRefusal> Budget::JudgeOpen(ModelApi api) const {
+  double tokens = tokens_.used;
+  double cost = cost_.used;
+  for (const Observer* observer : open_) {
+    tokens += observer->question_.tokens_max;
+    cost += observer->question_.cost_max;
+  }
+  const bool left =
+      (tokens_.limit <= 0 || tokens < tokens_.limit) && (cost_.limit <= 0 || cost < cost_.limit);
+  if (left || open_.empty()) return std::nullopt;
+  return NewWaitRefusal(api,
+                        "the rest of the run's budget may be used up by the " +
+                            std::to_string(open_.size()) + " requests to models that are open",
+                        kOpenWait_s);
 }
 
 std::optional<OutgoingRefusal> Budget::JudgeModel(ModelApi api, const std::string& model) const {
@@ -281,34 +322,24 @@ std::optional<OutgoingRefusal> Budget::JudgeRate(ModelApi api) {
   while (!recent_.empty() && now - recent_.front() >= kRateWindow) recent_.pop_front();
   if (static_cast<int64_t>(recent_.size()) < limits_.requests_per_minute) return std::nullopt;
   auto wait = std::chrono::ceil<std::chrono::seconds>(recent_.front() + kRateWindow - now);
-  std::string wait_s = std::to_string(std::max<int64_t>(wait.count(), 1));
-  OutgoingRefusal refusal;
-  refusal.reason = "more than " + std::to_string(limits_.requests_per_minute) +
-                   " requests to models in a minute";
-  refusal.engine = "budget";
-  refusal.answer = {429,
-                    {{"Content-Type", "application/json"},
-                     {"Retry-After", wait_s},
-                     {"X-RateLimit-Limit", std::to_string(limits_.requests_per_minute)},
-                     {"X-RateLimit-Remaining", "0"},
-                     {"X-RateLimit-Reset", wait_s}},
-                    RenderApiErrorBody(api, {429, refusal.reason, {}})};
+  const int64_t wait_s = std::max<int64_t>(wait.count(), 1);
+  const std::string rate = std::to_string(limits_.requests_per_minute);
+  OutgoingRefusal refusal =
+      NewWaitRefusal(api, "more than " + rate + " requests to models in a minute", wait_s);
+  for (const auto& [name, value] : {std::pair<const char*, std::string>{"Limit", rate},
+                                    {"Remaining", "0"},
+                                    {"Reset", std::to_string(wait_s)}}) {
+    refusal.answer.fields.push_back({std::string("X-RateLimit-") + name, value});
+  }
   return refusal;
 }
 
 OutgoingRefusal Budget::RefuseExhausted(ModelApi api, const Meter& meter) {
-  OutgoingRefusal refusal = NewBudgetRefusal(api, 403,
-                                             std::string("the run's budget is used up: ") +
-                                                 Amount(meter.name, meter.used) + " of " +
-                                                 Amount(meter.name, meter.limit));
-  Notice notice;
-  notice.kind = Notice::Kind::kFinding;
-  notice.activity = "BLOCKED";
-  notice.severity = Notice::Severity::kHigh;
-  notice.succeeded = false;
-  notice.type = std::string("budget.") + meter.name;
-  notice.title = refusal.reason;
-  hooks_.record(notice);
+  OutgoingRefusal refusal =
+      NewBudgetRefusal(api, 403,
+                       std::string(record::kBudgetSpent) + Amount(meter.name, meter.used) + " of " +
+                           Amount(meter.name, meter.limit));
+  hooks_.record(record::Notice::Blocked(std::string("budget.") + meter.name, refusal.reason));
   return refusal;
 }
 
@@ -316,11 +347,7 @@ void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
   if (limits_.watched_texts.empty()) return;
   ++asked_;
   auto note = [&](std::string type, std::string title) {
-    Notice notice;
-    notice.kind = Notice::Kind::kFinding;
-    notice.activity = "CREATE";
-    notice.type = std::move(type);
-    notice.title = std::move(title);
+    record::Notice notice = record::Notice::Seen(std::move(type), std::move(title));
     notice.counts = {{"request", asked_}};
     return notice;
   };
@@ -334,7 +361,7 @@ void Budget::LookForTexts(ModelApi api, const OutgoingRequest& request) {
     const bool sent =
         request.body.find(text) != std::string::npos || unescaped.find(text) != std::string::npos;
     if (!sent) return false;
-    Notice notice = note("watch.text", "a model was sent a watched text");
+    record::Notice notice = note("watch.text", "a model was sent a watched text");
     notice.counts.emplace_back("text", static_cast<int64_t>(number) + 1);
     hooks_.record(notice);
     return true;
@@ -347,15 +374,11 @@ void Budget::Charge(Meter& meter, double amount) {
   while (meter.warned < kWarnings.size() &&
          meter.used * 100 >= meter.limit * kWarnings[meter.warned]) {
     int percent = kWarnings[meter.warned++];
-    Notice notice;
-    notice.kind = Notice::Kind::kFinding;
-    notice.activity = "CREATE";
-    notice.severity = Notice::Severity::kMedium;
-    notice.type = std::string("budget.") + meter.name;
-    notice.title = std::to_string(percent) +
-                   " % of the run's budget is used: " + Amount(meter.name, meter.used) + " of " +
-                   Amount(meter.name, meter.limit);
-    hooks_.record(notice);
+    hooks_.record(record::Notice::Seen(
+        std::string("budget.") + meter.name,
+        std::to_string(percent) + " % of the run's budget is used: " +
+            Amount(meter.name, meter.used) + " of " + Amount(meter.name, meter.limit),
+        record::Notice::Severity::kMedium));
   }
 }
 
@@ -370,21 +393,16 @@ void Budget::NoteStatus(const Observer& observer) {
   if (row.answers > 0 && observer.began_ < row.last) return;
   row.last = hooks_.now();
   if (++row.answers != kRefusedRowMax) return;
-  Notice notice;
-  notice.kind = Notice::Kind::kFinding;
-  notice.activity = "BLOCKED";
-  notice.severity = Notice::Severity::kHigh;
-  notice.succeeded = false;
-  notice.type = "credential.refused";
-  notice.title = observer.host_ + " rejected the credential " + std::to_string(kRefusedRowMax) +
-                 " times in a row (" + std::to_string(observer.status_) + ")";
-  hooks_.record(notice);
+  hooks_.record(record::Notice::Blocked("credential.refused",
+                                        observer.host_ + " rejected the credential " +
+                                            std::to_string(kRefusedRowMax) + " times in a row (" +
+                                            std::to_string(observer.status_) + ")"));
   hooks_.credential_refused(observer.host_);
 }
 
 void Budget::Take(const Observer& observer, const TokenUsage& usage, bool complete) {
-  Notice notice;
-  notice.kind = Notice::Kind::kInference;
+  record::Notice notice;
+  notice.kind = record::Notice::Kind::kInference;
   notice.succeeded = observer.succeeded_ && complete;
   notice.model = usage.model;
   notice.provider = observer.provider_;

@@ -19,18 +19,19 @@
 #include "gateway/budget/price_list.h"
 #include "gateway/budget/response_observer.h"
 #include "gateway/budget/usage_meter.h"
-#include "gateway/record/notice.h"
+#include "record/event.h"
 
 namespace gateway {
 
-// Counts and judges. Requests that have begun when a limit is reached may finish, and are counted:
-// answers say at their end what they used, so the last of them can go beyond the limit.
+// Counts and judges. Responses say at their end what they used, so the last of them can go beyond
+// the limit. No more than the last can: a request that comes while others are open is refused for
+// the moment (429) if these may use up what is left.
 class Budget final : public RequestGuard {
  public:
   using Clock = std::chrono::steady_clock;
   // The functions that the budget calls; what they use must outlive it.
   struct Hooks {
-    std::function<void(const Notice&)> record;  // Every answer, every warning.
+    std::function<void(const record::Notice&)> record;  // Every answer, every warning.
     // A model's host refuses the run's credential again and again: no further request can help.
     std::function<void(const std::string& host)> credential_refused = [](const std::string&) {};
     std::function<Clock::time_point()> now = Clock::now;
@@ -50,9 +51,12 @@ class Budget final : public RequestGuard {
     ModelCall call;
     std::vector<std::string> models;  // All that it names, the one of the path first.
     bool countable = false;
-    // As in PromptBody. Read under a limit of tokens or cost only; otherwise 0 and false.
+    // As in PromptBody. Read under a limit of tokens or cost only; otherwise 0.
     int64_t output_max = 0;
-    bool refers = false;
+    int64_t unseen = 0;
+    // The most that it may use.
+    double tokens_max = 0;
+    double cost_max = 0;
   };
   // One of the three amounts, and how far it is used up.
   struct Meter {
@@ -69,6 +73,7 @@ class Budget final : public RequestGuard {
   Question Read(const Authority& server, const OutgoingRequest& request) const;
   std::optional<OutgoingRefusal> Judge(const Question& question);
   std::optional<OutgoingRefusal> JudgeModel(ModelApi api, const std::string& model) const;
+  std::optional<OutgoingRefusal> JudgeOpen(ModelApi api) const;
   std::optional<OutgoingRefusal> JudgeRate(ModelApi api);
   OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
   void LookForTexts(ModelApi api, const OutgoingRequest& request);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "codec/data/json.h"
+#include "record/shorthand.h"
 
 namespace gateway {
 namespace {
@@ -14,7 +15,7 @@ const Authority kHost{"api.anthropic.com", 443};
 struct Desk {
   explicit Desk(BudgetLimits limits)
       : budget(std::move(limits), PriceList::BuiltIn(),
-               {[this](const Notice& notice) { notices.push_back(notice); },
+               {[this](const record::Notice& notice) { notices.push_back(notice); },
                 [this](const std::string& host) { refused_by.push_back(host); },
                 [this] { return now; }}) {}
 
@@ -42,12 +43,12 @@ struct Desk {
 
   int Count(const std::string& activity) const {
     int count = 0;
-    for (const Notice& notice : notices) count += notice.activity == activity ? 1 : 0;
+    for (const record::Notice& notice : notices) count += notice.activity == activity ? 1 : 0;
     return count;
   }
 
   Budget::Clock::time_point now;
-  std::vector<Notice> notices;
+  std::vector<record::Notice> notices;
   std::vector<std::string> refused_by;
   codec::HttpFields fields;
   Budget budget;
@@ -109,7 +110,7 @@ TEST_CASE("A question whose answer the client does not wait for is charged") {
     CHECK_FALSE(desk.notices.back().succeeded);
     return desk.notices.back().counts.front();
   };
-  auto asked = static_cast<int64_t>(question.size() / 4);
+  auto asked = static_cast<int64_t>(question.size() / 2);
   for (const char* target : {"/v1/messages", "/v1/chat/completions",
                              "/v1beta/models/m:generateContent", "/model/m/converse-stream"}) {
     for (bool headed : {false, true}) {
@@ -131,7 +132,7 @@ TEST_CASE("An answer that does not say what it used counts with the question's l
     admission.observer->OnEnd(true);
     return desk.notices.back().counts.front().second;
   };
-  CHECK(used("data: {\"choices\":[]}\n\ndata: [DONE]\n\n") == 1000);
+  CHECK(used("data: {\"choices\":[]}\n\ndata: [DONE]\n\n") == 2000);
   CHECK(used("data: {\"usage\":{\"prompt_tokens\":7}}\n\ndata: [DONE]\n\n") == 7);
 }
 
@@ -148,8 +149,42 @@ TEST_CASE("Questions that are open when the run ends are counted, once") {
   desk.budget.EndOpen();
   desk.budget.EndOpen();
   REQUIRE(desk.notices.size() == 2);
-  CHECK(desk.notices[1].counts.front().second == 2000);
+  CHECK(desk.notices[1].counts.front().second == 4000);
   CHECK_FALSE(desk.notices[1].succeeded);
+}
+
+TEST_CASE("A question waits while those that are open may use up what is left") {
+  struct Case {
+    const char* name;
+    BudgetLimits limits;
+    size_t admitted;
+  };
+  BudgetLimits dollars;
+  dollars.cost_usd = 0.15;  // 10,000 tokens of output: $0.15.
+  BudgetLimits requests;
+  requests.requests = 3;
+  for (const Case& row :
+       {Case{"fewer than one may use", Tokens(2000), 1}, Case{"two and a half", Tokens(25'000), 3},
+        Case{"a cost", dollars, 1}, Case{"requests", requests, 3}, Case{"none", {}, 9}}) {
+    CAPTURE(row.name);
+    Desk desk(row.limits);
+    const std::string question = R"({"model":"claude-sonnet-4-5","max_tokens":10000})";
+    std::vector<std::unique_ptr<ResponseObserver>> open;
+    std::optional<OutgoingRefusal> refusal;
+    while (open.size() < 9 && !refusal.has_value()) {
+      RequestGuard::Admission admission = desk.Ask(question);
+      if (admission.observer) open.push_back(std::move(admission.observer));
+      refusal = std::move(admission.refusal);
+    }
+    CHECK(open.size() == row.admitted);
+    if (!refusal.has_value()) continue;
+    const bool waits = row.limits.requests == 0;
+    CHECK(refusal->answer.status == (waits ? 429 : 403));
+    CHECK((codec::FindField(refusal->answer.fields, "retry-after") != nullptr) == waits);
+    // They used nothing: the next is admitted.
+    open.clear();
+    CHECK(desk.Ask(question).refusal.has_value() == !waits);
+  }
 }
 
 TEST_CASE("A refusal has the form of the API that was called") {
@@ -166,7 +201,7 @@ TEST_CASE("A refusal has the form of the API that was called") {
     RequestGuard::Admission admission = desk.Ask("{}", row.target);
     REQUIRE(admission.refusal.has_value());
     CHECK(admission.refusal->answer.status == 403);
-    CHECK(admission.refusal->engine == "budget");
+    CHECK(admission.refusal->engine == record::Engine::kBudget);
     Result<codec::Json> body = codec::ParseJson(admission.refusal->answer.body);
     REQUIRE(body.ok());
     CHECK(body.value().Find(row.member) != nullptr);
@@ -225,10 +260,10 @@ TEST_CASE("Without a budget everything passes and every answer is recorded with 
   Desk desk(BudgetLimits{});
   CHECK(desk.Use(7));
   REQUIRE(desk.notices.size() == 1);
-  CHECK(desk.notices[0].kind == Notice::Kind::kInference);
+  CHECK(desk.notices[0].kind == record::Notice::Kind::kInference);
   CHECK(desk.notices[0].provider == "https://api.anthropic.com");
   CHECK(desk.notices[0].path == "/v1/messages");
-  CHECK(RenderShorthand(desk.notices[0]) ==
+  CHECK(record::RenderShorthand(desk.notices[0]) ==
         "API:INFERENCE [INFO] Success claude-sonnet-4-5 via https://api.anthropic.com 0ms "
         "[POST /v1/messages]");
   CHECK(desk.Ask("{}", "/v1/messages/batches").refusal.has_value() == false);

@@ -12,6 +12,8 @@ namespace gateway {
 constexpr size_t kUsageDocumentBytesMax = size_t{8} << 20;
 constexpr size_t kModelRequestBytesMax = size_t{32} << 20;
 constexpr int64_t kBytesPerTokenGuess = 4;
+// A question whose input is not said: single digits and letters between blanks are a token each.
+constexpr int64_t kBytesPerTokenLeast = 2;
 // Text of an answer has fewer bytes a token than that, unless it is of blanks: a count that says
 // otherwise is taken for none.
 constexpr int64_t kBytesPerTokenMax = 16;
@@ -20,6 +22,8 @@ constexpr int64_t kOutputTokensUnsaid = 128'000;
 // Input that a request only refers to, or that the provider's own tools found: as much as any model
 // reads.
 constexpr int64_t kInputTokensUnseen = 1'000'000;
+// Likewise, a picture in a question: more than any known model makes of one.
+constexpr int64_t kInputTokensOfPicture = 5'000;
 // Answers to one question, where its number cannot be read (OpenAI gives at most as many).
 constexpr int64_t kChoicesMax = 128;
 // More tokens than any answer has: a count above it is taken for it.

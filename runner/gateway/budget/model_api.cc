@@ -151,10 +151,10 @@ bool IsUncounted(std::string_view path) {
          path.find("/agentAliases/") != std::string_view::npos;  // Bedrock's agents.
 }
 
-// Returns a path as a server reads it, which may ignore a slash at the end.
+// Returns a path as a server reads it, which may ignore slashes at the end.
 std::string Plain(std::string_view path) {
   std::string plain = codec::PercentDecode(path);
-  if (plain.ends_with('/')) plain.pop_back();
+  while (plain.ends_with('/')) plain.pop_back();
   return plain;
 }
 
@@ -221,6 +221,38 @@ int64_t PromptsOf(const Json& body) {
   return static_cast<int64_t>(list->size());
 }
 
+// Returns the most tokens of input that stand for this part of a question without being its text.
+int64_t UnseenIn(const Json& value) {
+  constexpr auto kReferences = std::to_array<std::string_view>(
+      {"previous_response_id", "conversation", "cachedContent", "cached_content", "file_id",
+       "fileId", "file_data", "fileData", "fileUri", "file_uri", "s3Location"});
+  constexpr auto kInline = std::to_array<std::string_view>({"inlineData", "inline_data"});
+  int64_t unseen = 0;
+  if (const Json::Array* items = value.array()) {
+    for (const Json& item : *items) unseen += UnseenIn(item);
+  }
+  if (value.object() == nullptr) return std::min(unseen, kInputTokensUnseen);
+  const std::string type = value.StringAt("type");
+  if (type == "document" || type == "input_file" || type == "file") return kInputTokensUnseen;
+  if (type == "image" || type == "image_url" || type == "input_image") {
+    unseen += kInputTokensOfPicture;
+  }
+  for (const auto& [name, inner] : *value.object()) {
+    if (inner.is_null() || name == "tools" || name == "toolConfig") continue;  // Schemas.
+    if (std::ranges::find(kReferences, name) != kReferences.end()) return kInputTokensUnseen;
+    const bool media = std::ranges::find(kInline, name) != kInline.end();
+    // Converse has {"image": {"format": …, "source": …}}, and documents likewise.
+    const bool picture = name == "image" && inner.object() != nullptr;
+    if (name == "document" && inner.object() != nullptr) return kInputTokensUnseen;
+    if (media && !inner.StringAt("mimeType").starts_with("image/") &&
+        !inner.StringAt("mime_type").starts_with("image/")) {
+      return kInputTokensUnseen;
+    }
+    unseen += media || picture ? kInputTokensOfPicture : UnseenIn(inner);
+  }
+  return std::min(unseen, kInputTokensUnseen);
+}
+
 // Only the members that the API itself reads: another would bound nothing.
 int64_t OutputMax(ModelApi api, const Json& body) {
   int64_t bound = 0;
@@ -270,9 +302,8 @@ int64_t OutputMax(ModelApi api, const Json& body) {
 ModelCall RecogniseModelCall(std::string_view method, std::string_view written, bool upgrades) {
   const std::string path = Plain(written);
   auto ends = [&path](std::string_view end) { return EndsWith(path, end); };
-  if (upgrades) {
-    const bool socket = std::any_of(kSockets.begin(), kSockets.end(), ends);
-    return {socket ? ModelApi::kSocket : ModelApi::kNone, ""};
+  if (upgrades && std::any_of(kSockets.begin(), kSockets.end(), ends)) {
+    return {ModelApi::kSocket, ""};
   }
   if (!codec::EqualIgnoringCase(method, "POST")) return {};
   if (IsUncounted(path)) return {ModelApi::kUncountable, ""};
@@ -303,9 +334,9 @@ PromptBody ReadPromptBody(ModelApi api, std::string_view body) {
   read.background =
       background != nullptr && !background->is_null() && background->boolean() != false;
   read.output_max = OutputMax(api, json.value());
-  for (const char* name : {"previous_response_id", "conversation", "cachedContent"}) {
-    read.refers |= Has(json.value(), name);
-  }
+  const Json* prompt = json.value().Find("prompt");
+  const bool stored = prompt != nullptr && prompt->object() != nullptr;
+  read.unseen = stored ? kInputTokensUnseen : UnseenIn(json.value());
   return read;
 }
 

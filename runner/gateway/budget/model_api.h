@@ -54,7 +54,9 @@ struct PromptBody {
   // The most tokens of output that the request allows, in all the answers that it asks for
   // together.
   int64_t output_max = kOutputTokensUnsaid;
-  bool refers = false;  // To input that it does not contain: an earlier answer, a cached prompt.
+  // The most tokens of input that the length of the request does not show: those of pictures, and
+  // of what it only refers to (an earlier answer, a stored prompt, a file, a document's pages).
+  int64_t unseen = 0;
 };
 PromptBody ReadPromptBody(ModelApi api, std::string_view body);
 

@@ -128,19 +128,21 @@ const Family kGeminiForms = {
 
 // Returns the tokens that a budget counts for one request and its response; -1 if it is refused.
 int64_t Counted(const Family& api, const std::string& members, const char* type,
-                const std::string& answer, bool complete = true) {
+                const std::string& answer, bool complete = true, codec::HttpFields fields = {},
+                const char* method = "POST") {
   BudgetLimits limits;
   limits.tokens = int64_t{1} << 40;
   int64_t counted = 0;
-  Budget budget(limits, PriceList::BuiltIn(), {[&counted](const Notice& notice) {
+  Budget budget(limits, PriceList::BuiltIn(), {[&counted](const record::Notice& notice) {
                   for (const auto& [name, count] : notice.counts) {
                     if (name.ends_with("_tokens")) counted += count;
                   }
                 }});
-  OutgoingRequest request{"POST", api.target, {}, R"({"model":"m",)" + members + "}"};
+  OutgoingRequest request{method, api.target, fields, R"({"model":"m",)" + members + "}"};
   RequestGuard::Admission admission = budget.Admit({"api.example.com", 443}, request);
   if (admission.refusal.has_value()) return -1;
-  admission.observer->OnSent(4 * kInput);
+  if (admission.observer == nullptr) return 0;
+  admission.observer->OnSent(kBytesPerTokenLeast * kInput);
   if (type != nullptr) {
     codec::ResponseHead head;
     head.status = 200;
@@ -314,6 +316,79 @@ TEST_CASE("What a request allows is read where its API has it, and not where it 
     CHECK(ReadPromptBody(row.api, "{" + std::string(row.members) + "}").output_max == row.most);
   }
   CHECK(ReadPromptBody(ModelApi::kAnthropic, "no JSON").output_max == kMost);
+}
+
+TEST_CASE("Pictures and what a question only refers to are counted where its use is not said") {
+  constexpr int64_t kUnseen = kInputTokensUnseen;
+  constexpr int64_t kPicture = kInputTokensOfPicture;
+  constexpr ModelApi kChat = ModelApi::kOpenAi;
+  constexpr ModelApi kResponses = ModelApi::kOpenAiResponses;
+  struct Case {
+    ModelApi api;
+    const char* members;
+    int64_t unseen;
+  };
+  for (const Case& row : {
+           Case{ModelApi::kAnthropic, R"("messages":[{"content":"hi"}])", 0},
+           Case{ModelApi::kAnthropic, R"("messages":[{"content":[{"type":"document","source":
+             {"type":"url","url":"https://e.example/1.pdf"}}]}])",
+                kUnseen},
+           Case{ModelApi::kAnthropic, R"("messages":[{"content":[{"type":"x","source":
+             {"type":"file","file_id":"f"}}]}])",
+                kUnseen},
+           Case{ModelApi::kAnthropic, R"("messages":[{"content":[{"type":"image","source":{}},
+             {"type":"tool_result","content":[{"type":"image"}]}]}])",
+                2 * kPicture},
+           Case{ModelApi::kAnthropic, R"("tools":[{"input_schema":{"properties":{"file_id":{}}}}])",
+                0},
+           Case{kChat, R"("messages":[{"content":[{"type":"image_url","image_url":{}}]}])",
+                kPicture},
+           Case{kChat, R"("messages":[{"content":[{"type":"file","file":{"file_id":"f"}}]}])",
+                kUnseen},
+           Case{kChat, R"("prompt":"text")", 0},
+           Case{kResponses, R"("previous_response_id":"r")", kUnseen},
+           Case{kResponses, R"("previous_response_id":null)", 0},
+           Case{kResponses, R"("conversation":{"id":"c"})", kUnseen},
+           Case{kResponses, R"("prompt":{"id":"p"})", kUnseen},
+           Case{kResponses, R"("input":[{"content":[{"type":"input_file","file_id":"f"}]}])",
+                kUnseen},
+           Case{kResponses, R"("input":[{"content":[{"type":"input_image"}]}])", kPicture},
+           Case{ModelApi::kGemini, R"("cachedContent":"c")", kUnseen},
+           Case{ModelApi::kGemini, R"("cached_content":"c")", kUnseen},
+           Case{ModelApi::kGemini, R"("contents":[{"parts":[{"fileData":{"fileUri":"u"}}]}])",
+                kUnseen},
+           Case{ModelApi::kGemini, R"("contents":[{"parts":[{"inlineData":
+             {"mimeType":"image/png","data":""}}]}])",
+                kPicture},
+           Case{ModelApi::kGemini, R"("contents":[{"parts":[{"inline_data":
+             {"mime_type":"application/pdf","data":""}}]}])",
+                kUnseen},
+           Case{ModelApi::kBedrock, R"("messages":[{"content":[{"image":{"format":"png"}}]}])",
+                kPicture},
+           Case{ModelApi::kBedrock, R"("messages":[{"content":[{"document":{"format":"pdf"}}]}])",
+                kUnseen},
+       }) {
+    CAPTURE(row.members);
+    CHECK(ReadPromptBody(row.api, "{" + std::string(row.members) + "}").unseen == row.unseen);
+  }
+}
+
+TEST_CASE("A request is a question to a model in each spelling that servers understand") {
+  const std::string whole = kAnthropicForms.document("x", "10000");
+  auto counted = [&](const char* target, const codec::HttpFields& fields, const char* method) {
+    Family api = kAnthropicForms;
+    api.target = target;
+    return Counted(api, api.bound, kJson, whole, true, fields, method);
+  };
+  constexpr int64_t kBill = kInput + kOutput;
+  CHECK(counted("/v1/messages", {}, "POST") == kBill);
+  CHECK(counted("/v1/messages//", {}, "POST") == kBill);
+  CHECK(counted("/v1/messages", {{"Upgrade", "x"}}, "POST") == kBill);
+  CHECK(counted("/v1/messages", {{"X-HTTP-Method-Override", "POST"}}, "GET") == kBill);
+  CHECK(counted("/v1/messages", {{"x_http_method", "post"}}, "PUT") == kBill);
+  CHECK(counted("/v1/messages", {}, "GET") == 0);
+  CHECK(Counted(kAnthropicForms, kAnthropicForms.bound, kJson,
+                kAnthropicForms.document("x", "10000.0")) == kBill);
 }
 
 TEST_CASE("What would be used beyond the answer is refused: batches, work in the background") {

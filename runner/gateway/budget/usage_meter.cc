@@ -15,8 +15,11 @@ namespace {
 using codec::Json;
 
 // A count of an answer: no sum of a few of them overflows, and none is negative.
+// Some brokers write 100.0.
 int64_t Count(const Json& usage, const char* name) {
-  return std::clamp<int64_t>(usage.IntegerAt(name), 0, kTokensOfAnswerMax);
+  const Json* found = usage.Find(name);
+  const double said = found != nullptr ? found->number().value_or(0) : 0;
+  return static_cast<int64_t>(std::clamp<double>(said, 0, kTokensOfAnswerMax));
 }
 
 // Anthropic's streams tell each count when they know it, and repeat it as it grows.
@@ -99,7 +102,7 @@ bool SaysOutput(const Json& usage) {
   for (const char* name : {"output_tokens", "completion_tokens", "total_tokens", "outputTokens",
                            "candidatesTokenCount", "totalTokenCount", "outputTokenCount"}) {
     const Json* count = usage.Find(name);
-    if (count != nullptr && count->integer().value_or(-1) >= 0) return true;
+    if (count != nullptr && count->number().value_or(-1) >= 0) return true;
   }
   return false;
 }

@@ -213,7 +213,8 @@ std::unique_ptr<WholeBodyStep> NewFilterStep(std::unique_ptr<StreamFilter> filte
 }
 
 OutgoingRefusal RefuseCredential(const CredentialRefusal& refusal) {
-  return {NewRefusal(refusal.status, refusal.error, refusal.detail), "credentials", refusal.detail};
+  return {NewRefusal(refusal.status, refusal.error, refusal.detail), record::Engine::kCredentials,
+          refusal.detail};
 }
 
 }  // namespace gateway

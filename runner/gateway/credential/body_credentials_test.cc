@@ -110,7 +110,7 @@ TEST_CASE("A streamed body with a placeholder is refused before its end has gone
   std::optional<OutgoingRefusal> refusal = filter->Filter("lve:env:TOKEN end", true, out);
   REQUIRE(refusal.has_value());
   CHECK(refusal->answer.status == 500);
-  CHECK(refusal->engine == "credentials");
+  CHECK(refusal->engine == record::Engine::kCredentials);
   CHECK(out == "begin openshell:reso");
   std::unique_ptr<StreamFilter> clean = NewMarkerFilter();
   CHECK_FALSE(clean->Filter("nothing", true, out = "").has_value());

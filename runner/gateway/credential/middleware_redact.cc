@@ -24,7 +24,7 @@ bool Covers(const policy::Middleware& middleware, std::string_view host) {
 }
 
 OutgoingRefusal Fail(std::string why) {
-  return {NewRefusal(503, "middleware_failed", why), "middleware", why};
+  return {NewRefusal(503, "middleware_failed", why), record::Engine::kMiddleware, why};
 }
 
 class RedactFilter final : public StreamFilter {

@@ -92,7 +92,7 @@ TEST_CASE("What is not UTF-8 is refused by fail_closed and passes with fail_open
     std::optional<OutgoingRefusal> refusal = Run(false, pieces, out);
     REQUIRE(refusal.has_value());
     CHECK(refusal->answer.status == 503);
-    CHECK(refusal->engine == "middleware");
+    CHECK(refusal->engine == record::Engine::kMiddleware);
     out.clear();
     CHECK_FALSE(Run(true, pieces, out).has_value());
     CHECK(out == "a sk-\xff\xfe sk-" + kRest);

@@ -14,7 +14,7 @@
 #include "codec/wire/http_head.h"
 #include "gateway/http/limits.h"
 #include "gateway/http/refusal.h"
-#include "gateway/record/ocsf.h"
+#include "record/event.h"
 
 namespace gateway {
 
@@ -29,10 +29,10 @@ struct OutgoingRequest {
 // Why a request is not sent, found in its body or by a budget.
 struct OutgoingRefusal {
   Refusal answer;
-  std::string engine;  // For the record: "l7", "credentials", "middleware", "budget".
-  std::string reason;  // Likewise; never holds a credential.
+  record::Engine engine = record::Engine::kNone;
+  std::string reason;  // For the record; never holds a credential.
   // The event that the record gives as requested, where that is not the request itself.
-  std::optional<Event> event = std::nullopt;
+  std::optional<record::Event> event = std::nullopt;
 };
 
 // One look at a body that streams.

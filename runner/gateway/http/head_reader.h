@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads one HTTP/1 head from a stream, with bounds on its size and time, and not one byte more.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Idle connections to servers, kept for the next request to the same destination.
 #pragma once
 
 #include <memory>

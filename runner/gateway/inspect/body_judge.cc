@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "gateway/http/refusal.h"
-#include "gateway/record/limits.h"
+#include "record/limits.h"
 
 namespace gateway {
 namespace {
@@ -29,9 +29,9 @@ Protocol ProtocolOf(const BodyQuestion& question) {
   return governing == nullptr ? Protocol::kL4 : governing->protocol;
 }
 
-std::string_view EngineOf(Protocol protocol) {
-  if (protocol == Protocol::kGraphql) return "l7-graphql";
-  return protocol == Protocol::kMcp ? "l7-mcp" : "l7-jsonrpc";
+record::Engine EngineOf(Protocol protocol) {
+  if (protocol == Protocol::kGraphql) return record::Engine::kL7Graphql;
+  return protocol == Protocol::kMcp ? record::Engine::kL7Mcp : record::Engine::kL7JsonRpc;
 }
 
 // The protocol of the endpoint that judged, or would have to.
@@ -43,9 +43,9 @@ std::string_view NameOf(Protocol protocol, const Verdict& verdict) {
 
 // A list that an agent chose, cut to what a record can hold.
 void AddName(std::string_view name, std::string* list) {
-  if (list->size() >= kReasonBytesMax) return;
+  if (list->size() >= record::kReasonBytesMax) return;
   if (!list->empty()) *list += ",";
-  *list += name.empty() ? std::string_view("-") : name.substr(0, kReasonBytesMax);
+  *list += name.empty() ? std::string_view("-") : name.substr(0, record::kReasonBytesMax);
 }
 
 std::string_view OrDash(std::string_view text) { return text.empty() ? "-" : text; }

@@ -36,7 +36,7 @@ struct BodyQuestion {
 
 struct BodyVerdict {
   policy::Verdict verdict;
-  std::string engine;  // "l7-graphql", "l7-jsonrpc" or "l7-mcp".
+  record::Engine engine = record::Engine::kNone;
   // Recorded when rules refuse: "graphql", "json-rpc" or "mcp", and the operations that were asked
   // for; or "websocket", for a request that only an endpoint of that protocol would let pass.
   std::string_view protocol = {};

@@ -111,7 +111,7 @@ TEST_CASE_METHOD(Fixture, "An allowed operation passes, and its record says what
   BodyVerdict verdict = JudgeBody(Ask("POST", "/graphql"), R"({"query":"query V{viewer}"})");
   CHECK(verdict.verdict.allowed);
   CHECK_FALSE(verdict.refusal.has_value());
-  CHECK(verdict.engine == "l7-graphql");
+  CHECK(verdict.engine == record::Engine::kL7Graphql);
   CHECK(verdict.message ==
         "GRAPHQL_L7_REQUEST allow POST api.example.com:443/graphql operations=query:V "
         "reason=allowed by policy 'a'");
@@ -127,7 +127,7 @@ TEST_CASE_METHOD(Fixture, "A refused one gets OpenShell's denial in a tunnel") {
   CHECK(json.value().StringAt("protocol") == "mcp");
   CHECK(json.value().StringAt("layer") == "l7");
   CHECK(json.value().StringAt("detail") == "POST /mcp not permitted by policy");
-  CHECK(verdict.refusal->engine == "l7-mcp");
+  CHECK(verdict.refusal->engine == record::Engine::kL7Mcp);
   CHECK(verdict.message ==
         "JSONRPC_L7_REQUEST decision=deny rule_methods=tools/call tools=drop_tables "
         "http_method=POST endpoint=api.example.com:443/mcp policy_version=3 reason=POST /mcp not "

@@ -13,7 +13,7 @@ namespace {
 OutgoingRefusal RefuseTooLong(size_t bytes_max) {
   std::string why =
       "request body longer than " + std::to_string(bytes_max) + " bytes, the limit for inspection";
-  return {NewRefusal(413, "request_body_too_large", why), "l7", why};
+  return {NewRefusal(413, "request_body_too_large", why), record::Engine::kL7, why};
 }
 
 // Adds the filter in front of what changes the body.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The policy in force. Take it per decision; a reload replaces it, and connections of the old one
+// are notified.
 #pragma once
 
 #include <cstdint>

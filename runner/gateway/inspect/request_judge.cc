@@ -21,29 +21,29 @@ struct Target {
   std::string query;  // Raw.
 };
 
-Event NewEvent(const RequestContext& context, Event::Outcome outcome) {
-  Event event;
-  event.kind = Event::Kind::kRequest;
+record::Event NewEvent(const RequestContext& context, record::Event::Outcome outcome) {
+  record::Event event;
+  event.kind = record::Event::Kind::kRequest;
   event.outcome = outcome;
   event.host = context.authority.host;
   event.port = context.authority.port;
   event.scheme = context.scheme;
   const std::string& policy = context.route.handling().policy;
   event.policy = policy.empty() ? "-" : policy;
-  event.engine = "l7";
+  event.engine = record::Engine::kL7;
   return event;
 }
 
 // "METHOD host:port/path", as OpenShell's texts name a request.
-std::string NameRequest(const Event& event) {
+std::string NameRequest(const record::Event& event) {
   return event.method + " " + event.host + ":" + std::to_string(event.port) + event.path;
 }
 
 // A request whose path could not be read is recorded without one.
-RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
+RequestVerdict Refuse(record::Event event, record::Engine engine, std::string reason,
                       std::optional<Refusal> refusal) {
   RequestVerdict verdict;
-  event.outcome = Event::Outcome::kDenied;
+  event.outcome = record::Event::Outcome::kDenied;
   event.engine = engine;
   event.reason = std::move(reason);
   event.message = "L7_REQUEST deny " + NameRequest(event) + " reason=" + event.reason;
@@ -52,17 +52,17 @@ RequestVerdict Refuse(Event event, std::string_view engine, std::string reason,
   return verdict;
 }
 
-RequestVerdict RefuseAuthority(Event event, const std::string& what) {
-  return Refuse(std::move(event), "request-authority", what,
+RequestVerdict RefuseAuthority(record::Event event, const std::string& what) {
+  return Refuse(std::move(event), record::Engine::kRequestAuthority, what,
                 NewRefusal(403, "request_authority_mismatch", what));
 }
 
 // Refuses a malformed request. In a tunnel it gets no answer; the proxy's own clients are told.
-RequestVerdict RefuseMalformed(const RequestContext& context, Event event, const std::string& why,
-                               std::string_view error) {
+RequestVerdict RefuseMalformed(const RequestContext& context, record::Event event,
+                               const std::string& why, std::string_view error) {
   std::optional<Refusal> refusal;
   if (context.forward) refusal = NewRefusal(400, error, why);
-  return Refuse(std::move(event), "http-parser", why, std::move(refusal));
+  return Refuse(std::move(event), record::Engine::kHttpParser, why, std::move(refusal));
 }
 
 bool IsAuthority(const RequestContext& context, std::string_view text) {
@@ -185,12 +185,13 @@ policy::Verdict Decide(const policy::Route& route, const std::vector<std::string
 }
 
 // Puts what the record says of a decision into `event`.
-void NoteDecision(const RequestContext& context, const policy::Decision& decision, Event& event) {
+void NoteDecision(const RequestContext& context, const policy::Decision& decision,
+                  record::Event& event) {
   if (!decision.policy.empty()) event.policy = decision.policy;
   if (decision.at.line > 0) event.position = codec::LocateIn(context.policy_file, decision.at);
   event.by_deny_rule = decision.by_deny_rule;
   if (!decision.audited) return;
-  event.outcome = Event::Outcome::kAudited;
+  event.outcome = record::Event::Outcome::kAudited;
   event.reason = decision.reason;
 }
 
@@ -209,7 +210,7 @@ BodyQuestion QuestionOf(const RequestContext& context, const codec::RequestHead&
 
 // A verdict that the body had a part in: the refusal, or what is to be recorded in `event`.
 std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
-                                              const BodyVerdict& verdict, Event& event) {
+                                              const BodyVerdict& verdict, record::Event& event) {
   policy::Decision decision;
   decision.audited = verdict.verdict.audited;
   decision.policy = verdict.verdict.policy_name();
@@ -231,27 +232,28 @@ std::optional<RequestVerdict> TakeBodyVerdict(const RequestContext& context,
 }
 
 // Refuses a request because the decision about its connection holds no more.
-RequestVerdict RefuseReplaced(const RequestContext& context, Event event) {
+RequestVerdict RefuseReplaced(const RequestContext& context, record::Event event) {
   std::string why = NameRequest(event) + " not permitted because policy changed";
   event.policy = "-";
-  return Refuse(std::move(event), context.route.handling().inspect ? "l7" : "opa", why,
+  return Refuse(std::move(event),
+                context.route.handling().inspect ? record::Engine::kL7 : record::Engine::kOpa, why,
                 NewRefusal(403, "policy_denied", why));
 }
 
-RequestVerdict RefuseByRule(const RequestContext& context, Event event,
+RequestVerdict RefuseByRule(const RequestContext& context, record::Event event,
                             const policy::Decision& decision) {
   Refusal refusal =
       context.forward ? NewRefusal(403, "policy_denied",
                                    NameRequest(event) + " denied by L7 policy: " + decision.reason)
                       : NewRequestRefusal({event.policy, decision.reason, event.method, event.path,
                                            event.host, event.port, context.caller.binary});
-  return Refuse(std::move(event), "l7", decision.reason, std::move(refusal));
+  return Refuse(std::move(event), record::Engine::kL7, decision.reason, std::move(refusal));
 }
 
 // The last step: the request may pass, so its placeholders become credentials.
 RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHead& head,
                            codec::HttpFields sent, Target target, const codec::BodyFraming& framing,
-                           const std::optional<BodyNeeds>& needs, Event event) {
+                           const std::optional<BodyNeeds>& needs, record::Event event) {
   RequestVerdict verdict;
   verdict.kind = RequestVerdict::kPass;
   verdict.request.method = head.method;
@@ -262,7 +264,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   if (codec::EqualIgnoringCase(head.method, "TRACE") &&
       context.credentials.BoundTo(context.authority.host, context.authority.port)) {
     std::string why = "TRACE to a host that a credential is bound to";
-    verdict = Refuse(std::move(event), "credentials", why,
+    verdict = Refuse(std::move(event), record::Engine::kCredentials, why,
                      NewRefusal(403, "credential_endpoint_mismatch", why));
     return verdict;
   }
@@ -275,7 +277,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
        verdict.endpoint != nullptr && verdict.endpoint->signing != policy::Signing::kNone},
       {&verdict.request.fields, &target.path, &target.query});
   if (refusal.has_value()) {
-    verdict = Refuse(std::move(event), "credentials", refusal->detail,
+    verdict = Refuse(std::move(event), record::Engine::kCredentials, refusal->detail,
                      NewRefusal(refusal->status, refusal->error, refusal->detail));
     verdict.grant = refusal->grant;
     return verdict;
@@ -296,21 +298,21 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
 }  // namespace
 
 RequestVerdict RefuseAllowed(const RequestVerdict& allowed, const OutgoingRefusal& refusal) {
-  Event event = allowed.event;
+  record::Event event = allowed.event;
   event.by_deny_rule = false;  // An audited one: it is not what refuses now.
   return Refuse(refusal.event.value_or(std::move(event)), refusal.engine, refusal.reason,
                 refusal.answer);
 }
 
 RequestVerdict JudgeMalformed(const RequestContext& context, std::string_view why) {
-  Event event = NewEvent(context, Event::Outcome::kDenied);
-  event.kind = Event::Kind::kConnection;
+  record::Event event = NewEvent(context, record::Event::Outcome::kDenied);
+  event.kind = record::Event::Kind::kConnection;
   return RefuseMalformed(context, std::move(event), std::string(why), "invalid_request");
 }
 
 RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestHead& head,
                             const std::optional<codec::BodyFraming>& known) {
-  Event event = NewEvent(context, Event::Outcome::kAllowed);
+  record::Event event = NewEvent(context, record::Event::Outcome::kAllowed);
   event.method = head.method;
   Result<codec::BodyFraming> framing =
       known.has_value() ? Result<codec::BodyFraming>(*known) : codec::RequestFraming(head);
@@ -327,7 +329,8 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
   event.path = context.credentials.Redact(target.value().path);
   if (AsksForHttp2(head)) {
     std::string why = "a connection does not change from HTTP/1 to HTTP/2; it may begin with it";
-    return Refuse(std::move(event), "l7", why, NewRefusal(403, "unsupported_l7_protocol", why));
+    return Refuse(std::move(event), record::Engine::kL7, why,
+                  NewRefusal(403, "unsupported_l7_protocol", why));
   }
   if (context.lease.replaced()) return RefuseReplaced(context, std::move(event));
   bool upgrade = AsksForWebSocket(head, framing.value());
@@ -365,14 +368,14 @@ std::optional<OutgoingRefusal> RefuseOtherMethods(const RequestContext& context,
     if (verdict.allowed) continue;
     policy::Decision decision =
         policy::DescribeVerdict(verdict, context.route, context.caller, request);
-    Event event = allowed.event;
+    record::Event event = allowed.event;
     event.method = method;
     event.message.clear();
     NoteDecision(context, decision, event);
     RequestVerdict refused = RefuseByRule(context, std::move(event), decision);
     refused.event.message +=
         " (the body names a method: PUT, PATCH, DELETE and GET must all be allowed)";
-    return OutgoingRefusal{std::move(*refused.refusal), "l7", decision.reason,
+    return OutgoingRefusal{std::move(*refused.refusal), record::Engine::kL7, decision.reason,
                            std::move(refused.event)};
   }
   return std::nullopt;

@@ -12,9 +12,9 @@
 #include "gateway/http/body_filter.h"
 #include "gateway/http/refusal.h"
 #include "gateway/inspect/live_policy.h"
-#include "gateway/record/ocsf.h"
 #include "policy/decide/compiled.h"
 #include "policy/decide/decide.h"
+#include "record/event.h"
 
 namespace gateway {
 
@@ -41,7 +41,7 @@ struct RequestVerdict {
               // none.
   };
   Kind kind = kRefuse;
-  Event event;  // To be recorded first; its process is left to the caller.
+  record::Event event;  // To be recorded first; its process is left to the caller.
   std::optional<Refusal> refusal;
   int grant = -1;  // Not -1, with kRefuse: to be judged again once this token is there.
 

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "record/ocsf.h"
+
 namespace gateway {
 namespace {
 
@@ -104,7 +106,7 @@ TEST_CASE("An allowed request is sent on with its canonical path and our Host") 
   CHECK(FindField(verdict.request.fields, "accept") != nullptr);
   CHECK(FindField(verdict.request.fields, "keep-alive") == nullptr);
   CHECK(verdict.event.path == "/a/b~");
-  CHECK(verdict.event.outcome == Event::Outcome::kAllowed);
+  CHECK(verdict.event.outcome == record::Event::Outcome::kAllowed);
 }
 
 TEST_CASE("A request that no rule allows is refused with the documented answer") {
@@ -114,8 +116,8 @@ TEST_CASE("A request that no rule allows is refused with the documented answer")
   CHECK(Contains(AnswerOf(verdict), "HTTP/1.1 403 Forbidden\r\nX-OpenShell-Policy: api\r\n"));
   CHECK(Contains(AnswerOf(verdict), "\"rule\":\"DELETE /x\""));
   CHECK_FALSE(Contains(AnswerOf(verdict), "secret=1"));
-  CHECK(verdict.event.outcome == Event::Outcome::kDenied);
-  CHECK(verdict.event.engine == "l7");
+  CHECK(verdict.event.outcome == record::Event::Outcome::kDenied);
+  CHECK(verdict.event.engine == record::Engine::kL7);
 }
 
 TEST_CASE("A deny rule wins over every spelling of its path") {
@@ -238,7 +240,7 @@ TEST_CASE("In audit a refused request passes and is recorded as audited") {
   RequestVerdict verdict = Bench(false, 443, policy::Enforcement::kAudit)
                                .Judge("DELETE /x HTTP/1.1\r\nHost: api.example\r\n\r\n");
   CHECK(verdict.kind == RequestVerdict::kPass);
-  CHECK(verdict.event.outcome == Event::Outcome::kAudited);
+  CHECK(verdict.event.outcome == record::Event::Outcome::kAudited);
   CHECK(Contains(verdict.event.message, "L7_REQUEST audit DELETE api.example:443/x reason="));
 }
 
@@ -266,7 +268,7 @@ TEST_CASE("What is malformed is closed in a tunnel and told to a proxy client") 
        {"/a/../../x", "/a%00", "/a%2fb", "/a#b", "/?x=%2", "x", "*", "ftp:x"}) {
     INFO(target);
     CHECK(AnswerOf(Bench().Get(target)).empty());
-    CHECK(Bench().Get(target).event.engine == "http-parser");
+    CHECK(Bench().Get(target).event.engine == record::Engine::kHttpParser);
     CHECK(Contains(AnswerOf(Bench(true).Get(target)), "invalid_request_target"));
   }
   const char* smuggled = "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n";
@@ -323,7 +325,7 @@ TEST_CASE("A placeholder becomes the secret in what is sent and nothing in what 
   CHECK(verdict.request.target == "/bots3cret");
   CHECK(FindField(verdict.request.fields, "authorization")->value == "Bearer s3cret");
   CHECK(verdict.event.path == "/bot[CREDENTIAL]");
-  CHECK_FALSE(Contains(RenderOcsf(verdict.event, 0), "s3cret"));
+  CHECK_FALSE(Contains(record::RenderOcsf(verdict.event, 0), "s3cret"));
 }
 
 TEST_CASE("A refused request is refused before its placeholders are looked at") {

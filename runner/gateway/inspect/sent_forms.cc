@@ -2,9 +2,9 @@
 #include "gateway/inspect/sent_forms.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
 
 #include "base/ascii.h"
 #include "codec/text/json_escape.h"
@@ -13,56 +13,6 @@
 
 namespace gateway {
 namespace {
-
-// Every prompt of a run passes here, a dozen times: hence tables.
-using Digits = std::array<int8_t, 256>;  // -1 for what is not a digit.
-
-template <typename Value>
-constexpr Digits Tabulate(Value value) {
-  Digits digits{};
-  for (size_t c = 0; c < digits.size(); ++c) {
-    digits[c] = static_cast<int8_t>(value(static_cast<char>(c)));
-  }
-  return digits;
-}
-
-constexpr int kByteBits = 8;
-
-constexpr int Base64Value(char c) {
-  if (ascii::IsUpper(c)) return c - 'A';
-  if (ascii::IsLower(c)) return c - 'a' + 26;
-  if (ascii::IsDigit(c)) return c - '0' + 52;
-  if (c == '+' || c == '-') return 62;
-  return c == '/' || c == '_' ? 63 : -1;
-}
-
-constexpr Digits kBase64 = Tabulate(Base64Value);
-constexpr Digits kHex = Tabulate(ascii::HexValue);
-
-constexpr bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
-
-// Returns the bytes of all runs, without the first `from` digits of each. Blanks do not end a run.
-std::string Decode(std::string_view in, const Digits& digits, int bits, size_t from) {
-  std::string out;
-  out.reserve(in.size());
-  uint32_t held = 0;
-  int held_bits = 0;
-  size_t seen = 0;
-  for (const char c : in) {
-    const int digit = digits[static_cast<unsigned char>(c)];
-    if (digit < 0) {
-      if (!IsBlank(c)) held_bits = 0, seen = 0;
-      continue;
-    }
-    if (seen++ < from) continue;
-    held = (held << bits) | static_cast<uint32_t>(digit);
-    held_bits += bits;
-    if (held_bits < kByteBits) continue;
-    held_bits -= kByteBits;
-    out += static_cast<char>((held >> held_bits) & 0xff);
-  }
-  return out;
-}
 
 // "=\n" and "=2D" undone (RFC 2045, 6.7).
 std::string UndoQuotedPrintable(std::string_view in) {
@@ -82,131 +32,110 @@ std::string UndoQuotedPrintable(std::string_view in) {
   return out;
 }
 
-// Returns the lines with three numbers one behind the other: few texts have any.
-std::string LinesOfNumbers(std::string_view in) {
-  constexpr size_t kNumbersMin = 3;
+// Returns `in` around its escapes, undone; they begin with `sign`.
+std::string UndoAround(std::string_view in, char sign,
+                       const std::function<bool(std::string_view)>& is_escape,
+                       const std::function<std::string(std::string_view)>& undo) {
+  constexpr size_t kAround = 200;
   std::string out;
-  while (!in.empty()) {
-    const std::string_view line = in.substr(0, std::min(in.find('\n'), in.size() - 1) + 1);
-    in.remove_prefix(line.size());
-    size_t numbers = 0;
-    bool number = false;  // The word that the last character is in.
-    bool word = false;
-    for (const char c : line) {
-      const bool digit = kHex[static_cast<unsigned char>(c)] >= 0 || c == 'x';
-      const bool separates = !ascii::IsAlphanumeric(c) && static_cast<unsigned char>(c) < 0x80;
-      if (separates && word) numbers = number ? numbers + 1 : 0;
-      if (numbers >= kNumbersMin) break;
-      number = !separates && digit && (number || !word);
-      word = !separates;
-    }
-    if (numbers >= kNumbersMin) out += line;
+  size_t begin = 0;
+  size_t end = 0;  // Nothing was found yet.
+  for (size_t at = in.find(sign); at != std::string_view::npos; at = in.find(sign, at + 1)) {
+    if (!is_escape(in.substr(at + 1))) continue;
+    const size_t from = at > kAround ? at - kAround : 0;
+    if (end > 0 && from > end) out += undo(in.substr(begin, end - begin)) + "\n";
+    if (end == 0 || from > end) begin = from;
+    size_t last = at + 1;
+    while (in.substr(last, 2) == "25") last += 2;  // "%252541": an escape within escapes.
+    end = std::min(in.size(), last + kAround);
   }
+  if (end > 0) out += undo(in.substr(begin, end - begin));
   return out;
 }
 
-// The way a program prints bytes as numbers.
-struct Dump {
-  int base;
-  bool words;     // Numbers of more than a byte are little-endian.
-  bool gap_ends;  // Two blanks end a line's numbers, as in xxd; else they are only a gap.
-};
-
-// Appends the bytes of one number; returns false if it is not one.
-bool TakeNumber(std::string_view digits, const Dump& dump, std::string& out) {
-  if (digits.starts_with("0x")) digits.remove_prefix(2);
-  if (digits.starts_with("x")) digits.remove_prefix(1);
-  uint64_t number = 0;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, dump.base);
-  if (error != std::errc() || end != digits.data() + digits.size()) return false;
-  size_t bytes = dump.base == 16 ? digits.size() / 2 : digits.size() <= 3 ? 1 : 2;
-  if (dump.base == 16 && (digits.size() % 2 != 0 || digits.size() > 16)) return false;
-  if (dump.base != 16 && (digits.size() > 6 || number >> (kByteBits * bytes) != 0)) return false;
-  for (size_t i = 0; i < bytes; ++i) {
-    const size_t at = dump.words ? i : bytes - 1 - i;
-    out += static_cast<char>((number >> (kByteBits * at)) & 0xff);
-  }
-  return true;
+bool BeginsWithByte(std::string_view in) {
+  return in.size() > 1 && ascii::HexValue(in[0]) >= 0 && ascii::HexValue(in[1]) >= 0;
 }
 
-// Takes one line, without the place in the file that it begins with and the text that it ends with.
-void TakeLine(std::string_view line, const Dump& dump, std::string& out) {
-  constexpr size_t kPlaceDigitsMin = 6;
-  const std::string_view separators = " \t\r,;:[](){}\"'\\";
-  size_t place_size = 0;
-  std::string place;  // The bytes of the first word, until the second one says what it is.
-  size_t words = 0;
-  while (!line.empty()) {
-    const size_t begin = std::min(line.find_first_not_of(separators), line.size());
-    if (dump.gap_ends && words > 1 && begin > 1) return;
-    line.remove_prefix(begin);
-    const std::string_view word = line.substr(0, line.find_first_of(separators));
-    if (word.empty()) return;
-    line.remove_prefix(word.size());
-    std::string bytes;
-    const bool number = TakeNumber(word, dump, bytes);
-    ++words;
-    if (words == 1 && word.size() >= kPlaceDigitsMin) {
-      if (line.starts_with(':')) continue;  // xxd's.
-      place_size = word.size();
-      place = std::move(bytes);
-      continue;
-    }
-    // A place has another length than the numbers.
-    if (words == 2 && place_size == word.size()) out += place;
-    if (!number && words > 2) return;
-    out += bytes;
-  }
-  if (words == 1) out += place;
-}
-
-std::string UndoDump(std::string_view in, const Dump& dump) {
-  std::string out;
-  while (!in.empty()) {
-    const std::string_view line = in.substr(0, in.find('\n'));
-    in.remove_prefix(std::min(in.size(), line.size() + 1));
-    TakeLine(line, dump, out);
-  }
-  return out;
-}
-
-// Returns whether the digits are as mixed as those of arbitrary bytes; names and paths are not.
-bool LooksRandom(std::string_view run, bool hex) {
-  const auto count = [&](bool (*is)(char)) {
-    return static_cast<size_t>(std::count_if(run.begin(), run.end(), is));
+// Returns the name and the value of an item; the name is empty if it has none.
+std::pair<std::string, std::string_view> SplitItem(std::string_view item) {
+  constexpr size_t kNameMax = 32;
+  constexpr std::string_view kAroundValue = " \t\r\"'[]{}";
+  const auto trimmed = [&](std::string_view text) {
+    const size_t begin = std::min(text.find_first_not_of(kAroundValue), text.size());
+    text.remove_prefix(begin);
+    return text.substr(0, text.find_last_not_of(kAroundValue) + 1);
   };
-  const size_t numbers = count([](char c) { return ascii::IsDigit(c); });
-  const size_t upper = count([](char c) { return ascii::IsUpper(c); });
-  const size_t lower = count([](char c) { return ascii::IsLower(c); });
-  if (hex) return numbers * 4 >= run.size() && (upper + lower) * 8 >= run.size();
-  return numbers * 20 >= run.size() && upper * 8 >= run.size() && lower * 8 >= run.size();
+  item = trimmed(item);
+  size_t sign = item.find_first_of("=:");
+  // A name in quotes may have the sign; and Base64 ends with it.
+  const size_t quoted = item.find("\":");
+  if (quoted != std::string_view::npos) sign = quoted + 1;
+  if (sign == std::string_view::npos || item.find_first_not_of('=', sign) == std::string_view::npos)
+    return {"", item};
+  std::string name;
+  for (const char c : item.substr(0, std::min(sign, kNameMax))) {
+    if (!ascii::IsDigit(c)) name += c;
+  }
+  return {name, trimmed(item.substr(sign + 1))};
 }
 
 }  // namespace
 
-std::string Skeleton(std::string_view bytes) {
-  static constexpr Digits kDropped = Tabulate([](char c) {
-    return ascii::IsAlphanumeric(c) || static_cast<unsigned char>(c) >= 0x80 ? 0 : -1;
-  });
+std::string Skeleton(std::string_view bytes, bool beyond_ascii) {
   std::string out;
   out.reserve(bytes.size());
+  const auto last = [&] { return out.empty() ? 0 : static_cast<unsigned char>(out.back()); };
   for (const char c : bytes) {
-    if (kDropped[static_cast<unsigned char>(c)] == 0) out += ascii::ToLower(c);
+    auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      if (ascii::IsAlphanumeric(c)) out += ascii::ToLower(c);
+      continue;
+    }
+    if (!beyond_ascii) continue;
+    // Capitals of two bytes in UTF-8: Latin (U+00C0), Greek (U+0391) and Cyrillic (U+0400).
+    const bool latin = last() == 0xc3 && byte < 0x9f && byte != 0x97;
+    const bool greek = last() == 0xce && byte > 0x90 && byte < 0xaa;
+    const bool cyrillic = last() == 0xd0 && byte < 0xb0;
+    if (latin || (greek && byte < 0xa0) || (cyrillic && byte > 0x8f && byte < 0xa0)) {
+      byte = static_cast<unsigned char>(byte + 0x20);
+    } else if (greek || cyrillic) {
+      ++out.back();
+      byte = static_cast<unsigned char>(cyrillic && byte < 0x90 ? byte + 0x10 : byte - 0x20);
+    }
+    out += static_cast<char>(byte);
   }
   return out;
 }
 
-std::string JoinValues(std::string_view in) {
+std::string Backwards(std::string_view text) {
   std::string out;
-  while (!in.empty()) {
-    std::string_view item = in.substr(0, in.find_first_of("&,;\n{"));
-    in.remove_prefix(std::min(in.size(), item.size() + 1));
-    const size_t sign = item.find_first_of("=:");
-    if (sign != std::string_view::npos) item.remove_prefix(sign + 1);
-    out += item;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const bool beyond = static_cast<unsigned char>(text[0]) >= 0x80;
+    const std::string_view character = text.substr(0, beyond ? codec::NextUtf8(text).bytes : 1);
+    out.append(character.rbegin(), character.rend());
+    text.remove_prefix(character.size());
   }
-  return out;
+  return {out.rbegin(), out.rend()};
+}
+
+Values JoinValues(std::string_view in) {
+  constexpr size_t kNumberMax = 3;
+  Values values;
+  std::map<std::string, std::string> groups;
+  while (!in.empty()) {
+    const std::string_view item = in.substr(0, in.find_first_of("&,;\n{"));
+    in.remove_prefix(std::min(in.size(), item.size() + 1));
+    auto [name, value] = SplitItem(item);
+    if (value.empty()) continue;
+    const bool number = value.size() <= kNumberMax && ascii::IsNumber(value);
+    values.all.append(value).append(number ? " " : "");
+    if (name.empty() && value.starts_with("--")) continue;  // Between a form's parts.
+    groups[name].append(value).append(number ? " " : "");
+  }
+  for (const auto& [name, joined] : groups) values.by_name.append(joined).append("\n");
+  return values;
 }
 
 std::string WithoutPlaces(std::string_view in) {
@@ -220,6 +149,23 @@ std::string WithoutPlaces(std::string_view in) {
     out += line;
   }
   return out;
+}
+
+// Returns how many bytes do not belong to a text.
+size_t CountUnreadable(std::string_view in) {
+  constexpr std::string_view kOfText("\0\b\t\n\f\r\x1b", 7);
+  size_t count = 0;
+  for (size_t i = 0; i < in.size();) {
+    if (static_cast<unsigned char>(in[i]) < 0x80) {
+      if (ascii::IsControl(in[i]) && kOfText.find(in[i]) == std::string_view::npos) ++count;
+      ++i;
+      continue;
+    }
+    const codec::Utf8Character character = codec::NextUtf8(in.substr(i));
+    if (!character.valid || character.value < 0xa0) ++count;
+    i += character.bytes;
+  }
+  return count;
 }
 
 bool IsReadable(std::string_view bytes) {
@@ -237,60 +183,26 @@ bool IsReadable(std::string_view bytes) {
   });
 }
 
-std::vector<std::string> UndoText(std::string_view bytes) {
-  const auto has = [&](char c) { return bytes.find(c) != std::string_view::npos; };
-  std::vector<std::string> out;
-  if (has('%')) out.push_back(codec::PercentDecode(bytes));
-  if (has('+')) out.push_back(codec::FormDecode(bytes));
-  if (has('\\')) out.push_back(codec::JsonUnescape(bytes));
-  if (has('=')) out.push_back(UndoQuotedPrintable(bytes));
-  std::erase_if(out, [&](const std::string& undone) {
-    return undone.size() == bytes.size() && undone == bytes;
-  });
-  return out;
-}
-
-std::vector<std::string> UndoDigits(std::string_view bytes) {
-  std::vector<std::string> out;
-  for (size_t from = 0; from < 4; ++from) out.push_back(Decode(bytes, kBase64, 6, from));
-  for (size_t from = 0; from < 2; ++from) out.push_back(Decode(bytes, kHex, 4, from));
-  const std::string lines = LinesOfNumbers(bytes);
-  if (lines.empty()) return out;
-  for (const Dump& dump : {Dump{16, false, false}, Dump{16, false, true}, Dump{16, true, false},
-                           Dump{16, true, true}, Dump{8, true, false}, Dump{10, true, false}}) {
-    out.push_back(UndoDump(lines, dump));
-  }
-  return out;
-}
-
-bool HidesBytes(std::string_view bytes) {
-  constexpr size_t kHiddenMin = 73;
-  constexpr size_t kLineMin = 60;  // A run goes on behind the end of a line of this length.
-  std::string run;
-  size_t line = 0;
-  const auto hides = [&] {
-    const bool hex = run.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-    const int bits = hex ? 4 : 6;
-    if (run.size() * static_cast<size_t>(bits) / kByteBits < kHiddenMin) return false;
-    if (!LooksRandom(run, hex)) return false;
-    for (size_t from = 0; from < (hex ? 2 : 4); ++from) {
-      if (IsReadable(Decode(run, hex ? kHex : kBase64, bits, from))) return false;
-    }
-    return true;
+std::vector<Undone> UndoText(std::string_view bytes) {
+  constexpr size_t kUnreadableMin = 12;
+  std::vector<Undone> out;
+  // Other bytes than text are some of `share`; "=10" is in many forms, and not quoted-printable.
+  const auto add = [&](std::string text, size_t share) {
+    if (text.empty()) return;
+    const size_t unreadable = CountUnreadable(text);
+    const bool hides = unreadable >= kUnreadableMin && unreadable * share >= text.size();
+    out.push_back({std::move(text), hides});
   };
-  for (const char c : bytes) {
-    if (Base64Value(c) >= 0) {
-      run += c;
-      ++line;
-    } else if (IsBlank(c) && (line >= kLineMin || line == 0)) {
-      line = 0;
-    } else {
-      if (hides()) return true;
-      run.clear();
-      line = 0;
-    }
-  }
-  return hides();
+  add(UndoAround(bytes, '%', BeginsWithByte, codec::PercentDecode), 24);
+  const auto escapes = [](std::string_view in) {
+    return !in.empty() && std::string_view("\"\\/bfnrtu").find(in[0]) != std::string_view::npos;
+  };
+  add(UndoAround(bytes, '\\', escapes, codec::JsonUnescape), 24);
+  const auto quotes = [](std::string_view in) {
+    return in.starts_with("\n") || in.starts_with("\r\n") || BeginsWithByte(in);
+  };
+  add(UndoAround(bytes, '=', quotes, UndoQuotedPrintable), 6);
+  return out;
 }
 
 }  // namespace gateway

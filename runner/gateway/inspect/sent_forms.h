@@ -3,38 +3,46 @@
 // Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gateway {
 
-// Returns the letters, in lower case, the digits, and the bytes beyond ASCII of `bytes`: the same
-// for a text as it is, in capitals, wrapped at any column, quoted, and in UTF-16.
-std::string Skeleton(std::string_view bytes);
+// Returns the letters, in lower case, the digits, and with `beyond_ascii` the bytes beyond ASCII of
+// `bytes`: the same for a text as it is, in capitals, wrapped at any column, quoted, and in UTF-16.
+std::string Skeleton(std::string_view bytes, bool beyond_ascii = true);
+
+// Returns the characters of `text` from its end to its beginning.
+std::string Backwards(std::string_view text);
 
 // Returns whether `bytes` can be read: UTF-8, or ASCII in UTF-16, without control characters but
 // those of text. A piece may begin and end within a character.
 bool IsReadable(std::string_view bytes);
 
-// Returns `bytes` with what lies around text undone, each if it is there: percent-encoding, a
-// form's, JSON's escapes, quoted-printable.
-std::vector<std::string> UndoText(std::string_view bytes);
+// Returns how many bytes or characters of `bytes` do not belong to a text.
+size_t CountUnreadable(std::string_view bytes);
 
-// Returns the values alone of what looks like names with values ("a=...&b=..."), one behind the
-// other.
-std::string JoinValues(std::string_view bytes);
+// Text that lies in another form around encoded characters.
+struct Undone {
+  std::string text;
+  bool hides = false;  // Much of it is not text, but bytes.
+};
+
+// Returns `bytes` with what lies around text undone, each if it is there: percent-encoding, JSON's
+// escapes, quoted-printable. What is farther from an encoded character is left out: it is the same
+// in `bytes`, so that many layers cost little.
+std::vector<Undone> UndoText(std::string_view bytes);
+
+// The values of what looks like names with values ("a=...&b=...", JSON, fields, a form's parts).
+struct Values {
+  std::string all;      // One behind the other.
+  std::string by_name;  // The same, sorted by the names without their digits.
+};
+Values JoinValues(std::string_view bytes);
 
 // Returns `bytes` without line ends and the places that lines begin with, as those of `od -c` do.
 std::string WithoutPlaces(std::string_view bytes);
-
-// Returns the bytes that runs of digits in `bytes` stand for: Base64 of either alphabet and
-// hexadecimal, wherever they begin, and the dumps of xxd, od and hexdump in hexadecimal, octal or
-// decimal, in bytes or little-endian words. Most of it is noise.
-std::vector<std::string> UndoDigits(std::string_view bytes);
-
-// Returns whether `bytes` has a run of Base64 or hexadecimal that stands for over 72 bytes which
-// are not text: keys, signatures and what was compressed or encrypted. Shorter ones are digests.
-bool HidesBytes(std::string_view bytes);
 
 }  // namespace gateway

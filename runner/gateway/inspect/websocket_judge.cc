@@ -34,11 +34,11 @@ MessageTreatment FindMessageTreatment(const policy::Route& route,
   return treatment;
 }
 
-PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, Event opened,
-                                       std::function<bool(Event)> record)
+PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, record::Event opened,
+                                       std::function<bool(record::Event)> record)
     : question_(question), base_(std::move(opened)), record_(std::move(record)) {
-  base_.outcome = Event::Outcome::kAllowed;
-  base_.engine = "l7-websocket";
+  base_.outcome = record::Event::Outcome::kAllowed;
+  base_.engine = record::Engine::kL7WebSocket;
   base_.method = policy::kWebSocketText;
   base_.protocol = "websocket";
   base_.reason.clear();
@@ -47,20 +47,19 @@ PolicyMessageJudge::PolicyMessageJudge(const MessageQuestion& question, Event op
 }
 
 // The reason stands in `event`; its place and its decision go in front of it.
-bool PolicyMessageJudge::Record(Event event) {
-  const char* decision = event.outcome == Event::Outcome::kAllowed   ? "allow "
-                         : event.outcome == Event::Outcome::kAudited ? "audit "
-                                                                     : "deny ";
+bool PolicyMessageJudge::Record(record::Event event) {
+  const char* decision = event.outcome == record::Event::Outcome::kAllowed   ? "allow "
+                         : event.outcome == record::Event::Outcome::kAudited ? "audit "
+                                                                             : "deny ";
   event.message = std::string("WEBSOCKET_L7_REQUEST ") + decision + event.method + " " +
                   event.host + ":" + std::to_string(event.port) + event.path +
                   (event.reason.empty() ? "" : " reason=" + event.reason);
   return record_(std::move(event));
 }
 
-std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(std::string_view engine,
-                                                       std::string reason) {
-  Event event = base_;
-  event.outcome = Event::Outcome::kDenied;
+std::optional<WebSocketEnd> PolicyMessageJudge::Refuse(record::Engine engine, std::string reason) {
+  record::Event event = base_;
+  event.outcome = record::Event::Outcome::kDenied;
   event.engine = engine;
   event.reason = reason;
   if (!Record(std::move(event))) return NotRecorded();
@@ -74,15 +73,15 @@ std::optional<WebSocketEnd> PolicyMessageJudge::Conclude(const policy::JudgedBod
   policy::HttpRequest shown = UpgradeOf(question_);
   shown.method = policy::kWebSocketText;
   shown.path = base_.path;
-  Event event = base_;
+  record::Event event = base_;
   event.operations = policy::RefusedOperations(decision);
   event.reason = policy::RenderReason(verdict, question_.route, question_.caller, shown);
   if (verdict.policy != nullptr) event.policy = verdict.policy_name();
   if (verdict.at().line > 0) event.position = codec::LocateIn(question_.policy_file, verdict.at());
   event.by_deny_rule = verdict.by_deny_rule();
-  event.outcome = !verdict.allowed  ? Event::Outcome::kDenied
-                  : verdict.audited ? Event::Outcome::kAudited
-                                    : Event::Outcome::kAllowed;
+  event.outcome = !verdict.allowed  ? record::Event::Outcome::kDenied
+                  : verdict.audited ? record::Event::Outcome::kAudited
+                                    : record::Event::Outcome::kAllowed;
   std::string reason = event.reason;
   if (!Record(std::move(event))) return NotRecorded();
   if (verdict.allowed) return std::nullopt;
@@ -105,7 +104,7 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeText(std::string& text) {
   std::optional<CredentialRefusal> refusal =
       RewriteMessage(question_.credentials, question_.target, &text);
   if (!refusal.has_value()) return std::nullopt;
-  return Refuse("credentials", std::move(refusal->detail));
+  return Refuse(record::Engine::kCredentials, std::move(refusal->detail));
 }
 
 // Binary messages are not read, so they must not say what a text message may not; and where
@@ -125,7 +124,8 @@ std::optional<WebSocketEnd> PolicyMessageJudge::JudgeBinary() {
   }
   if (!question_.treatment.rewrites) return std::nullopt;
   base_.method = kBinary;
-  return Refuse("l7-websocket", "binary messages are not allowed where credentials are rewritten");
+  return Refuse(record::Engine::kL7WebSocket,
+                "binary messages are not allowed where credentials are rewritten");
 }
 
 }  // namespace gateway

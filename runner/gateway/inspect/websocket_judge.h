@@ -10,8 +10,8 @@
 
 #include "gateway/credential/credentials.h"
 #include "gateway/inspect/websocket_inspector.h"
-#include "gateway/record/ocsf.h"
 #include "policy/decide/compiled.h"
+#include "record/event.h"
 
 namespace gateway {
 
@@ -43,8 +43,8 @@ class PolicyMessageJudge final : public MessageJudge {
  public:
   // `record` takes each decision before it takes effect; if it returns false, nothing passes.
   // `opened` is the record of the request that opened the WebSocket.
-  PolicyMessageJudge(const MessageQuestion& question, Event opened,
-                     std::function<bool(Event)> record);
+  PolicyMessageJudge(const MessageQuestion& question, record::Event opened,
+                     std::function<bool(record::Event)> record);
 
   std::optional<WebSocketEnd> JudgeText(std::string& text) override;
   std::optional<WebSocketEnd> JudgeBinary() override;
@@ -52,12 +52,12 @@ class PolicyMessageJudge final : public MessageJudge {
  private:
   std::optional<WebSocketEnd> Conclude(const policy::JudgedBody& decision,
                                        codec::WebSocketClose close);
-  std::optional<WebSocketEnd> Refuse(std::string_view engine, std::string reason);
-  bool Record(Event event);
+  std::optional<WebSocketEnd> Refuse(record::Engine engine, std::string reason);
+  bool Record(record::Event event);
 
   MessageQuestion question_;
-  Event base_;
-  std::function<bool(Event)> record_;
+  record::Event base_;
+  std::function<bool(record::Event)> record_;
 };
 
 }  // namespace gateway

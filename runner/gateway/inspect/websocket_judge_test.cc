@@ -56,13 +56,13 @@ class Bench {
   }
   PolicyMessageJudge NewJudge(const std::string& path, MessageTreatment treatment) {
     path_ = path;
-    Event opened;
-    opened.kind = Event::Kind::kRequest;
+    record::Event opened;
+    opened.kind = record::Event::Kind::kRequest;
     opened.host = "ws.example";
     opened.port = 443;
     opened.path = path;
     return PolicyMessageJudge({route_, caller_, file_, *credentials_, Target(path_), "", treatment},
-                              opened, [this](Event event) {
+                              opened, [this](record::Event event) {
                                 events.push_back(std::move(event));
                                 return recording;
                               });
@@ -71,7 +71,7 @@ class Bench {
     return FindMessageTreatment(route_, compiled_.source().middlewares, Target(path));
   }
 
-  std::vector<Event> events;
+  std::vector<record::Event> events;
   bool recording = true;
 
  private:
@@ -109,10 +109,10 @@ TEST_CASE("A message passes by a rule for WEBSOCKET_TEXT, and is recorded") {
   CHECK(bench.Text("/chat", "hello", kJudged) == "hello");
   CHECK(bench.Text("/quiet", "hello", kJudged) == "1008");
   REQUIRE(bench.events.size() == 2);
-  CHECK(bench.events[0].outcome == Event::Outcome::kAllowed);
+  CHECK(bench.events[0].outcome == record::Event::Outcome::kAllowed);
   CHECK(bench.events[0].method == "WEBSOCKET_TEXT");
-  CHECK(bench.events[0].engine == "l7-websocket");
-  CHECK(bench.events[1].outcome == Event::Outcome::kDenied);
+  CHECK(bench.events[0].engine == record::Engine::kL7WebSocket);
+  CHECK(bench.events[1].outcome == record::Event::Outcome::kDenied);
   CHECK(bench.events[1].reason == "WEBSOCKET_TEXT /quiet not permitted by policy");
   CHECK(bench.events[1].message.starts_with(
       "WEBSOCKET_L7_REQUEST deny WEBSOCKET_TEXT ws.example:443/quiet reason="));
@@ -121,7 +121,7 @@ TEST_CASE("A message passes by a rule for WEBSOCKET_TEXT, and is recorded") {
 TEST_CASE("An endpoint in audit lets a message pass and says so") {
   Bench bench;
   CHECK(bench.Text("/audit", "hello", kJudged) == "hello");
-  CHECK(bench.events.at(0).outcome == Event::Outcome::kAudited);
+  CHECK(bench.events.at(0).outcome == record::Event::Outcome::kAudited);
 }
 
 TEST_CASE("A GraphQL subscription is judged by its operation") {
@@ -163,7 +163,7 @@ TEST_CASE("Placeholders become credentials, and their failure ends the connectio
   CHECK(bench.events.empty());
   CHECK(bench.Text("/quiet", "key openshell:resolve:env:OTHER", rewrites) == "1008");
   REQUIRE(bench.events.size() == 1);
-  CHECK(bench.events[0].engine == "credentials");
+  CHECK(bench.events[0].engine == record::Engine::kCredentials);
   CHECK(bench.events[0].message.find("s3cret") == std::string::npos);
 }
 
@@ -176,10 +176,10 @@ TEST_CASE("Binary messages pass where a text message may say anything, and only 
   CHECK(bench.events.at(0).reason == "WEBSOCKET_TEXT /quiet not permitted by policy");
   CHECK(bench.NewJudge("/graphql", kJudged).JudgeBinary()->close ==
         codec::WebSocketClose::kNotText);
-  CHECK(bench.events.at(1).outcome == Event::Outcome::kDenied);
+  CHECK(bench.events.at(1).outcome == record::Event::Outcome::kDenied);
   CHECK(bench.events[1].reason == "GraphQL request rejected: a binary message is not read");
   CHECK_FALSE(bench.NewJudge("/audit", kJudged).JudgeBinary().has_value());
-  CHECK(bench.events.at(2).outcome == Event::Outcome::kAudited);
+  CHECK(bench.events.at(2).outcome == record::Event::Outcome::kAudited);
 }
 
 TEST_CASE("A WebSocket is judged by the endpoint of its path as any server reads it") {
@@ -192,7 +192,7 @@ TEST_CASE("Binary messages are refused where credentials are put in") {
   Bench bench;
   CHECK(bench.NewJudge("/quiet", {true, false, true}).JudgeBinary()->close ==
         codec::WebSocketClose::kPolicy);
-  CHECK(bench.events.at(0).outcome == Event::Outcome::kDenied);
+  CHECK(bench.events.at(0).outcome == record::Event::Outcome::kDenied);
 }
 
 TEST_CASE("Keys are written over") {

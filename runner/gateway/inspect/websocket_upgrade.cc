@@ -35,7 +35,7 @@ void SetDeflate(codec::HttpFields& fields, bool deflate) {
 WebSocketUpgrade::WebSocketUpgrade(EventLoop& loop, LargeMessages& large_messages,
                                    const RequestContext& context, const RequestVerdict& verdict,
                                    const codec::RequestHead& asked,
-                                   std::function<bool(Event)> record)
+                                   std::function<bool(record::Event)> record)
     : loop_(loop),
       large_messages_(large_messages),
       context_(context),
@@ -51,7 +51,8 @@ std::optional<OutgoingRefusal> WebSocketUpgrade::Prepare(codec::HttpFields& fiel
   Status fine = codec::CheckWebSocketRequest(asked_);
   if (!fine.ok()) {
     const std::string why = "WebSocket: " + fine.error().what;
-    return OutgoingRefusal{NewRefusal(400, "invalid_websocket_request", why), "l7-websocket", why};
+    return OutgoingRefusal{NewRefusal(400, "invalid_websocket_request", why),
+                           record::Engine::kL7WebSocket, why};
   }
   if (!treatment_.any()) return std::nullopt;
   deflate_offered_ = codec::OffersWebSocketDeflate(fields);
@@ -72,9 +73,9 @@ Result<codec::HttpFields> WebSocketUpgrade::Accept(const codec::ResponseHead& he
 }
 
 // Returns an event about what happens on the connection behind the request.
-Event WebSocketUpgrade::NewRecord() const {
-  Event event = verdict_.event;
-  event.engine = "l7-websocket";
+record::Event WebSocketUpgrade::NewRecord() const {
+  record::Event event = verdict_.event;
+  event.engine = record::Engine::kL7WebSocket;
   event.reason.clear();
   return event;
 }
@@ -89,8 +90,8 @@ Task<void> WebSocketUpgrade::Carry(RelayEnd client, RelayEnd server) {
       query_,         treatment_};
   PolicyMessageJudge judge(question, NewRecord(), record_);
   auto faulted = [this](const WebSocketEnd& end) {
-    Event event = NewRecord();
-    event.outcome = Event::Outcome::kDenied;
+    record::Event event = NewRecord();
+    event.outcome = record::Event::Outcome::kDenied;
     event.reason = end.reason;
     event.message = "WebSocket closed: " + end.reason;
     // A record that cannot be written has ended the loop.

@@ -22,7 +22,7 @@ class WebSocketUpgrade {
   // on the connection, and returns false if it could not. Everything else is borrowed.
   WebSocketUpgrade(EventLoop& loop, LargeMessages& large_messages, const RequestContext& context,
                    const RequestVerdict& verdict, const codec::RequestHead& asked,
-                   std::function<bool(Event)> record);
+                   std::function<bool(record::Event)> record);
 
   // Refuses anything but a handshake of RFC 6455. If messages are to be read, only extensions that
   // allow it are left in `fields`, which will be sent.
@@ -35,14 +35,14 @@ class WebSocketUpgrade {
   Task<void> Carry(RelayEnd client, RelayEnd server);
 
  private:
-  Event NewRecord() const;
+  record::Event NewRecord() const;
 
   EventLoop& loop_;
   LargeMessages& large_messages_;
   const RequestContext& context_;
   const RequestVerdict& verdict_;
   const codec::RequestHead& asked_;
-  std::function<bool(Event)> record_;
+  std::function<bool(record::Event)> record_;
   CredentialTarget target_;
   MessageTreatment treatment_;
   std::string query_;

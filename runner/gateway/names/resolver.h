@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Resolves names for the gateway: literals, the hosts file, then DNS through c-ares. Files are
+// read once, at the start.
 #pragma once
 
 #include <memory>

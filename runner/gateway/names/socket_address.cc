@@ -1,47 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/names/socket_address.h"
 
-#include <errno.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <string.h>
+
+#include <array>
+#include <cstddef>
 
 #include "base/fd.h"
 
 namespace gateway {
 namespace {
 
-Fd OpenDatagram(const SocketAddress& address) {
-  return Fd(::socket(address.bytes.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-}
-
-// Only a machine's own addresses can be bound, unless its `ip_nonlocal_bind` is set.
-bool MayBind(const policy::Address& address) {
-  SocketAddress place = ToSocketAddress(address, 0);
-  Fd socket = OpenDatagram(place);
-  if (!socket.valid()) return errno != EAFNOSUPPORT;
-  return ::bind(socket.get(), place.get(), place.size) == 0;
-}
-
-// Returns whether packets to `address` would come from it. That is so of a machine's own addresses,
-// but for second ones in the network of another.
-bool IsOwnSource(const policy::Address& address) {
-  constexpr uint16_t kAnyPort = 9;
-  SocketAddress peer = ToSocketAddress(address, kAnyPort);
-  Fd socket = OpenDatagram(peer);
-  if (!socket.valid()) return true;
-  if (::connect(socket.get(), peer.get(), peer.size) != 0) return false;
-  SocketAddress source;
-  source.size = sizeof source.bytes;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&source.bytes), &source.size) != 0) {
-    return true;
-  }
-  if (!address.is_v4()) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&source.bytes);
-    return ::memcmp(&v6->sin6_addr, address.bytes.data(), 16) == 0;
-  }
-  const auto* v4 = reinterpret_cast<const sockaddr_in*>(&source.bytes);
-  return ::memcmp(&v4->sin_addr, &address.bytes[12], 4) == 0;
-}
+// One message to the kernel, and the beginning of its response.
+struct RouteMessage {
+  nlmsghdr head{};
+  rtmsg route{};
+  rtattr destination{};
+  std::array<uint8_t, 16> address{};
+};
 
 }  // namespace
 
@@ -65,12 +43,30 @@ SocketAddress ToSocketAddress(const policy::Address& address, uint16_t port) {
   return result;
 }
 
+// Asks for the route that packets to `address` take. What can be bound does not tell: where
+// `ip_nonlocal_bind` is set, that is every address.
 bool IsOwnAddress(const policy::Address& address) {
-  if (!MayBind(address)) return false;
-  // Reserved and discarded: no machine has them, so that binding them tells of `ip_nonlocal_bind`.
-  static const policy::Address strange_v4 = policy::ParseAddress("240.0.0.1").value();
-  static const policy::Address strange_v6 = policy::ParseAddress("100::1").value();
-  return !MayBind(address.is_v4() ? strange_v4 : strange_v6) || IsOwnSource(address);
+  const size_t bytes = address.is_v4() ? 4 : 16;
+  RouteMessage message;
+  message.head.nlmsg_type = RTM_GETROUTE;
+  message.head.nlmsg_flags = NLM_F_REQUEST;
+  message.head.nlmsg_len = static_cast<uint32_t>(offsetof(RouteMessage, address) + bytes);
+  message.route.rtm_family = address.is_v4() ? AF_INET : AF_INET6;
+  message.route.rtm_dst_len = static_cast<uint8_t>(8 * bytes);
+  message.destination.rta_type = RTA_DST;
+  message.destination.rta_len = static_cast<uint16_t>(RTA_LENGTH(bytes));
+  ::memcpy(message.address.data(), &address.bytes[16 - bytes], bytes);
+  Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!socket.valid() ||
+      ::send(socket.get(), &message, message.head.nlmsg_len, 0) != message.head.nlmsg_len) {
+    return true;
+  }
+  // The kernel has responded by now.
+  RouteMessage response;
+  const ssize_t n = ::recv(socket.get(), &response, sizeof response, MSG_DONTWAIT);
+  if (n < static_cast<ssize_t>(offsetof(RouteMessage, destination))) return true;
+  if (response.head.nlmsg_type == RTM_NEWROUTE) return response.route.rtm_type == RTN_LOCAL;
+  return response.head.nlmsg_type != NLMSG_ERROR;  // No route leads there.
 }
 
 }  // namespace gateway

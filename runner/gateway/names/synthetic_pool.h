@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The addresses that names get in the sandbox, and the way back from such an address to its name.
 #pragma once
 
 #include <cstdint>
