@@ -21,9 +21,10 @@ namespace {
 // The bytes of one old file; the capture's own limits are lower.
 constexpr int64_t kFileBytesMax = int64_t{1} << 30;
 
-Result<OldFile> ReadOldFile(int root, const std::string& path) {
+Result<OldFile> ReadOldFile(int root, const std::string& path, PlannedOn* planned_on) {
   TreeFile file = TRY(TreeFile::Open(root, path, Unreadable::kFail));
   if (file.mode() == 0) return OldFile{};
+  (*planned_on)[path] = file.facts();
   return OldFile{file.mode(), TRY(file.Read(kFileBytesMax))};
 }
 
@@ -39,8 +40,9 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   std::optional<CheckoutBlobs> blobs;
   if (repository != nullptr) blobs.emplace(*repository);
   std::map<std::string, std::string> pointers;
+  PlannedOn planned_on;
   auto old_file = [&](const std::string& path) -> Result<OldFile> {
-    Result<OldFile> there = ReadOldFile(root.get(), path);
+    Result<OldFile> there = ReadOldFile(root.get(), path, &planned_on);
     if (repository != nullptr && !there.ok() && there.error().code == Code::kNotFound) {
       std::optional<Repository::GitFile> sparse = TRY(repository->SparseFileAt(path));
       if (sparse) return OldFile{sparse->mode, std::move(sparse->blob)};
@@ -54,7 +56,7 @@ Status ApplyPatch(const std::string& checkout, const Repository* repository,
   };
   TreeEdit edit = TRY(PlanEdit(changes.patch, old_file));
   if (blobs) TRY(ConvertToFiles(*repository, *blobs, pointers, edit));
-  return WriteTree(root.get(), edit);
+  return WriteTree(root.get(), edit, planned_on);
 }
 
 void NoteWritten(const std::string& checkout, int tree, const ChangeSet& changes,

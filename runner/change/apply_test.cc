@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/code_of.h"
 #include "base/skip.h"
 #include "change/test_tree.h"
@@ -104,6 +107,49 @@ TEST_CASE("ApplyPatch changes nothing when one file is not what the patch was ma
   CHECK(applied.error().code == Code::kInvalid);
   CHECK(checkout.Read("a") == "1\n");
   CHECK(EntryCount(checkout) == before);
+}
+
+TEST_CASE("ApplyPatch leaves what another program saves while it writes") {
+  constexpr int kFiles = 300;  // Written before the last one, which the other program saves.
+  TestTree upper;
+  TestTree checkout;
+  TestTree elsewhere;
+  checkout.Write("z", "1\n");
+  for (int i = 0; i < kFiles; ++i) upper.Write("new/" + std::to_string(i), "x\n");
+  bool removed = false;
+  SECTION("a file that is written") { upper.Write("z", "2\n"); }
+  SECTION("a file that is removed") {
+    upper.Whiteout("z");
+    removed = true;
+  }
+  ChangeSet changes = Capture(upper, checkout);
+  elsewhere.Write("z", "another program's\n");
+  std::atomic<bool> done = false;
+  bool saved = false;
+  std::thread other([&] {
+    while (!done && !saved) {
+      for (const auto& entry : std::filesystem::directory_iterator(checkout.root())) {
+        if (entry.path().filename().string().starts_with(".agentic-ci-apply.")) saved = true;
+      }
+    }
+    if (saved) std::filesystem::rename(elsewhere.At("z"), checkout.At("z"));
+  });
+  Status applied = ApplyPatch(checkout.root(), nullptr, changes);
+  done = true;
+  other.join();
+  REQUIRE(saved);
+  CHECK(checkout.Read("z") == "another program's\n");
+  CHECK(EntryCount(checkout) <= kFiles + 2);  // Nothing temporary is left.
+  if (applied.ok()) return;                   // It was saved after all was in place.
+  CHECK(applied.error().what.find("z was changed while") != std::string::npos);
+  // The control: nothing is saved meanwhile.
+  for (const auto& entry : std::filesystem::directory_iterator(checkout.root())) {
+    std::filesystem::remove_all(entry.path());
+  }
+  checkout.Write("z", "1\n");
+  REQUIRE(ApplyPatch(checkout.root(), nullptr, changes).ok());
+  CHECK(checkout.Has("z") != removed);
+  CHECK(checkout.Has("new/0"));
 }
 
 TEST_CASE("ApplyPatch writes through no symbolic link") {

@@ -46,8 +46,12 @@ Error GitError(Code code, std::string_view doing) {
   const git_error* last = git_error_last();
   std::string what(doing);
   what += ": ";
-  what += last != nullptr && last->message != nullptr ? last->message : "unknown libgit2 error";
-  return Error{code, what};
+  const std::string_view said =
+      last != nullptr && last->message != nullptr ? last->message : "unknown libgit2 error";
+  Error error{code, what.append(said)};
+  // An extension that this version of libgit2 does not know.
+  if (said.find("extensions.objectformat") != said.npos) error.kind = ErrorKind::kSha256Objects;
+  return error;
 }
 
 }  // namespace change

@@ -131,7 +131,7 @@ void LayerWatch::Settle() const {
 }
 
 // Returns whether the lower layer is seen at `path`, where `entries` have nothing at it.
-bool LayerWatch::Shines(const Entries& entries, const std::string& path) const {
+bool LayerWatch::IsVisible(const Entries& entries, const std::string& path) const {
   if (copied_) return false;
   for (size_t slash = path.find('/'); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
@@ -146,7 +146,7 @@ bool LayerWatch::Shines(const Entries& entries, const std::string& path) const {
 bool LayerWatch::FoundLower(const std::string& path) const {
   auto known = before_.find(path);
   bool merged = known != before_.end() && S_ISDIR(known->second.mode) && !known->second.opaque;
-  return (known == before_.end() || merged) && Shines(before_, path);
+  return (known == before_.end() || merged) && IsVisible(before_, path);
 }
 
 bool LayerWatch::Exists(const Entries& entries, const std::string& path, mode_t* mode) const {
@@ -155,7 +155,7 @@ bool LayerWatch::Exists(const Entries& entries, const std::string& path, mode_t*
     *mode = found->second.mode;
     return !found->second.whiteout;
   }
-  if (!Shines(entries, path)) return false;
+  if (!IsVisible(entries, path)) return false;
   Result<Fd> lower = sys::OpenBeneath(lower_.get(), path, O_PATH | O_NOFOLLOW);
   struct stat st {};
   if (!lower.ok() || ::fstat(lower.value().get(), &st) != 0) return false;
@@ -173,7 +173,7 @@ void LayerWatch::AddHidden(const std::string& path, const Entries& after, bool* 
     auto known = before_.find(at);
     if (known != before_.end() && (known->second.opaque || !S_ISDIR(known->second.mode))) continue;
     Result<Fd> directory = OpenDirectory(lower_.get(), at, Unreadable::kFail);
-    if (!directory.ok() || !Shines(before_, PathIn(at, "x"))) continue;
+    if (!directory.ok() || !IsVisible(before_, PathIn(at, "x"))) continue;
     Result<std::vector<std::string>> names =
         sys::DirectoryNames(directory.value().get(), path_bytes_max_);
     if (!names.ok()) {

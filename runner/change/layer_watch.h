@@ -83,7 +83,7 @@ class LayerWatch {
   Entries Scan(bool* complete);
   static bool IsSameEntry(const Entry& one, const Entry& other);
   std::vector<Entries::const_iterator> Compare(const Entries& after, Candidates* candidates) const;
-  bool Shines(const Entries& entries, const std::string& path) const;
+  bool IsVisible(const Entries& entries, const std::string& path) const;
   bool FoundLower(const std::string& path) const;
   bool Exists(const Entries& entries, const std::string& path, mode_t* mode) const;
   void AddHidden(const std::string& path, const Entries& after, bool* complete,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Symbolic links that lead from or to a protected path: a change of the target counts as a change
+// of the path. For the gates.
 #pragma once
 
 #include <functional>

@@ -348,10 +348,11 @@ bool ValidPath(std::string_view path) {
   });
 }
 
-bool LinkMayLeave(std::string_view path, std::string_view target) {
-  if (target.empty() || target.front() == '/' || target.find('\0') != std::string_view::npos) {
-    return true;
-  }
+namespace {
+
+// Returns whether the target leaves the checkout where only `/` parts names.
+bool MayLeave(std::string_view path, std::string_view target) {
+  if (target.front() == '/') return true;
   auto depth = std::count(path.begin(), path.end(), '/');
   bool named = false;
   return !EachComponent(target, [&](std::string_view component) {
@@ -360,6 +361,16 @@ bool LinkMayLeave(std::string_view path, std::string_view target) {
     named = true;
     return !NamesGitDirectory(component);
   });
+}
+
+}  // namespace
+
+bool LinkMayLeave(std::string_view path, std::string_view target) {
+  if (target.empty() || target.find('\0') != std::string_view::npos) return true;
+  const bool drive = target.size() > 1 && ascii::IsAlpha(target[0]) && target[1] == ':';
+  std::string slashes(target);
+  std::replace(slashes.begin(), slashes.end(), '\\', '/');
+  return drive || MayLeave(path, target) || MayLeave(path, slashes);
 }
 
 Result<PathRule> PathRule::Parse(std::string_view pattern, PathAction action) {

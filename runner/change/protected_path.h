@@ -24,7 +24,8 @@ bool ValidPath(std::string_view path);
 
 // Returns whether a symbolic link at `path` to `target` may lead outside the checkout: an absolute
 // or empty target, more leading `..` than `path` has directories, or a `..` after a name (which may
-// be a link itself, so counting says nothing), or a git directory on the way.
+// be a link itself, so counting says nothing), or a git directory on the way; or if it may on
+// Windows, where a backslash parts names, too, and `C:` is a drive.
 bool LinkMayLeave(std::string_view path, std::string_view target);
 
 // Returns whether coding agents read `path` (valid) as instructions or configuration of theirs, by

@@ -62,6 +62,20 @@ TEST_CASE("A link may lead anywhere beneath the checkout, and nowhere else") {
   CHECK(LinkMayLeave("dir/link", "other/../x"));
 }
 
+TEST_CASE("A link may leave the checkout only on Windows, too") {
+  for (const char* target : {R"(..\..\outside)", R"(\Windows)", R"(\\server\share\x)", R"(a\..\x)",
+                             R"(.git\hooks)", R"(a\.GIT\hooks)", R"(a/..\..\..\outside)",
+                             R"(./\/../x)", R"(C:\Windows)", "c:/Windows", "C:relative"}) {
+    CAPTURE(target);
+    CHECK(LinkMayLeave("dir/link", target));
+  }
+  for (const char* target :
+       {R"(..\a)", R"(a\b)", R"(dev-disk-by\x2dlabel.mount)", "a:b:c/d", "ab:c", "a/C:b"}) {
+    CAPTURE(target);
+    CHECK(LinkMayLeave("dir/link", target) == (target == std::string_view("a:b:c/d")));
+  }
+}
+
 TEST_CASE("What steers CI, review, hooks or agents is protected, in any case") {
   for (const char* path : {".github/workflows/ci.yml",
                            ".GitHub/x",

@@ -259,7 +259,7 @@ Result<Repository> Repository::Open(const std::string& checkout) {
   git_repository* raw = nullptr;
   if (git_repository_open_ext(&raw, top.c_str(), GIT_REPOSITORY_OPEN_NO_SEARCH, nullptr) != 0) {
     Error error = GitError(Code::kInvalid, "opening the repository of " + top);
-    if (error.what.find("extensions.objectformat") == std::string::npos) return error;
+    if (error.kind != ErrorKind::kSha256Objects) return error;
     return Error{
         Code::kUnsupported,
         "the repository of " + top + " names its objects by SHA-256, and only SHA-1 is supported",
@@ -353,7 +353,7 @@ Result<std::optional<std::string>> Repository::ReadAtRef(const std::string& ref,
   const std::optional<State::Found> found = TRY(state_->Find(ref, path));
   if (!found) return std::optional<std::string>();
   if (found->mode == GIT_FILEMODE_TREE) {
-    return Error{Code::kInvalid, where + ": is a directory"};
+    return Error{Code::kInvalid, where + ": is a directory", {}, 0, ErrorKind::kDirectory};
   }
   git_blob* raw = nullptr;
   if (git_blob_lookup(&raw, state_->git.get(), &found->id) != 0) return state_->Missing(ref, path);

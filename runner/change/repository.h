@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The checkout's git repository, through libgit2: open it once, then ask for commits, files at a
+// ref, differences and refs.
 #pragma once
 
 #include <sys/stat.h>

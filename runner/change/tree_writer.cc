@@ -43,6 +43,29 @@ Error InTheWay(const std::string& path) {
   return Error{Code::kInvalid, "the patch does not apply: " + path + " is in the way"};
 }
 
+Error ChangedMeanwhile(const std::string& path) {
+  return Error{Code::kInvalid,
+               path + " was changed while the patch was being applied, and stays as it is"};
+}
+
+// The inode's number is not compared: in an overlay, a file gets another one when it is renamed.
+bool IsUnchanged(const struct stat& before, const struct stat& now) {
+  return before.st_mode == now.st_mode && before.st_size == now.st_size &&
+         before.st_mtim.tv_sec == now.st_mtim.tv_sec &&
+         before.st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+}
+
+// Returns whether the file is there as it was planned on, or absent if `planned` is null.
+bool IsAsPlanned(int directory, const std::string& name, const struct stat* planned) {
+  struct stat now {};
+  const bool there = ::fstatat(directory, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0;
+  if (planned == nullptr) return !there && errno == ENOENT;
+  return there && IsUnchanged(*planned, now);
+}
+
+// Returns whether a rename failed because the two places' file systems cannot do this kind of it.
+bool IsUnsupported(int error) { return error == EINVAL || error == ENOSYS || error == EXDEV; }
+
 // True if `edit` removes every file beneath `path`, so that the directory goes too.
 Result<bool> Empties(int root, const std::string& path, const TreeEdit& edit, int depth) {
   if (depth > 500) return false;
@@ -127,12 +150,48 @@ class Staging {
     return sys::WriteAll(fd.get(), file.bytes);
   }
 
-  // Moves the `index`-th file added.
-  Status MoveTo(int index, int directory, const std::string& name) {
-    if (::renameat(directory_.get(), std::to_string(index).c_str(), directory, name.c_str()) != 0) {
-      return Errno("rename " + name);
+  // Moves the `index`-th file added to where `planned` lies, or nothing if it is null. The two are
+  // exchanged: what was saved there at the last moment is seen then, and put back.
+  Status MoveTo(int index, int directory, const std::string& path, const struct stat* planned) {
+    const std::string staged = std::to_string(index);
+    const std::string name = BaseName(path);
+    const auto move = [&](unsigned flags) {
+      return ::renameat2(directory_.get(), staged.c_str(), directory, name.c_str(), flags) == 0;
+    };
+    const unsigned kind = planned != nullptr ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+    if (move(kind)) {
+      if (planned != nullptr && !IsAsPlanned(directory_.get(), staged, planned)) {
+        return move(RENAME_EXCHANGE) ? ChangedMeanwhile(path) : Errno("rename " + path);
+      }
+    } else if (errno == EEXIST || errno == ENOENT) {
+      return ChangedMeanwhile(path);
+    } else if (!IsUnsupported(errno)) {
+      return Errno("rename " + path);
+    } else if (!IsAsPlanned(directory, name, planned)) {
+      return ChangedMeanwhile(path);
+    } else if (!move(0)) {
+      return Errno("rename " + path);
     }
     return GiveToOwnerOf(directory, name);
+  }
+
+  // Removes a file, unless it is not what it was any more.
+  Status TakeAway(int directory, const std::string& path, const struct stat& planned) {
+    const std::string staged = std::to_string(count_++);
+    const std::string name = BaseName(path);
+    if (::renameat(directory, name.c_str(), directory_.get(), staged.c_str()) == 0) {
+      if (IsAsPlanned(directory_.get(), staged, &planned)) return Ok();
+      if (::renameat2(directory_.get(), staged.c_str(), directory, name.c_str(),
+                      RENAME_NOREPLACE) == 0) {
+        return ChangedMeanwhile(path);
+      }
+      --count_;  // It is not ours to remove, wherever it lies.
+      return Errno("rename " + path);
+    }
+    if (errno == ENOENT) return Ok();
+    if (!IsUnsupported(errno)) return Errno("unlink " + path);
+    if (!IsAsPlanned(directory, name, &planned)) return ChangedMeanwhile(path);
+    return ::unlinkat(directory, name.c_str(), 0) == 0 ? Ok() : Status(Errno("unlink " + path));
   }
 
  private:
@@ -144,16 +203,15 @@ class Staging {
 
 // Removes the file, then every directory above it that is empty now. A sparse checkout may have
 // left it out.
-Status Remove(int root, const std::string& path) {
-  std::string at = path;
-  for (int flags = 0; at != "."; flags = AT_REMOVEDIR, at = Parent(at)) {
-    Result<Fd> opened = sys::OpenBeneath(root, Parent(at), kDirectory);
-    if (!opened.ok() && sys::IsAbsent(opened.error())) return Ok();
-    Fd parent = TRY(std::move(opened));
-    if (::unlinkat(parent.get(), BaseName(at).c_str(), flags) == 0) continue;
-    if (errno == ENOENT) return Ok();
-    if (flags == AT_REMOVEDIR) return Ok();  // Not empty, or not ours to remove.
-    return Errno("unlink " + path);
+Status Remove(int root, const std::string& path, const struct stat& planned, Staging& staging) {
+  Result<Fd> opened = sys::OpenBeneath(root, Parent(path), kDirectory);
+  if (!opened.ok() && sys::IsAbsent(opened.error())) return Ok();
+  Fd parent = TRY(std::move(opened));
+  TRY(staging.TakeAway(parent.get(), path, planned));
+  for (std::string at = Parent(path); at != "."; at = Parent(at)) {
+    parent = TRY(sys::OpenBeneath(root, Parent(at), kDirectory));
+    // Not empty, or not ours to remove.
+    if (::unlinkat(parent.get(), BaseName(at).c_str(), AT_REMOVEDIR) != 0) return Ok();
   }
   return Ok();
 }
@@ -172,24 +230,53 @@ Result<Fd> MakeParent(int root, const std::string& path) {
   return sys::OpenBeneath(root, Parent(path), kDirectory);
 }
 
-Status Move(int root, const TreeEdit& edit, Staging& staging) {
-  for (const std::string& path : edit.removed) TRY(Remove(root, path));
+const struct stat* Find(const PlannedOn& planned_on, const std::string& path) {
+  const auto found = planned_on.find(path);
+  return found == planned_on.end() ? nullptr : &found->second;
+}
+
+Status Move(int root, const TreeEdit& edit, const PlannedOn& planned_on, Staging& staging) {
+  for (const std::string& path : edit.removed) {
+    const struct stat* planned = Find(planned_on, path);
+    if (planned == nullptr || edit.written.contains(path)) continue;
+    TRY(Remove(root, path, *planned, staging));
+  }
   int index = 0;
   for (const auto& [path, file] : edit.written) {
     Fd parent = TRY(MakeParent(root, path));
-    TRY(staging.MoveTo(index++, parent.get(), BaseName(path)));
+    TRY(staging.MoveTo(index++, parent.get(), path, Find(planned_on, path)));
+  }
+  return Ok();
+}
+
+// To write the new files takes a while.
+Status CheckUnchanged(int root, const TreeEdit& edit, const PlannedOn& planned_on) {
+  for (const auto& [path, file] : edit.written) TRY(CheckPlace(root, path, edit));
+  for (const std::string& path : edit.removed) {
+    const struct stat* planned = Find(planned_on, path);
+    Result<Fd> parent = sys::OpenBeneath(root, Parent(path), kDirectory);
+    if (planned != nullptr &&
+        (!parent.ok() || !IsAsPlanned(parent.value().get(), BaseName(path), planned))) {
+      return ChangedMeanwhile(path);
+    }
   }
   return Ok();
 }
 
 }  // namespace
 
-Status WriteTree(int root, const TreeEdit& edit) {
+Status WriteTree(int root, const TreeEdit& edit, const PlannedOn& planned_on) {
   for (const auto& [path, file] : edit.written) TRY(CheckPlace(root, path, edit));
   Staging staging(root);
   TRY(staging.Open());
   for (const auto& [path, file] : edit.written) TRY(staging.Add(file));
-  return Move(root, edit, staging).Context("applying the patch, which is now partly applied");
+  TRY(CheckUnchanged(root, edit, planned_on));
+  Status moved = Move(root, edit, planned_on, staging)
+                     .Context("applying the patch, which is now partly applied");
+  if (moved.ok()) return moved;
+  Error error = std::move(moved).error();
+  error.code = Code::kIo;
+  return error;
 }
 
 }  // namespace change

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts about the host that planning a sandbox needs, as a value, so that tests can plan for hosts
+// that do not exist.
 #pragma once
 
 #include <sys/types.h>

@@ -93,7 +93,7 @@ Status Init::Build() {
   // After the ids changed, which clears it. The closed control socket says the same, later.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return Errno("prctl(PR_SET_PDEATHSIG)");
   (void)::setsid();
-  if (::sethostname("sandbox", 7) != 0) return Errno("sethostname");
+  if (::sethostname("sandbox", 7) != 0) return NamespaceErrno("sethostname");
   if (!resources_.renews) TRY(PrepareNetworkNamespace());
   Result<Fd> segments = sys::Open("/proc/sysvipc/shm", O_RDONLY);
   TRY(SendFd(ControlKind::kSegments, segments.ok() ? segments.value().get() : -1));

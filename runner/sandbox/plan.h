@@ -17,6 +17,7 @@
 #include "base/shared_text.h"
 #include "policy/model/policy.h"
 #include "sandbox/host.h"
+#include "sandbox/isolation.h"
 #include "sandbox/limit/limits.h"
 #include "sandbox/network/network.h"
 
@@ -31,12 +32,6 @@ inline constexpr size_t kCapturedPortsMax = 32;
 inline constexpr char kCaFile[] = "/etc/openshell-tls/openshell-ca.pem";
 inline constexpr char kCaBundleFile[] = "/etc/openshell-tls/ca-bundle.pem";
 inline constexpr char kCaJavaFile[] = "/etc/openshell-tls/ca-bundle.jks";
-
-// The ways in which the agent is kept apart from the host.
-enum class Isolation {
-  kNamespaces,  // It has a root, a network and processes of its own.
-  kLandlock,    // It works on the host's own paths, by rules.
-};
 
 // The places where the agent finds what is its own.
 struct Places {

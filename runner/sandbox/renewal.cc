@@ -137,9 +137,9 @@ Status Sandbox::Replace(Renewal renewal) {
   began_ = renewal.began;
   // Closing them makes the kernel take the tree apart, which takes longer the more files it has.
   auto old = std::make_shared<Renewal>(std::move(renewal));
-  closing_ = sys::Beside([old] { const Renewal closed(std::move(*old)); });
+  closing_ = sys::BackgroundTask([old] { const Renewal closed(std::move(*old)); });
   ForgiveMemory();
-  return Go();
+  return StartAgent();
 }
 
 Inside Sandbox::inside() const { return {plan_.get(), user_.get(), mounts_.get(), layers_.get()}; }

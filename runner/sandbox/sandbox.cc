@@ -234,7 +234,7 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
   return opened;
 }
 
-Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, Surroundings around) {
+Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, HostResources around) {
   Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
   plan.counts_tasks = plan.limits.pids > 0 && !cgroup.enforces("pids");
   if (plan.isolation == Isolation::kNamespaces) {
@@ -284,7 +284,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
              plan.as_root));
   if (pinned) PinProcessors(child.pid, plan.limits.cpus);
   TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
-  // While init builds, since these take their time. The agent does not exist before Go().
+  // While init builds, since these take their time. The agent does not exist before StartAgent().
   TRY(sandbox.cgroup_.Attach(child.pid));
   if (plan.watched) sandbox.watched_filter_ = BuildWatchedFilter(processors);
   std::string waiver = TRY(sandbox.AwaitDoors(deadline));
@@ -320,12 +320,12 @@ void Sandbox::RemoveTraces() const {
   if (scratch_) scratch_->Remove();
 }
 
-Status Sandbox::Adopt(pid_t pid) const {
+Status Sandbox::AddProcess(pid_t pid) const {
   if (Pins(cgroup_, limits_)) PinProcessors(pid, limits_.cpus);
   return cgroup_.Attach(pid);
 }
 
-Status Sandbox::Go() {
+Status Sandbox::StartAgent() {
   TRY(sys::SendMessage(control_.get(), broker_ ? wire::Write(ControlKind::kGo)
                                                : wire::Write(ControlKind::kGo, watched_filter_)));
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));

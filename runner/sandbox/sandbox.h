@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A running sandbox, in either tier: start it from a plan, attend to its first process, read
+// limits and changes, end it.
 #pragma once
 
 #include <sys/types.h>
@@ -40,7 +42,7 @@ void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
                       std::vector<Control>* controls);
 
 // The surroundings that were there before the sandbox.
-struct Surroundings {
+struct HostResources {
   // A process of the host's that works for the sandbox: it is never the agent's to signal.
   pid_t helper = -1;
   std::optional<ScratchDirectory> scratch = {};  // The `scratch` of a plan for tier landlock.
@@ -102,7 +104,7 @@ class Sandbox {
  public:
   // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  static Result<Sandbox> Start(SandboxPlan plan, Fd input, Surroundings around = {});
+  static Result<Sandbox> Start(SandboxPlan plan, Fd input, HostResources around = {});
 
   Sandbox(Sandbox&&) = default;
   Sandbox& operator=(Sandbox&&) = delete;
@@ -114,11 +116,11 @@ class Sandbox {
   // this kernel has none.
   Fd TakeDiagnostics() { return std::move(diagnostics_); }
   // Starts the agent. Fails with kNotFound if there is no such program in the sandbox.
-  Status Go();
+  Status StartAgent();
 
   // Puts a process of the host's that works for the sandbox under its limits of memory and
   // processors. Without a cgroup, its memory is ReachedLimit's `more_bytes`.
-  Status Adopt(pid_t pid) const;
+  Status AddProcess(pid_t pid) const;
 
   pid_t init_pid() const { return init_.get(); }
   // Return readable descriptors: the agent's output and error streams, and the one that becomes
@@ -129,8 +131,8 @@ class Sandbox {
 
   // Returns the run's own directory on a disk, absolute; empty if there is none.
   std::string scratch() const { return scratch_ ? scratch_->path() : ""; }
-  // Returns the watch in which every connect(2) inside waits from Go() on, if this host allows
-  // that.
+  // Returns the watch in which every connect(2) inside waits from StartAgent() on, if this host
+  // allows that.
   ConnectWatch& connects() { return connects_; }
   // Returns the next of them; `events` is what poll(2) said of its descriptor. Renames wait there
   // too, and are dealt with.
@@ -187,8 +189,8 @@ class Sandbox {
   // Returns the limit that something inside has reached, or nullopt: measured from outside, so it
   // does not matter whether the agent noticed. Once a limit of a cgroup was reached it stays so;
   // the others are seen while they last, and the disk after Kill() too. `adopted` is about a
-  // process that works for the sandbox (Adopt). Its memory counts as the sandbox's if no cgroup
-  // counts; its processor time does not, if one does.
+  // process that works for the sandbox (AddProcess). Its memory counts as the sandbox's if no
+  // cgroup counts; its processor time does not, if one does.
   struct Adopted {
     int64_t memory_bytes = 0;
     std::chrono::nanoseconds processor_time{0};
@@ -238,7 +240,7 @@ class Sandbox {
   bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
   int64_t disk_peak_bytes_ = 0;
   bool disk_filled_ = false;
-  // Tier landlock: what the broker is to know, until Go().
+  // Tier landlock: what the broker is to know, until StartAgent().
   std::optional<BrokerSetup> broker_;
   AgentIds ids_;
   pid_t helper_ = -1;
@@ -260,8 +262,8 @@ class Sandbox {
   std::string watched_filter_;   // Sent with ControlKind::kGo.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
-  sys::Beside closing_;  // Closes the descriptors of the tree that Replace() has replaced.
-  Fd user_;              // Its namespaces; not in tier landlock.
+  sys::BackgroundTask closing_;  // Closes the descriptors of the tree that Replace() has replaced.
+  Fd user_;                      // Its namespaces; not in tier landlock.
   Fd network_;
   Fd mounts_;
   Fd output_;

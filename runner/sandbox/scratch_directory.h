@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A directory on disk that belongs to one run: for writable layers and for copies of a checkout.
+// Removed on destruction.
 #pragma once
 
 #include <sys/types.h>

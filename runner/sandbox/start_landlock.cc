@@ -292,7 +292,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   sandbox.control_ = std::move(ours);
   sandbox.output_ = std::move(output_read);
   sandbox.error_ = std::move(error_read);
-  TRY(sandbox.Adopt(pid));
+  TRY(sandbox.AddProcess(pid));
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
   sandbox.diagnostics_ = OpenSocketDiagnostics();
   sandbox.sockets_ = SocketMeter(OpenSocketDiagnostics(), plan.host_uid);

@@ -12,6 +12,7 @@
 
 #include "base/sys.h"
 #include "sandbox/limit/usage.h"
+#include "sandbox/user_namespace.h"
 
 namespace sandbox {
 namespace {
@@ -42,7 +43,7 @@ Status Mount(const std::string& source, const std::string& target, const char* t
              unsigned long flags, const std::string& options) {
   const char* data = options.empty() ? nullptr : options.c_str();
   if (::mount(source.c_str(), target.c_str(), type, flags, data) != 0) {
-    return Errno("mount " + std::string(type) + " at " + target);
+    return NamespaceErrno("mount " + std::string(type) + " at " + target);
   }
   return Ok();
 }
@@ -60,7 +61,7 @@ Status SetAttributes(int mount, uint64_t set, bool recursive) {
   attributes.attr_set = set;
   unsigned flags = AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0);
   if (::syscall(SYS_mount_setattr, mount, "", flags, &attributes, sizeof attributes) != 0) {
-    return Errno("mount_setattr");
+    return NamespaceErrno("mount_setattr");
   }
   return Ok();
 }
@@ -178,7 +179,7 @@ class Builder {
 Status Builder::EnterSite() {
   // Nothing done here may reach the host's mount table.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-    return Errno("making mounts private");
+    return NamespaceErrno("making mounts private");
   }
   TRY(Mount("tmpfs", kSite, "tmpfs", MS_NOSUID | MS_NODEV, kRootOptions));
   std::string site = kSite;
@@ -188,7 +189,8 @@ Status Builder::EnterSite() {
   }
   TRY(sys::WriteFile(site + kEmptyFile, "", 0));
   if (::chmod((site + kUnreadableDirectory).c_str(), 0) != 0) return Errno("chmod");
-  if (::syscall(SYS_pivot_root, kSite, (site + kHost).c_str()) != 0) return Errno("pivot_root");
+  if (::syscall(SYS_pivot_root, kSite, (site + kHost).c_str()) != 0)
+    return NamespaceErrno("pivot_root");
   if (::chdir("/") != 0) return Errno("chdir");
 
   TRY(MountScratch());
@@ -453,7 +455,7 @@ Status Builder::Carry(const MountStep& step) {
 // The tree becomes the root; the build site and, with it, the host are unmounted.
 Status Builder::Leave() {
   if (::chdir(kNew) != 0) return Errno("chdir");
-  if (::syscall(SYS_pivot_root, ".", ".") != 0) return Errno("pivot_root");
+  if (::syscall(SYS_pivot_root, ".", ".") != 0) return NamespaceErrno("pivot_root");
   if (::umount2(".", MNT_DETACH) != 0) return Errno("umount2");
   if (::chdir("/") != 0) return Errno("chdir");
   return Ok();

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Copies a tree of files for tier landlock and for checkouts that cannot be a layer, within
+// limits.
 #pragma once
 
 #include <sys/types.h>

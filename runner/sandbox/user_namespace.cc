@@ -37,10 +37,7 @@ Result<Fd> OpenUserNamespace(IdMapping uid, IdMapping gid) {
 
 Error ExplainFault(Error error) {
   bool refused = error.os_error == EPERM || error.os_error == EACCES;
-  bool building = error.what.starts_with("mount") || error.what.starts_with("making mounts") ||
-                  error.what.starts_with("bringing") || error.what.starts_with("adding") ||
-                  error.what.starts_with("sethostname") || error.what.starts_with("pivot_root");
-  if (refused && building) {
+  if (refused && error.kind == ErrorKind::kNamespace) {
     error.code = Code::kUnsupported;
     error.hint = sys::NamespaceRemedy();
   }

@@ -9,6 +9,7 @@ namespace sandbox {
 
 using sys::IdMapping;
 using sys::MapIds;
+using sys::NamespaceErrno;
 using sys::NamespaceRefused;
 
 // Makes a user namespace without processes that holds just this mapping: what an id-mapped mount

@@ -25,9 +25,9 @@ std::string DirectoryOf(const std::string& path) {
 }
 
 run::EndCause KindOf(const CommandResult& result) {
-  if (result.reason == "timeout") return sandbox::LimitName::kTimeout;
-  if (result.reason == "oom") return sandbox::LimitName::kMemory;
-  if (result.reason == "output") return sandbox::LimitName::kOutput;
+  if (result.reason == EndReason::kTimeout) return sandbox::LimitName::kTimeout;
+  if (result.reason == EndReason::kMemory) return sandbox::LimitName::kMemory;
+  if (result.reason == EndReason::kOutput) return sandbox::LimitName::kOutput;
   return run::EndKind::kExited;
 }
 

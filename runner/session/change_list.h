@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The changes of a command or a sandbox as messages of the protocol: their names, and a list
+// within the bound of a message.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The supervisor's end of one client's connection. It never waits; the client's backlog says when
+// to stop producing.
 #pragma once
 
 #include <deque>

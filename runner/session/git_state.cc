@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -14,11 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/deadline.h"
 #include "base/sys.h"
 #include "base/tree.h"
 #include "image/unpack/layer_listing.h"
-#include "session/helper.h"
+#include "session/inside_files.h"
 
 namespace session {
 namespace {
@@ -27,15 +25,10 @@ constexpr char kIndex[] = ".git/index";
 constexpr size_t kFilesMax = 20'000;  // Whatever makes more has its own way with git.
 constexpr int64_t kObjectBytesMax = int64_t{64} << 20;
 constexpr size_t kBytesMax = size_t{512} << 20;
-// Until the helper has ended: a busy machine takes its time to start one.
-constexpr std::chrono::milliseconds kPatience{10'000};
 
-// A file that the sandbox has of its own or the checkout has, and the checkout's content, if any.
-struct GitFile {
-  std::string path;
+// A file that the sandbox has of its own or the checkout has, with the checkout's content, if any.
+struct GitFile : InsideFile {
   std::string identity;  // Changes when the file does.
-  std::optional<std::string> text;
-  mode_t mode = 0;
 };
 
 std::string IdentityOf(const struct stat& st) {
@@ -60,7 +53,7 @@ Status List(int directory, const std::string& path, int depth, std::vector<GitFi
     } else if (files->size() == kFilesMax) {
       return Error{Code::kInvalid, "too many files in .git"};
     } else {
-      files->push_back({inner, IdentityOf(st), std::nullopt, 0});
+      files->push_back({{inner}, IdentityOf(st)});
     }
   }
   return Ok();
@@ -102,7 +95,7 @@ Status AddObjects(int checkout, timespec since, std::vector<GitFile>* files) {
       }
       bytes += st.st_size;
       if (bytes > kObjectBytesMax) return Error{Code::kUnsupported, "too many new objects in .git"};
-      files->push_back({".git/objects/" + name + "/" + object, "", std::nullopt, 0});
+      files->push_back({{".git/objects/" + name + "/" + object}, ""});
     }
   }
   return Ok();
@@ -112,7 +105,7 @@ Status AddObjects(int checkout, timespec since, std::vector<GitFile>* files) {
 // looks a name up once.
 Status AddOutside(int checkout, std::vector<GitFile>* files) {
   for (const char* name : {"HEAD", "index", "packed-refs"}) {
-    files->push_back({std::string(".git/") + name, "", std::nullopt, 0});
+    files->push_back({{std::string(".git/") + name}, ""});
   }
   Result<Fd> refs = sys::OpenBeneath(checkout, ".git/refs", O_RDONLY | O_DIRECTORY);
   return refs.ok() ? List(refs.value().get(), ".git/refs", 0, files) : Ok();
@@ -146,31 +139,6 @@ Status ReadOutside(int checkout, GitFile* file) {
   return Ok();
 }
 
-// Runs inside, with the agent's rights.
-Status WriteInside(int checkout, const GitFile& file) {
-  size_t slash = file.path.rfind('/');
-  const std::string above = file.path.substr(0, slash);
-  if (file.text) (void)::mkdirat(checkout, above.c_str(), 0755);
-  Result<Fd> parent = sys::OpenBeneath(checkout, above, O_RDONLY | O_DIRECTORY);
-  if (!parent.ok()) return sys::IsAbsent(parent.error()) ? Ok() : Status(parent.error());
-  const std::string name = file.path.substr(slash + 1);
-  Result<Fd> there =
-      sys::OpenAt(parent.value().get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-  if (!there.ok() && sys::IsAbsent(there.error()) && !file.text) return Ok();
-  if (there.ok() && file.text) {
-    Result<std::string> text = sys::ReadAll(there.value().get(), kBytesMax);
-    if (text.ok() && text.value() == *file.text) return Ok();
-  }
-  if (::unlinkat(parent.value().get(), name.c_str(), 0) != 0 && errno != ENOENT) {
-    return Errno(file.path);
-  }
-  if (!file.text) return Ok();
-  Fd made = TRY(
-      sys::OpenAt(parent.value().get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, file.mode)
-          .Context(file.path));
-  return sys::WriteAll(made.get(), *file.text).Context(file.path);
-}
-
 }  // namespace
 
 Status GitState::Follow(const sandbox::Sandbox& sandbox) {
@@ -186,21 +154,12 @@ Status GitState::Follow(const sandbox::Sandbox& sandbox) {
     TRY(AddOutside(checkout.get(), &files));
     std::move(own->begin(), own->end(), std::back_inserter(files));
   }
-  for (GitFile& file : files) TRY(ReadOutside(checkout.get(), &file));
-  if (!files.empty()) {
-    auto write = [&](const std::vector<Fd>&) -> Result<std::string> {
-      Fd inside = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
-      for (const GitFile& file : files) TRY(WriteInside(inside.get(), file));
-      return std::string();
-    };
-    Helper helper =
-        TRY(Helper::Start(sandbox, sandbox.inside(), sandbox::Rights::kAgent, {}, write));
-    pollfd ends{helper.fd(), POLLIN, 0};
-    if (::poll(&ends, 1, static_cast<int>(kPatience.count())) == 0) {
-      return Error{Code::kTemporary, "git's state could not be written in time"};
-    }
-    TRY(helper.Take());
+  std::vector<InsideFile> written;
+  for (GitFile& file : files) {
+    TRY(ReadOutside(checkout.get(), &file));
+    written.push_back(std::move(file));
   }
+  TRY(WriteInside(sandbox, written));
   follows_ = true;
   outside_ = std::move(outside);
   inside_ = InsideOf(TRY(OwnFiles(sandbox)));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A short-lived process that does one thing in a sandbox for a client (put, get, snapshot), while
+// the supervisor goes on.
 #pragma once
 
 #include <sys/types.h>

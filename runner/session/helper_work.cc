@@ -163,7 +163,7 @@ Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request,
     if (!received.ok()) {
       Error error = std::move(received).error();
       if (error.code == Code::kUnsupported && bytes_max < plan.limits.disk_bytes) {
-        error.what += " in memory beside what the sandbox holds";
+        error.what += " in memory in addition to what the sandbox holds";
         error.hint = "agentic-ci sandbox reset, which empties it";
       }
       return error;

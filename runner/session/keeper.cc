@@ -243,9 +243,9 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           create.run.workdir,
           create.run.image,
           create.run.agent,
-          create.run.isolation,
+          TextOf(create.run.isolation),
           create.run.report_dir,
-          create.run.backend,
+          TextOf(create.run.backend),
           {},
           create.pool,
           create.run.policy_ref};

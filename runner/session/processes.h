@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lists and kills the processes of a lasting sandbox, and finds its shell.
 #pragma once
 
 #include <sys/types.h>

@@ -69,8 +69,11 @@ struct FileChange {
   bool directory = false;
 };
 
+// Why a command ended. kMemory, kTimeout and kOutput are limits.
+enum class EndReason : uint8_t { kExit, kSignal, kTimeout, kMemory, kOutput, kCancelled };
+
 struct CommandResult {
-  std::string reason;  // "exit", "signal", "timeout", "oom", "output", "cancelled", "infra".
+  EndReason reason = EndReason::kExit;
   int32_t status = 0;  // The status as a shell has it.
   bool shell_lost =
       false;  // True if the next command has a new shell, with the state from before this one.

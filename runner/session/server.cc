@@ -70,6 +70,7 @@ Status Server::Begin(const Stage& stage) {
 
 Status Server::LookAtSandbox() {
   processes_.emplace(stage_->sandbox);
+  late_.Forget();
   for (const auto& client : clients_) client->touched.reset();  // They look at the tree before.
   files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
   given_ = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
@@ -199,7 +200,7 @@ void Server::Leave(Client& client) {
   if (help_ && help_->client == &client) StopHelping();
   if (!command_ || command_->client != &client) return;
   command_->client = nullptr;
-  if (phase_ == Phase::kRunning) EndCommand("cancelled");
+  if (phase_ == Phase::kRunning) EndCommand(EndReason::kCancelled);
 }
 
 void Server::TakeControl(short events) {
@@ -225,8 +226,8 @@ bool Server::HasEnded() const {
 void Server::DrainIfEnded() {
   if (!HasEnded()) return;
   // The kernel may have ended the command before its supervisor could.
-  if (command_->reason.empty() && KilledForMemory(*command_)) command_->reason = "oom";
-  if (!command_->reason.empty()) KillCommand();
+  if (!command_->reason && KilledForMemory(*command_)) command_->reason = EndReason::kMemory;
+  if (command_->reason) KillCommand();
   phase_ = Phase::kDraining;
 }
 
@@ -275,7 +276,7 @@ void Server::Advance() {
   AwaitShell();
   if (!command_) return;
   DrainIfEnded();
-  if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand("timeout");
+  if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand(EndReason::kTimeout);
   if (phase_ != Phase::kEnding) return;
   KillCommand();
   if (command_->lost.passed()) lost_ = true;  // Not even its shell's end could be had.
@@ -299,7 +300,11 @@ std::optional<Server::Job> Server::TakeNextJob() {
 void Server::StartNext() {
   while (std::optional<Job> job = TakeNextJob()) {
     Client& client = *job->client;
-    if (job->kind == MessageKind::kDiff) {
+    const bool starts = job->kind == MessageKind::kExec || job->kind == MessageKind::kTerminal;
+    Status hidden = starts ? HideLateFiles() : Ok();
+    if (!hidden.ok()) {
+      client.channel.Send(wire::Write(MessageKind::kFault, hidden.error()));
+    } else if (job->kind == MessageKind::kDiff) {
       SendDiff(client);
     } else if (job->kind == MessageKind::kApply) {
       Apply(client);
@@ -343,7 +348,7 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
   ++commands_;
 }
 
-void Server::EndCommand(const std::string& reason) {
+void Server::EndCommand(EndReason reason) {
   shell_.DoNotRepeat();
   command_->reason = reason;
   command_->kills = Deadline::After(kShellGrace);
@@ -378,7 +383,7 @@ void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
   (output ? command_->truncated_output : command_->truncated_error) += lost;
   codec::MaskedStream& masked = output ? command_->output : command_->error;
   SendPieces(output ? MessageKind::kOutput : MessageKind::kError, masked.Feed(taken));
-  if (lost > 0 && phase_ == Phase::kRunning) EndCommand("output");
+  if (lost > 0 && phase_ == Phase::kRunning) EndCommand(EndReason::kOutput);
 }
 
 void Server::SendPieces(MessageKind kind, std::string_view bytes) {
@@ -421,13 +426,13 @@ CommandResult Server::ResultOf(const Command& command) {
   result.status = command.end->status;
   result.shell_lost = command.end->lost || command.killed_generation;
   result.cwd = shell_.cwd();
-  result.reason = command.reason;
+  // A shell knows no more than its `$?`.
+  const EndReason own = result.status > 128 ? EndReason::kSignal : EndReason::kExit;
+  result.reason = command.reason.value_or(own);
   if (KilledForMemory(command)) {
-    result.reason = "oom";
+    result.reason = EndReason::kMemory;
     stage_->sandbox.ForgiveMemory();
   }
-  // A shell knows no more than its `$?`.
-  if (result.reason.empty()) result.reason = result.status > 128 ? "signal" : "exit";
   result.wall_ms = Milliseconds(Deadline::Clock::now() - command.started);
   std::optional<std::chrono::nanoseconds> cpu = stage_->sandbox.cgroup().ProcessorTime();
   if (cpu && command.cpu_before) result.cpu_ms = Milliseconds(*cpu - *command.cpu_before);
@@ -438,22 +443,13 @@ CommandResult Server::ResultOf(const Command& command) {
   return result;
 }
 
-// Finds what the command changed. To be called before the next command begins.
-change::TouchedFiles Server::LookAfter(const Command& command) {
-  change::TouchedFiles touched = files_->Look();
-  if (command.beginning) {
-    change::NoteFound(stage_->checkout.path, stage_->sandbox.upper(), touched.files,
-                      stage_->sandbox.began(), *command.beginning, &meanwhile_);
-  }
-  return touched;
-}
-
 bool Server::Absorb(sandbox::LimitName limit) {
   if (limit != sandbox::LimitName::kMemory || !command_ || phase_ == Phase::kIdle) return false;
   if (help_) StopHelping(Error{Code::kTemporary, "the memory limit ended what runs meanwhile"});
   // Once more while it is being ended: it is not this command that takes the memory.
-  if (phase_ != Phase::kRunning) return command_->reason == "oom" && !command_->lost.passed();
-  EndCommand("oom");
+  if (phase_ != Phase::kRunning)
+    return command_->reason == EndReason::kMemory && !command_->lost.passed();
+  EndCommand(EndReason::kMemory);
   stage_->sandbox.ForgiveMemory();
   return true;
 }

@@ -17,6 +17,7 @@
 #include "session/channel.h"
 #include "session/git_state.h"
 #include "session/helper.h"
+#include "session/late_files.h"
 #include "session/processes.h"
 #include "session/protocol.h"
 #include "session/shell.h"
@@ -109,7 +110,7 @@ class Server final : public run::Companion {
     Client* client = nullptr;
     bool terminal = false;      // A person's shell; what works with files meanwhile need not wait.
     bool lists_changes = true;  // Whether its result lists the files that changed.
-    std::string reason;         // Why it is being ended; empty if it is not.
+    std::optional<EndReason> reason;  // Why it is being ended, if it is.
     Deadline::Clock::time_point started = Deadline::Clock::now();
     Deadline ends = Deadline::Never();   // Its time limit,
     Deadline kills = Deadline::Never();  // and when its shell is not waited for any more.
@@ -142,12 +143,15 @@ class Server final : public run::Companion {
   void Advance();
   void AwaitShell();
   void StartNext();
+  // Takes away what appeared in the checkout since and may be a credential: to be called before
+  // anything is started inside.
+  Status HideLateFiles();
   std::optional<Job> TakeNextJob();
   void BeginCommand(Client* client, const std::string& script, Deadline ends);
   void BeginTerminal(Client& client, const TerminalRequest& request, const std::string& path);
   bool HasEnded() const;
   void DrainIfEnded();
-  void EndCommand(const std::string& reason);
+  void EndCommand(EndReason reason);
   void KillCommand();
   void SendPieces(MessageKind kind, std::string_view bytes);
   void SendDiff(Client& client);
@@ -200,6 +204,8 @@ class Server final : public run::Companion {
   change::Meanwhile
       meanwhile_;  // Changes of the checkout that are not conflicts: `written`, `found`.
   GitState git_;
+  LateFiles late_;
+  std::set<std::string> hidden_;  // Since the last look at what commands changed.
   int64_t commands_ = 0;
   bool was_ready_ = false;
   bool deleted_ = false;

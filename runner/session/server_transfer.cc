@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/sys.h"
 #include "base/wire.h"
 #include "change/apply.h"
 #include "change/gate.h"
+#include "change/given/given_files.h"
 #include "change/layer_watch.h"
 #include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
@@ -103,6 +105,36 @@ Result<change::ChangeSet> Server::Capture() const {
   change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report.path, stage_->replaced);
   tree.meanwhile.Add(meanwhile_);
   return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
+}
+
+Status Server::HideLateFiles() {
+  if (stage_->sandbox.copied() || !late_.MayHave(*stage_)) return Ok();
+  Pause pause(*processes_);
+  Result<std::vector<sandbox::WorkspaceFile>> files = late_.Hide(*stage_);
+  if (!files.ok()) {
+    Error error = std::move(files).error();
+    return Error{error.code, "hiding what may be a credential, new in the checkout: " + error.what,
+                 "agentic-ci sandbox delete NAME"};
+  }
+  for (sandbox::WorkspaceFile& file : files.value()) {
+    logging::Info("hidden from the sandbox: it appeared later, and may hold a credential",
+                  {{"file", file.path}});
+    hidden_.insert(file.path);
+    stage_->replaced.push_back(std::move(file));
+  }
+  return Ok();
+}
+
+// Finds what the command changed. To be called before the next command begins.
+change::TouchedFiles Server::LookAfter(const Command& command) {
+  change::TouchedFiles touched = files_->Look();
+  std::erase_if(touched.files, [&](const auto& file) { return hidden_.contains(file.path); });
+  hidden_.clear();
+  if (command.beginning) {
+    change::NoteFound(stage_->checkout.path, stage_->sandbox.upper(), touched.files,
+                      stage_->sandbox.began(), *command.beginning, &meanwhile_);
+  }
+  return touched;
 }
 
 // Sends the changes as a run's report has them, of what there is now; nothing inside moves
@@ -215,7 +247,7 @@ void Server::StopHelping(const std::optional<Error>& why) {
   phase_ = command_ ? Phase::kRunning : Phase::kIdle;
   if (!command_) return;
   DrainIfEnded();
-  if (phase_ == Phase::kRunning && command_->client == nullptr) EndCommand("cancelled");
+  if (phase_ == Phase::kRunning && command_->client == nullptr) EndCommand(EndReason::kCancelled);
 }
 
 void Server::TakeHelp() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Takes agentic-ci's own commands (`%diff`) out of what a person types in `sandbox shell`. Pure.
 #pragma once
 
 #include <optional>

@@ -166,7 +166,7 @@ Result<std::string> FromUtf16(std::string_view encoding, Utf16 form, std::string
     if (point >= 0xd800 && point < 0xe000) {
       uint32_t low = at + 2 < bytes.size() ? unit(at + 2) : 0;
       if (point >= 0xdc00 || low < 0xdc00 || low >= 0xe000) {
-        return NotEncoded(encoding, "half of a pair stands alone");
+        return NotEncoded(encoding, "half of a surrogate pair is missing");
       }
       point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
       at += 2;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which files git ignores, by the .gitignore files as they are at the end of a run. For the patch.
 #pragma once
 
 #include <chrono>

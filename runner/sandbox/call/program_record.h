@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Records every program that the agent starts (`--record-programs`), with ptrace from the
+// sandbox's first process.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Builds the seccomp filter: which system calls the agent may make, and which the broker carries
+// out.
 #pragma once
 
 #include <linux/filter.h>

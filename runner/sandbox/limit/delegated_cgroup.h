@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes this process's own delegated cgroup usable for limits, and undoes that at the end.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Measures the disk use of a run where no file system bounds it. Ask it in each turn of the
+// supervisor; it spaces its walks.
 #pragma once
 
 #include <chrono>

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "base/user_namespace.h"
 #include "sandbox/network/netlink.h"
 #include "sandbox/network/nf_tables.h"
 
@@ -28,7 +29,8 @@ Status SetInterfaceUp(int socket) {
   ifreq request{};
   ::strncpy(request.ifr_name, "lo", sizeof request.ifr_name - 1);
   request.ifr_flags = IFF_UP | IFF_LOOPBACK | IFF_RUNNING;
-  if (::ioctl(socket, SIOCSIFFLAGS, &request) != 0) return Errno("bringing loopback up");
+  if (::ioctl(socket, SIOCSIFFLAGS, &request) != 0)
+    return sys::NamespaceErrno("bringing loopback up");
   return Ok();
 }
 
@@ -46,7 +48,8 @@ Status AddAddress(int socket, uint8_t family, std::string_view address) {
   batch.Begin(RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, BytesOf(message));
   batch.Put(IFA_LOCAL, address);
   batch.Put(IFA_ADDRESS, address);
-  return ExchangeNetlink(socket, batch, "adding an address to loopback");
+  return ExchangeNetlink(socket, batch, "adding an address to loopback")
+      .Kind(ErrorKind::kNamespace);
 }
 
 // The proxy's, and one of IPv6 that is not loopback's: without it the C library takes the sandbox
@@ -77,7 +80,7 @@ Status AddLocalDefault(int socket, uint8_t family, std::string_view source) {
               {reinterpret_cast<const char*>(&route), sizeof route});
   batch.Put(RTA_OIF, {reinterpret_cast<const char*>(&kLoopbackIndex), sizeof kLoopbackIndex});
   batch.Put(RTA_PREFSRC, source);
-  return ExchangeNetlink(socket, batch, "making every address local");
+  return ExchangeNetlink(socket, batch, "making every address local").Kind(ErrorKind::kNamespace);
 }
 
 // Returns true if IPv6 is there as well.

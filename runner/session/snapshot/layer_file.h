@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the layer of a snapshot: packs it as it arrives, computes its digests, and publishes it
+// under its name.
 #pragma once
 
 #include <cstdint>

@@ -27,13 +27,11 @@ Status WriteWhole(int directory, const std::string& name, std::string_view text)
 }
 
 // The layout may lie in a checkout.
-Result<Fd> OpenBlobs(const std::string& layout) {
-  TRY(sys::MakeDirectories(layout, 0700).Context(layout));
-  Fd at = TRY(sys::Open(layout, O_RDONLY | O_DIRECTORY));
+Result<Fd> OpenBlobs(int layout) {
+  Fd at = TRY(sys::OpenAt(layout, ".", O_RDONLY | O_DIRECTORY));
   for (const char* name : {"blobs", "sha256"}) {
-    if (::mkdirat(at.get(), name, 0700) != 0 && errno != EEXIST) return Errno(layout);
-    at = TRY(sys::OpenAt(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-                 .Context(layout + ": " + name));
+    if (::mkdirat(at.get(), name, 0700) != 0 && errno != EEXIST) return Errno(name);
+    at = TRY(sys::OpenAt(at.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).Context(name));
   }
   return at;
 }
@@ -49,12 +47,11 @@ Result<std::string> ReadIndex(int layout) {
   return sys::ReadAll(index.get(), kIndexBytesMax);
 }
 
-Result<Fd> LockLayout(const std::string& directory) {
-  Fd layout = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context(directory));
-  while (::flock(layout.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return Errno("flock " + directory);
+Status LockLayout(int layout) {
+  while (::flock(layout, LOCK_EX) != 0) {
+    if (errno != EINTR) return Errno("flock");
   }
-  return layout;
+  return Ok();
 }
 
 Status WriteIndex(int layout, std::string_view index) {

@@ -13,12 +13,11 @@ namespace session {
 // Writes a file that appears whole under its name in `directory`, or not at all.
 Status WriteWhole(int directory, const std::string& name, std::string_view text);
 
-// Opens the directory of the blobs of `layout`; both are made (0700) where they are missing.
-Result<Fd> OpenBlobs(const std::string& layout);
+// Opens the directory of the blobs of an open layout; it is made (0700) where it is missing.
+Result<Fd> OpenBlobs(int layout);
 
-// Opens the layout's directory. Until the descriptor is closed, no other process adds to the layout
-// or removes from it.
-Result<Fd> LockLayout(const std::string& layout);
+// Until the descriptor is closed, no other process adds to the layout or removes from it.
+Status LockLayout(int layout);
 
 // Returns the text of the index of images of an open layout, at most 4 MiB; empty if there is none.
 Result<std::string> ReadIndex(int layout);

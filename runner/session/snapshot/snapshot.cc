@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/snapshot/snapshot.h"
 
+#include <fcntl.h>
+
 #include <chrono>
 #include <utility>
 #include <variant>
 
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "image/open_source.h"
 #include "image/source/layout.h"
@@ -83,6 +86,13 @@ Result<Documents> ReadDocuments(image::Source& source, const image::VerifyReques
   return Documents{resolved.leaf.digest, "", std::move(config), std::move(resolved.manifest)};
 }
 
+// Opens the layout, which is made where it is missing. This user's own may lie anywhere.
+Result<Fd> OpenLayout(const std::string& directory) {
+  if (directory != DefaultSnapshots()) return MakeNamedDirectory(directory, 0700);
+  TRY(sys::MakeDirectories(directory, 0700));
+  return sys::Open(directory, O_RDONLY | O_DIRECTORY);
+}
+
 }  // namespace
 
 std::string DefaultSnapshots() { return image::DefaultStore() + "/snapshots"; }
@@ -92,14 +102,15 @@ Result<WrittenSnapshot> WriteSnapshot(const Place& place, const std::string& san
   if (!tag.empty() && !image::IsTag(tag)) {
     return Error{Code::kUsage, "'" + tag + "' cannot be the tag of a snapshot", "--tag ready"};
   }
-  Fd blobs = TRY(OpenBlobs(directory));
+  Fd layout = TRY(OpenLayout(directory).Context(directory));
+  Fd blobs = TRY(OpenBlobs(layout.get()).Context(directory));
   RemoveLeftParts(blobs.get());
   LayerFile layer = TRY(LayerFile::Open(blobs.get()));
   TakenSnapshot taken = TRY(
       TakeSnapshot(place, sandbox, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
   TRY(layer.Finish());
   // From here on, what removes unused blobs waits.
-  Fd layout = TRY(LockLayout(directory));
+  TRY(LockLayout(layout.get()).Context(directory));
   TRY(layer.Publish());
   std::string text = TRY(RenderSnapshotConfig(taken, layer.diff_id()));
   DocumentOf config = TRY(WriteBlob(blobs.get(), text));

@@ -32,13 +32,14 @@ struct OwnLayout {
 // Returns nothing if there are no snapshots.
 Result<std::optional<OwnLayout>> OpenOwn() {
   const std::string directory = DefaultSnapshots();
-  Result<Fd> lock = LockLayout(directory);
+  Result<Fd> lock = sys::Open(directory, O_RDONLY | O_DIRECTORY);
   if (!lock.ok() && sys::IsAbsent(lock.error())) return std::optional<OwnLayout>();
   OwnLayout own;
-  own.lock = TRY(std::move(lock));
+  own.lock = TRY(std::move(lock).Context(directory));
+  TRY(LockLayout(own.lock.get()).Context(directory));
   own.index = TRY(ReadIndex(own.lock.get()).Context(directory));
   if (own.index.empty()) return std::optional<OwnLayout>();
-  own.blobs = TRY(OpenBlobs(directory));
+  own.blobs = TRY(OpenBlobs(own.lock.get()).Context(directory));
   return std::optional(std::move(own));
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -229,6 +232,34 @@ TEST_CASE("A file that is cut stands nowhere, and what was there stays") {
   CHECK(Receive(after, place.fd(), TreeReceiver::Kind::kFiles).ok());
   CHECK(sys::ReadFile(place.path() + "/a", 6000).value() == std::string(5000, 'x'));
   CHECK(sys::ReadFile(place.path() + "/a.part", 100).value() == "not ours");
+}
+
+TEST_CASE("A directory that becomes a link meanwhile changes the mode of no other file") {
+  Temporary place;
+  const std::string victim = place.path() + "/victim";
+  const std::string directory = place.path() + "/d";
+  const std::string link = place.path() + "/l";
+  REQUIRE(sys::WriteFile(victim, "x", 0600).ok());
+  REQUIRE(::mkdir(directory.c_str(), 0700) == 0);
+  REQUIRE(::symlink("victim", link.c_str()) == 0);
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) {
+      (void)::renameat2(AT_FDCWD, directory.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE);
+    }
+  });
+  const std::string bytes = Render({{Entry(image::TarType::kDirectory, "d"), ""}});
+  size_t received = 0;
+  struct stat st {};
+  for (int i = 0; i < 3000; ++i) {
+    received += Receive(bytes, place.fd(), TreeReceiver::Kind::kFiles).ok() ? 1 : 0;
+    REQUIRE(::stat(victim.c_str(), &st) == 0);
+    if ((st.st_mode & 07777) != 0600) break;
+  }
+  ends = true;
+  other.join();
+  CHECK(received > 0);
+  CHECK((st.st_mode & 07777) == 0600);
 }
 
 TEST_CASE("Copied files obey the umask, and what is restored does not") {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Unpacks a tree of files from a stream (`get`, `restore`), never through a link and within
+// limits.
 #pragma once
 
 #include <time.h>

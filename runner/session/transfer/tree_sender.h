@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Packs a tree of files into a stream (`put`, `get`, `snapshot`), following no link.
 #pragma once
 
 #include <sys/stat.h>
