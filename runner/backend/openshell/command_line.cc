@@ -29,12 +29,14 @@ struct Sign {
   std::string_view part;
   Code code;
   const char* hint;
+  ErrorKind kind = ErrorKind::kOther;
 };
 constexpr const char* kTrustRemedy = "--gateway-tls DIR, with the ca.crt of that gateway";
 constexpr const char* kClientRemedy =
     "--gateway-tls DIR, with a tls.crt and its tls.key that the gateway accepts";
 constexpr const char* kLoginRemedy = "openshell gateway login NAME, and then --gateway NAME";
 constexpr auto kSigns = std::to_array<Sign>({
+    {"ddress already in use", Code::kIo, "", ErrorKind::kAddressTaken},
     {"invalid peer certificate", Code::kSetup, kTrustRemedy},
     {"failed to read TLS CA", Code::kSetup, kTrustRemedy},
     {"fatal alert", Code::kSetup, kClientRemedy},
@@ -204,6 +206,7 @@ Error ErrorOf(const std::string& what, std::string_view said) {
     if (text.find(sign.part) == std::string::npos) continue;
     error.code = sign.code;
     error.hint = sign.hint;
+    error.kind = sign.kind;
     break;
   }
   return error;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Runs the `openshell` program and returns its answer. Everything else in this folder talks to
+// OpenShell through it.
 #pragma once
 
 #include <string>

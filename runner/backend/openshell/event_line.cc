@@ -10,7 +10,7 @@
 namespace openshell {
 namespace {
 
-using gateway::Event;
+using record::Event;
 
 constexpr size_t kTextBytesMax = 1024;
 
@@ -71,7 +71,7 @@ void ParseTail(std::string_view tail, Event* event) {
   std::string_view word;
   if (Split(&tail, "[policy:", &skipped) && Split(&tail, " engine:", &word)) {
     event->policy = codec::NeutralLine(word, 256);
-    if (Split(&tail, "]", &word)) event->engine = codec::NeutralLine(word, 64);
+    if (Split(&tail, "]", &word)) record::SetEngine(codec::NeutralLine(word, 64), event);
   }
   if (Split(&tail, "[reason:", &skipped)) {
     if (tail.ends_with(']')) tail.remove_suffix(1);
@@ -106,7 +106,7 @@ std::optional<Event> ParseDecision(bool is_request, std::string_view text) {
   }
   ParseTail(text.substr(end), &event);
   // The policy allows it, and the name leads nowhere.
-  if (event.engine == "ssrf" && event.reason.starts_with("DNS resolution failed")) {
+  if (event.engine == record::Engine::kSsrf && event.reason.starts_with("DNS resolution failed")) {
     event.outcome = Event::Outcome::kFailed;
   }
   return event;

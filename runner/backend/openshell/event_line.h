@@ -5,14 +5,14 @@
 #include <optional>
 #include <string_view>
 
-#include "gateway/record/ocsf.h"
+#include "record/event.h"
 
 namespace openshell {
 
 struct LogLine {
   int64_t time_ms = 0;  // Milliseconds by the sandbox's clock.
   // A decision about a connection or a request; nullopt if the line is about something else.
-  std::optional<gateway::Event> event;
+  std::optional<record::Event> event;
   // True for such a line that could not be read, as of another version, or whose parts cannot be
   // told apart: the agent may have named a program so that it reads as another decision.
   bool unread = false;

@@ -6,7 +6,7 @@
 namespace openshell {
 namespace {
 
-using gateway::Event;
+using record::Event;
 
 TEST_CASE("a refused request is read with all that names it") {
   std::optional<LogLine> line = ParseLogLine(
@@ -24,7 +24,7 @@ TEST_CASE("a refused request is read with all that names it") {
   CHECK(line->event->port == 80);
   CHECK(line->event->method == "GET");
   CHECK(line->event->path == "/a");
-  CHECK(line->event->engine == "opa");
+  CHECK(line->event->engine == record::Engine::kOpa);
   CHECK(line->event->reason == "endpoint other.example.com:80 is not allowed by any policy");
 }
 

@@ -360,7 +360,7 @@ Status Gateway::CheckPortWasTaken() {
   service_.reset();
   const std::string said = TRY(sys::ReadFile(LogPath(), kLogBytesMax));
   Error error = ErrorOf("openshell-gateway", LastLine(said));  // Without line breaks.
-  if (error.what.find("ddress already in use") != std::string::npos) return Ok();
+  if (error.kind == ErrorKind::kAddressTaken) return Ok();
   return error;
 }
 

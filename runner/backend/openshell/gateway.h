@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// OpenShell's gateway: starts one for this run, or attaches to one that is there. sandbox.h
+// creates sandboxes on it.
 #pragma once
 
 #include <chrono>

@@ -19,7 +19,8 @@
 #include "change/apply.h"
 #include "change/given/given_files.h"
 #include "codec/text/neutral.h"
-#include "gateway/record/ocsf.h"
+#include "record/ocsf.h"
+#include "record/shorthand.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
@@ -290,11 +291,11 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
     const codec::SecretMask& secrets = recorder_.secrets();
     written =
         sys::WriteAll(directory_.events_jsonl.get(),
-                      secrets.Mask(gateway::RenderOcsf(*parsed->event, parsed->time_ms)) + "\n");
+                      secrets.Mask(record::RenderOcsf(*parsed->event, parsed->time_ms)) + "\n");
     if (!written.ok()) return;
     written = sys::WriteAll(directory_.events_log.get(),
-                            gateway::RenderTime(parsed->time_ms) + " OCSF " +
-                                secrets.Mask(gateway::RenderShorthand(*parsed->event)) + "\n");
+                            record::RenderTime(parsed->time_ms) + " OCSF " +
+                                secrets.Mask(record::RenderShorthand(*parsed->event)) + "\n");
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
@@ -463,8 +464,7 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
 
 Result<int> Run(run::Request request, const run::OptionRules& rules) {
   run::ReportDirectory directory =
-      TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir)
-              .Context(run::kPreparingReport));
+      TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir));
   run::Recorder recorder(request);
   run::Signals signals = TRY(run::CatchSignals());
   auto carry = [&]() -> Status {

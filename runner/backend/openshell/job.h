@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One run on OpenShell, from event to outcome. The command line calls it in place of run/run.h for
+// `--backend openshell`.
 #pragma once
 
 #include <memory>

@@ -86,8 +86,7 @@ class Keeper {
  private:
   Result<int> Carry(run::Request& request, Fd& ready) {
     run::ReportDirectory directory =
-        TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir)
-                .Context(run::kPreparingReport));
+        TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir));
     run::Recorder recorder(request);
     run::Signals signals = TRY(run::CatchSignals());
     const Deadline expires = Deadline::After(std::chrono::seconds(create_.ttl_s));

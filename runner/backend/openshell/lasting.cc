@@ -20,6 +20,7 @@ namespace openshell {
 namespace {
 
 using session::CommandResult;
+using session::EndReason;
 
 constexpr std::chrono::seconds kResultTime{10};
 
@@ -65,7 +66,7 @@ class Passing {
         sink_(sink) {}
 
   // "exit", or why it was not waited for any more.
-  Result<std::string> Watch() {
+  Result<EndReason> Watch() {
     bool open[2] = {true, true};
     while (open[0] || open[1]) {
       pollfd pipes[] = {{open[0] ? child_.output().get() : -1, POLLIN, 0},
@@ -74,15 +75,15 @@ class Passing {
       if (::poll(pipes, std::size(pipes), ends_.poll_ms()) < 0 && errno != EINTR) {
         return Errno("poll");
       }
-      if (run::PendingEnd()) return std::string("cancelled");
-      if (ends_.passed()) return std::string("timeout");
+      if (run::PendingEnd()) return EndReason::kCancelled;
+      if (ends_.passed()) return EndReason::kTimeout;
       for (int i = 0; i < 2; ++i) {
         if (pipes[i].revents != 0) open[i] = TRY(Pass(pipes[i].fd, i == 1));
       }
-      if (output_left_ < 0) return std::string("output");
+      if (output_left_ < 0) return EndReason::kOutput;
     }
     // A terminal gives its signal to OpenShell's command line too, which then ends.
-    return std::string(run::PendingEnd() ? "cancelled" : "exit");
+    return run::PendingEnd() ? EndReason::kCancelled : EndReason::kExit;
   }
 
  private:
@@ -137,14 +138,14 @@ class OpenShellBackend final : public backend::Backend {
     TRY(held.Hold());
     Child child = TRY(sandbox.Exec(whole.append(script)));
     CommandResult result;
-    Result<std::string> reason =
+    Result<EndReason> reason =
         Passing(child, held.descriptor(), limits, request.timeout_ms, sink).Watch();
     if (!reason.ok()) {
       sandbox.EndProcesses();
       return std::move(reason).error();
     }
-    result.reason = std::move(reason).value();
-    if (result.reason == "exit") {
+    result.reason = reason.value();
+    if (result.reason == EndReason::kExit) {
       result.status = TRY(child.Wait(Deadline::After(kResultTime)));
       // A failure of OpenShell's command line itself looks the same.
       if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {

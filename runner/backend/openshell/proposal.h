@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Policy proposals on OpenShell: reads them from its command line, and renders what a person is
+// shown of each.
 #pragma once
 
 #include <memory>

@@ -156,7 +156,7 @@ int64_t LastTime(const std::string& path, size_t after,
 bool IsAny(const LogLine&, std::string_view) { return true; }
 
 bool IsRefusal(const LogLine& line, std::string_view) {
-  return line.event && line.event->outcome == gateway::Event::Outcome::kDenied;
+  return line.event && line.event->outcome == record::Event::Outcome::kDenied;
 }
 
 // The supervisor has told the gateway what it refused.

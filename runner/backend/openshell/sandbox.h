@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// One sandbox on an OpenShell gateway: create it, execute in it, read its records, fetch its
+// files, remove it.
 #pragma once
 
 #include <chrono>

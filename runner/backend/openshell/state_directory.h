@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The files that one use of OpenShell keeps on this machine, and the removal of what killed
+// processes left.
 #pragma once
 
 #include <chrono>
