@@ -151,6 +151,7 @@ def update():
     subprocess.run(['cmake', '--build', '--preset', 'release', '-j', '2', '--target', 'agentic-ci', 'generate'],
                    cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     subprocess.run([BUILD / 'release' / 'tools' / 'generate', ROOT], check=False)
+    subprocess.run([ROOT / 'tests' / 'index.py'], check=False)
     goldens = sorted(ROOT.glob('tests/cli/*.test'))
     subprocess.run([ROOT / 'tools' / 'golden', '--update', *goldens], check=False)
     subprocess.run([ROOT / 'tests' / 'demo' / 'readme_test.py', '--update', BUILD / 'release' / 'agentic-ci'],

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include "cli/completion.h"
 #include "cli/config_command.h"
+#include "cli/doctor_command.h"
 #include "cli/eval_command.h"
+#include "cli/github.h"
+#include "cli/image_command.h"
 #include "cli/policy_command.h"
+#include "cli/post_command.h"
+#include "cli/run_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
-#include "cli/variables.h"
+#include "cli/verify_bundle_command.h"
 #include "codec/text/nearest.h"
 
 namespace cli {
@@ -14,32 +20,32 @@ namespace {
 
 // Docs longer than a line live here, where they can be read.
 constexpr std::string_view kDiffDoc =
-    "Show what a policy change opens and closes: hosts, ports, programs, requests, paths, "
-    "inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
-    "whatever the differences, or 65 if a file is not a valid policy.";
+    "Show what a policy change opens and closes. Compares hosts, ports, programs, requests, paths "
+    "and inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
+    "however many there are, or 65 if a file is not a valid policy.";
 constexpr std::string_view kSuggestDoc =
-    "Suggest policy entries that would allow exactly what runs were refused, with the programs "
-    "that "
-    "asked and how often. With a policy, each addition is tested first, and a request that no "
-    "addition can allow is listed with the reason. Nothing is suggested for a host that a run's "
-    "credentials are sent to. Since a refusal often ends what an agent tries, repeat: run with "
-    "`--learn FILE`, add what you agree to, run again, until nothing is suggested.";
+    "Suggest policy entries for what runs were refused. They would allow exactly that, and show "
+    "the programs that asked and how often. With a policy, each addition is tested first, and a "
+    "request that no addition can allow is listed with the reason. Nothing is suggested for a host "
+    "that a run's credentials are sent to. Since a refusal often ends what an agent tries, repeat: "
+    "run with `--learn FILE`, add what you agree to, run again, until nothing is suggested.";
 constexpr std::string_view kPostDoc =
-    "Post a report to a pull request, or to a merge request of GitLab: one comment, and a review "
-    "with comments beside the lines. "
+    "Post a report to a pull request or merge request. It becomes one comment, and a review with "
+    "comments on the lines they are about. "
     "Later posts update them, and repeat nothing. The report is treated as untrusted input, so the "
     "token can be kept in a separate job from the one that ran the agent.";
 
 constexpr std::string_view kVerifyBundleDoc =
-    "Verify a Sigstore bundle for a file or a digest (`sha256:...`), offline, against a trusted "
-    "root, and show who signed it. Exit status 0: verified; 77: not verified, with a reason code "
+    "Verify a Sigstore bundle and show who signed it. The bundle is for a file or a digest "
+    "(`sha256:...`); it is verified offline, against a trusted root. Exit status 0: verified; 77: "
+    "not verified, with a reason code "
     "at the start of the error.";
 
 constexpr std::string_view kImagePullDoc =
-    "Verify, download and unpack an image, so that a later run can start at once. Nothing is "
+    "Verify, download and unpack an image. A later run can then start at once. Nothing is "
     "unpacked before the signature is verified.";
 constexpr std::string_view kImageVerifyDoc =
-    "Show, for every signature of an image, who signed it and whether it is accepted, or why not. "
+    "Show who signed an image. For every signature: whether it is accepted, or why not. "
     "Exit status 77: refused; 75: a location that may contain signatures could not be reached.";
 
 constexpr std::string_view kActionDoc =
@@ -48,29 +54,32 @@ constexpr std::string_view kActionDoc =
 constexpr std::string_view kActionPostDoc =
     "Called by post/action.yml and by GitLab's component `post`: `post` with their inputs.";
 constexpr std::string_view kConfigCheckDoc =
-    "Check configuration files, the repository's own if none is given, and the prompts they name, "
-    "as they are in the working tree; without a file also that no workflow has a word like OWNER "
-    "left that stands for something. Reports every error.";
+    "Check configuration files and their prompts. Without FILE, checks the repository's own, as "
+    "they are in the working tree, and that no placeholder such as OWNER is left in a workflow. "
+    "Reports every error.";
 constexpr std::string_view kConfigExplainDoc =
-    "Show the task that `run` with the same options would carry out, every value it would have, "
-    "and where each comes from: the command line, a line of the configuration, or a default.";
+    "Show the task that `run` would carry out. Takes the same options, and shows every value with "
+    "its source: the command line, a line of the configuration, or a default.";
 constexpr std::string_view kConfigInitDoc =
-    "Write a first policy, configuration, prompt and workflow (on GitLab, an include of the "
-    "component) that fit the repository: its languages, its forge, its tests. A file that exists "
-    "is kept.";
+    "Write a first configuration, policy, prompt and workflow. On GitLab, the workflow is an "
+    "include of the component. They fit the repository's languages, forge and tests. A file that "
+    "exists is kept.";
 
 constexpr std::string_view kDoctorDoc =
-    "Show what this host can enforce, by starting a sandbox as a run does: each mechanism as "
-    "available, restricted or absent, and what to type for more. Exit status 69: no run can start, "
-    "in either tier.";
+    "Show what this host can enforce. Starts a sandbox as a run does, and lists each mechanism as "
+    "available, restricted or absent, with what to type for more. Exit status 69: no run can "
+    "start, in either tier.";
 
 static_assert(WellFormed(kJsonOption));
 
 Command RunCommandSpec() {
   Command command{.name = "run",
+                  .carry_out = RunCommand,
                   .operands = "[-- COMMAND ARG...]",
-                  .doc = "Run an agent (or COMMAND) in the sandbox and write the report.",
-                  .options = {},
+                  .doc = "Run an agent, or COMMAND, in a sandbox. Writes the report.",
+                  .example =
+                      "  agentic-ci run --agent claude-code --prompt \"Fix the failing test\"\n  "
+                      "agentic-ci run --task review\n",
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
                                 kNoProxyVariable, kProxyByNameVariable, kColourVariable}};
@@ -109,11 +118,14 @@ void AddImageOptions(std::vector<OptionSpec>* options) {
   }
 }
 
-Command ImageCommandSpec(std::string_view name, std::string_view doc) {
+Command ImageCommandSpec(std::string_view name, Handler carry_out, std::string_view doc,
+                         std::string_view example) {
   Command command{
       .name = name,
+      .carry_out = carry_out,
       .operands = "REF",
       .doc = doc,
+      .example = example,
       .options = {{"platform", "OS/ARCHITECTURE[/VARIANT]", "",
                    "The platform to select from an image index. If not given, this machine's."},
                   {"username", "NAME", "",
@@ -130,19 +142,23 @@ Command ImageCommandSpec(std::string_view name, std::string_view doc) {
 Command PostCommandSpec() {
   return {
       .name = "post",
+      .carry_out = PostCommand,
       .operands = "REPORT-DIR",
       .doc = kPostDoc,
+      .example =
+          "  agentic-ci post agentic-ci-report\n  agentic-ci post agentic-ci-report --what "
+          "comment,review,check --dry-run\n",
       .options =
           {{"repository", "OWNER/NAME", "",
-            "The repository; of GitLab the project, GROUP/NAME. If not given, that of the event."},
+            "The repository; of GitLab the project, GROUP/NAME. If not given, the event's."},
            {"number", "NUMBER", "",
-            "The pull request or merge request. If not given, that of the event."},
+            "The pull request or merge request. If not given, the event's."},
            {"api-url", "URL", "",
-            "The URL of the forge's API. If not given, that of the event. One that ends with "
+            "The URL of the forge's API. If not given, the event's. One that ends with "
             "/api/v4 is GitLab's."},
            {"what", "PARTS", "comment,review",
             "What to post: `comment` (one comment that later posts update), `review` (the agent's "
-            "findings and suggested changes beside the lines they are about), `check` (on GitHub, "
+            "findings and suggested changes on the lines they are about), `check` (on GitHub, "
             "a check run with an annotation for each finding, which requires `checks: write`), "
             "`status` (a commit status), `sarif` (on GitHub, code scanning), and one of `commits` "
             "(the agent's changes as a commit on the pull request's branch), `branch` (on a branch "
@@ -166,8 +182,8 @@ Command PostCommandSpec() {
             "Distinguishes the comments of several workflows. If not given, the names of the "
             "workflow and the job, and in a matrix the number of the job."},
            {"timeout", "DURATION", "3m",
-            "How long posting may take, with all repetitions. A request that the forge leaves "
-            "without an answer fails after a third of it, or a minute if that is shorter."},
+            "How long posting may take, with all repetitions. A request that the forge "
+            "does not respond to fails after a third of it, or a minute if that is shorter."},
            {"ca-file", "FILE", "",
             "The CA certificates (PEM) for verifying the forge. If not given, the system's."},
            kJsonOption},
@@ -188,102 +204,112 @@ Command PostCommandSpec() {
 Command CheckCommandSpec() {
   return {
       .name = "policy check",
+      .carry_out = PolicyCheckCommand,
       .operands = "FILE...",
       .doc = "Check policy files and report errors and warnings.",
+      .example = "  agentic-ci policy check .agentic-ci/openshell-policy.yml\n",
       .options = {{"for", "BACKEND", "",
                    "Also say what would be different in a sandbox of this backend: `openshell`."},
-                  kJsonOption},
-      .variables = {}};
+                  kJsonOption}};
 }
 
 Command ExportCommandSpec() {
   return {
       .name = "policy export",
+      .carry_out = PolicyExportCommand,
       .operands = "",
       .doc =
-          "Print a policy, of either form, as `run --backend openshell` gives it to OpenShell, "
-          "without the credentials of a run. Each difference is in a comment.",
+          "Print a policy as OpenShell takes it. It may be of either form; the result is what "
+          "`run --backend openshell` gives to OpenShell, without the credentials of a run. Each "
+          "difference is in a comment.",
+      .example = "  agentic-ci policy export --to openshell > policy.yaml\n",
       .options = {{"to", "BACKEND", "", "Whose policy to print: `openshell`. Required."},
                   {"policy", "FILE", "",
                    "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in "
                    "the working tree."},
                   {"agent", "NAME", "command",
-                   "The agent that is to run; determines the model host of `defaults: minimal`."}},
-      .variables = {}};
+                   "The agent that is to run; determines the model host of `defaults: minimal`."}}};
 }
 
 Command DiffCommandSpec() {
-  return {
-      .name = "policy diff",
-      .operands = "BEFORE AFTER",
-      .doc = kDiffDoc,
-      .options =
-          {{"secret", "NAME@HOST", "",
-            "A credential and its host; the diff shows where the host becomes reachable.", true},
-           {"agent", "NAME", "command",
-            "The agent the policies are for; determines the model host of `defaults: minimal`."},
-           kJsonOption},
-      .variables = {}};
+  return {.name = "policy diff",
+          .carry_out = PolicyDiffCommand,
+          .operands = "BEFORE AFTER",
+          .doc = kDiffDoc,
+          .example = "  agentic-ci policy diff old.yml .agentic-ci/openshell-policy.yml\n",
+          .options = {
+              {"secret", "NAME@HOST", "",
+               "A credential and its host; the diff shows where the host becomes reachable.", true},
+              {"agent", "NAME", "command",
+               "The agent the policies are for; determines the model host of `defaults: minimal`."},
+              kJsonOption}};
 }
 
 Command VerifyBundleCommandSpec() {
   return {
       .name = "verify-bundle",
+      .carry_out = VerifyBundleCommand,
       .operands = "FILE|DIGEST",
       .doc = kVerifyBundleDoc,
-      .options =
-          {{"bundle", "FILE", "", "The bundle, in JSON, version 0.1 to 0.3."},
-           {"legacy-layer", "FILE", "",
-            "Instead of a bundle, a signature in cosign's older registry format, as JSON: "
-            "`payload` is the layer in base64, `annotations` an object with the annotations of its "
-            "descriptor."},
-           {"certificate-identity", "ID", "",
-            "The accepted signer: the certificate's subject alternative name, or a pattern for it "
-            "(`*` does not match `/`, `**` does)."},
-           {"certificate-oidc-issuer", "URL", "",
-            "The OIDC issuer that authenticated that identity; matched exactly."},
-           {"key", "FILE", "",
-            "The public key (PEM) that must have signed, instead of an identity and an issuer."},
-           {"require-log", "", "", "With a key: require a transparency log entry."},
-           {"no-log", "", "",
-            "With an identity: accept a signed timestamp instead of a transparency log entry."},
-           {"require-timestamp", "", "", "Require a signed timestamp."},
-           {"trusted-root", "FILE", "",
-            "The trusted root with the logs and certificate authorities to trust. If not given, "
-            "the built-in one of the public instance."},
-           {"staging", "", "", "For sigstore-conformance; requires `trusted-root`."},
-           {"predicate-type", "URI", "",
-            "An accepted statement type, in addition to cosign's signatures. If not given, every "
-            "type is accepted.",
-            true},
-           kJsonOption},
-      .variables = {}};
+      .example = "  agentic-ci verify-bundle agent.tar --bundle agent.json --key cosign.pub\n",
+      .options = {
+          {"bundle", "FILE", "", "The bundle, in JSON, version 0.1 to 0.3."},
+          {"legacy-layer", "FILE", "",
+           "Instead of a bundle, a signature in cosign's older registry format, as JSON: "
+           "`payload` is the layer in base64, `annotations` an object with the annotations of its "
+           "descriptor."},
+          {"certificate-identity", "ID", "",
+           "The accepted signer: the certificate's subject alternative name, or a pattern for it "
+           "(`*` does not match `/`, `**` does)."},
+          {"certificate-oidc-issuer", "URL", "",
+           "The OIDC issuer that authenticated that identity; matched exactly."},
+          {"key", "FILE", "",
+           "The public key (PEM) that must have signed, instead of an identity and an issuer."},
+          {"require-log", "", "", "With a key: require a transparency log entry."},
+          {"no-log", "", "",
+           "With an identity: accept a signed timestamp instead of a transparency log entry."},
+          {"require-timestamp", "", "", "Require a signed timestamp."},
+          {"trusted-root", "FILE", "",
+           "The trusted root with the logs and certificate authorities to trust. If not given, "
+           "the built-in one of the public instance."},
+          {"staging", "", "", "For sigstore-conformance; requires `trusted-root`."},
+          {"predicate-type", "URI", "",
+           "An accepted statement type, in addition to cosign's signatures. If not given, every "
+           "type is accepted.",
+           true},
+          kJsonOption}};
 }
 
-Command ActionCommandSpec(std::string_view name, std::string_view doc) {
+Command ActionCommandSpec(std::string_view name, Handler carry_out, std::string_view doc) {
   return {.name = name,
+          .carry_out = carry_out,
           .operands = "",
           .doc = doc,
-          .options = {},
           .variables = {kInputVariables, kGitHubVariables, kMatrixVariable},
           .hidden = true};
 }
 
-Command SchemaCommandSpec(std::string_view name, std::string_view doc) {
-  return {.name = name, .operands = "", .doc = doc, .options = {}, .variables = {}};
+Command SchemaCommandSpec(std::string_view name, Handler carry_out, std::string_view doc,
+                          std::string_view example) {
+  return {.name = name, .carry_out = carry_out, .operands = "", .doc = doc, .example = example};
 }
 
 Command ConfigCheckCommandSpec() {
   return {.name = "config check",
+          .carry_out = ConfigCheckCommand,
           .operands = "[FILE...]",
           .doc = kConfigCheckDoc,
-          .options = {kJsonOption},
-          .variables = {}};
+          .example = "  agentic-ci config check\n",
+          .options = {kJsonOption}};
 }
 
 Command ConfigExplainCommandSpec() {
   Command command = RunCommandSpec();
   command.name = "config explain";
+  command.carry_out = ConfigExplainCommand;
+  command.example =
+      "  agentic-ci config explain --task review\n"
+      "  agentic-ci config explain --task review --show-prompt\n";
   command.doc = kConfigExplainDoc;
   command.options.push_back({"show-prompt", "", "", "Also print the prompt as it would be sent."});
   command.variables = {kGitHubVariables, kCiVariable};
@@ -292,39 +318,11 @@ Command ConfigExplainCommandSpec() {
 
 Command ConfigInitCommandSpec() {
   return {.name = "config init",
+          .carry_out = ConfigInitCommand,
           .operands = "",
           .doc = kConfigInitDoc,
-          .options = ConfigInitOptions(),
-          .variables = {}};
-}
-
-// `text` in lines of at most 80 columns, each behind `indent` blanks.
-std::string Wrap(std::string_view text, size_t indent) {
-  constexpr size_t kColumns = 80;
-  std::string out;
-  std::string line(indent, ' ');
-  while (!text.empty()) {
-    size_t blank = text.find(' ');
-    std::string_view word = text.substr(0, blank);
-    if (line.size() > indent && line.size() + 1 + word.size() > kColumns) {
-      out += line + "\n";
-      line.assign(indent, ' ');
-    }
-    if (line.size() > indent) line += ' ';
-    line += word;
-    text.remove_prefix(blank == std::string_view::npos ? text.size() : blank + 1);
-  }
-  return out + line + "\n";
-}
-
-std::string RenderOption(const OptionSpec& option) {
-  std::string text = "  --" + std::string(option.name);
-  if (!option.value.empty()) text += " " + std::string(option.value);
-  text += "\n";
-  std::string doc(option.doc);
-  if (option.repeatable) doc += " May be given several times.";
-  if (!option.fallback.empty()) doc += " [" + std::string(option.fallback) + "]";
-  return text + Wrap(doc, 6);
+          .example = "  agentic-ci config init\n  agentic-ci config init --on label\n",
+          .options = ConfigInitOptions()};
 }
 
 // Those about sandboxes that last, behind `run` and `post`.
@@ -350,8 +348,11 @@ std::vector<Command> Commands() {
       ExplainCommandSpec(),
       DiffCommandSpec(),
       {.name = "policy suggest",
+       .carry_out = PolicySuggestCommand,
        .operands = "REPORT-DIR|LEARNED-FILE...",
        .doc = kSuggestDoc,
+       .example = "  agentic-ci policy suggest agentic-ci-report\n  agentic-ci policy suggest "
+                  "agentic-ci-report --policy policy.yml | git apply\n",
        .options = {{"policy", "FILE", "",
                     "The policy to extend: prints a patch for `git apply`, with FILE as given. If "
                     "not given, prints policy entries to paste."},
@@ -359,54 +360,69 @@ std::vector<Command> Commands() {
                    {"secret", "NAME@HOST", "",
                     "A host that a credential is sent to. A file of `run --learn` names those of "
                     "its runs; a report does not.",
-                    true}},
-       .variables = {}},
+                    true}}},
       ExportCommandSpec(),
       {.name = "policy test",
+       .carry_out = PolicyTestCommand,
        .operands = "FILE...",
        .doc = "Run tables of test cases against the policies they name. Exit status 65 if a case "
               "fails.",
-       .options = {kJsonOption},
-       .variables = {}},
-      SchemaCommandSpec("policy schema", "Print the JSON Schema of the policy file, for editors."),
+       .example = "  agentic-ci policy test policy-tests.yml\n",
+       .options = {kJsonOption}},
+      SchemaCommandSpec("policy schema", PolicySchemaCommand,
+                        "Print the JSON Schema of the policy file, for editors.",
+                        "  agentic-ci policy schema > policy.schema.json\n"),
       ConfigCheckCommandSpec(),
       ConfigExplainCommandSpec(),
       ConfigInitCommandSpec(),
-      SchemaCommandSpec("config schema",
-                        "Print the JSON Schema of the configuration file, for editors."),
-      ImageCommandSpec("image pull", kImagePullDoc),
-      ImageCommandSpec("image verify", kImageVerifyDoc),
+      SchemaCommandSpec("config schema", ConfigSchemaCommand,
+                        "Print the JSON Schema of the configuration file.",
+                        "  agentic-ci config schema > config.schema.json\n"),
+      ImageCommandSpec("image pull", ImagePullCommand, kImagePullDoc,
+                       "  agentic-ci image pull ghcr.io/OWNER/agent:1\n"),
+      ImageCommandSpec("image verify", ImageVerifyCommand, kImageVerifyDoc,
+                       "  agentic-ci image verify ghcr.io/OWNER/agent:1 --json\n"),
       ImageCommandSpec(
-          "image inspect",
-          "Show an image's manifest and configuration. Nothing is verified or unpacked."),
+          "image inspect", ImageInspectCommand,
+          "Show an image's manifest and configuration. Nothing is verified or unpacked.",
+          "  agentic-ci image inspect oci:build/image\n"),
       {.name = "image check",
+       .carry_out = ImageCheckCommand,
        .operands = "",
-       .doc = "Read all unpacked layers again and list those that have changed since. Exit status "
+       .doc = "List unpacked layers that have changed. Reads all of them again. Exit status "
               "74 if there are any.",
+       .example = "  agentic-ci image check --remove\n",
        .options =
            {{"remove", "", "",
              "Remove the changed layers; they are downloaded again when needed. Exit status 0."},
             kJsonOption},
        .variables = {kStoreVariable}},
       {.name = "image prune",
+       .carry_out = ImagePruneCommand,
        .operands = "",
-       .doc = "Remove unpacked layers, least recently used first, leftovers of killed runs, "
-              "cached verdicts, and snapshots of sandboxes whose tag was given to a newer one.",
+       .doc = "Remove unpacked layers, least recently used first. Also removes leftovers of killed "
+              "runs, cached verdicts, and snapshots of sandboxes whose tag was given to a newer "
+              "one.",
+       .example = "  agentic-ci image prune --keep 10GiB\n",
        .options = {{"keep", "SIZE", "0", "How much to keep of layers: `10GiB`."}, kJsonOption},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
       {.name = "doctor",
+       .carry_out = DoctorCommand,
        .operands = "",
        .doc = kDoctorDoc,
+       .example = "  agentic-ci doctor\n  agentic-ci doctor --json | jq .\n",
        .options = {{"workdir", "DIR", ".", "The checkout that a run would have."}, kJsonOption},
        .variables = {{"TMPDIR", "Where the writable layers lie if memory cannot hold them."}}},
       {.name = "completion",
+       .carry_out = CompletionCommand,
        .operands = "[bash|zsh|fish]",
-       .doc = "Print a shell completion script (default: bash): `source <(agentic-ci completion)`.",
-       .options = {},
-       .variables = {}},
-      ActionCommandSpec("action post", kActionPostDoc),
-      ActionCommandSpec("action", kActionDoc),
+       .doc = "Print a shell completion script. The default is bash: `source <(agentic-ci "
+              "completion)`.",
+       .example = "  agentic-ci completion zsh > ~/.zfunc/_agentic-ci\n  source <(agentic-ci "
+                  "completion)\n"},
+      ActionCommandSpec("action post", ActionPostCommand, kActionPostDoc),
+      ActionCommandSpec("action", ActionCommand, kActionDoc),
   });
 }
 
@@ -437,47 +453,6 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
   if (begins_one && (nearest.empty() || nearest == one)) nearest = one + " --help";
   return Error{Code::kUsage, "unknown command '" + meant + "'",
                nearest.empty() ? "agentic-ci --help" : "agentic-ci " + nearest};
-}
-
-std::string RenderHelp(const std::vector<Command>& commands) {
-  std::string text =
-      "agentic-ci runs an AI coding agent on a pull request inside a sandbox.\n\n"
-      "usage: agentic-ci COMMAND [options]\n\n";
-  for (const Command& command : commands) {
-    if (command.hidden) continue;
-    text += "  " + std::string(command.name);
-    if (!command.operands.empty()) text += " " + std::string(command.operands);
-    text += "\n" + Wrap(command.doc, 6);
-  }
-  return text +
-         "\n  --version, -V\n      Print the version, the architecture and the commit.\n"
-         "  --help, -h, help [COMMAND]\n      Print this, or a command's options.\n";
-}
-
-Result<std::string> HelpFor(const std::vector<Command>& commands,
-                            const std::vector<std::string>& words) {
-  if (words.empty()) return RenderHelp(commands);
-  std::vector<Command> group;
-  for (const Command& command : commands) {
-    if (command.name.starts_with(words[0] + " ")) group.push_back(command);
-  }
-  if (words.size() == 1 && !group.empty()) return RenderHelp(group);
-  Command command = TRY(SelectCommand(commands, words));
-  return RenderHelp(command);
-}
-
-std::string RenderHelp(const Command& command) {
-  std::string text = "usage: agentic-ci " + std::string(command.name);
-  if (!command.options.empty()) text += " [options]";
-  if (!command.operands.empty()) text += " " + std::string(command.operands);
-  text += "\n\n" + Wrap(command.doc, 0);
-  if (!command.options.empty()) text += "\nOptions (with their defaults in brackets):\n";
-  for (const OptionSpec& option : command.options) text += RenderOption(option);
-  if (!command.variables.empty()) text += "\nEnvironment:\n";
-  for (const VariableSpec& variable : command.variables) {
-    text += "  " + std::string(variable.name) + "\n" + Wrap(variable.doc, 6);
-  }
-  return text;
 }
 
 }  // namespace cli

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every command as data: `--help` and docs/reference/cli.md are generated from it. Each command is
-// implemented in its own file (run_command.cc, ...); main.cc connects the two.
+// Every command as data: its help (cli/help.h), docs/reference/cli.md, the man page and the
+// completions are generated from it. A command is one row: how it is called, and the function of
+// X_command.cc that carries it out.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "cli/options.h"
 
 namespace cli {
@@ -17,12 +19,17 @@ struct VariableSpec {
   std::string_view doc;  // Sentences.
 };
 
+// Carries out a command and returns the exit status.
+using Handler = Result<int> (*)(const Arguments&);
+
 struct Command {
-  std::string_view name;      // One word or two: "policy explain".
-  std::string_view operands;  // The operands as in usage: "REPORT-DIR".
-  std::string_view doc;       // Sentences.
-  std::vector<OptionSpec> options;
-  std::vector<VariableSpec> variables;
+  std::string_view name;          // One word or two: "policy explain".
+  Handler carry_out = nullptr;    // Never null in Commands().
+  std::string_view operands;      // The operands as in usage: "REPORT-DIR".
+  std::string_view doc;           // Sentences; the first is what a list of commands says.
+  std::string_view example = {};  // Lines to type, each indented and with its end.
+  std::vector<OptionSpec> options = {};
+  std::vector<VariableSpec> variables = {};
   bool hidden = false;  // For the action alone: in the reference, not in `--help`.
 };
 
@@ -33,22 +40,68 @@ inline constexpr OptionSpec kModelHostOption = {
     "The server of the model that COMMAND uses. What that is asked does not count as text sent to "
     "a server. An agent's own is known."};
 
-// Returns the commands in the order of `--help`. They are made anew at each call; it is called
-// once.
+// Returns all commands. They are made anew at each call; it is called once.
 std::vector<Command> Commands();
 
 // Returns the command that `words` begin with. Fails with kUsage; the hint is the nearest one.
 Result<Command> SelectCommand(const std::vector<Command>& commands,
                               const std::vector<std::string>& words);
 
-// Renders the help: "usage: ..." and one line per command.
-std::string RenderHelp(const std::vector<Command>& commands);
-// Returns the help that `help` and `words` ask for: everything, the commands that begin with a
-// word, or one command. Fails as SelectCommand() does.
-Result<std::string> HelpFor(const std::vector<Command>& commands,
-                            const std::vector<std::string>& words);
-// Renders the help of a command: "usage: ...", what it does, its options and variables; lines of at
-// most 80 columns.
-std::string RenderHelp(const Command& command);
+// The variables that commands read.
+inline constexpr VariableSpec kMatrixVariable = {
+    "AGENTIC_CI_MATRIX*", "The job's values and number in a matrix, set by the action."};
+
+inline constexpr VariableSpec kGitHubVariables = {
+    "GITHUB_*",
+    "Set by GitHub Actions (or Gitea, or Forgejo): the event, the step summary and the outputs. "
+    "Read only if GITHUB_ACTIONS is `true`."};
+
+inline constexpr VariableSpec kCiVariable = {
+    "CI",
+    "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
+    "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
+    "then required, and the run gets no secrets. `CI` alone is not set by `false` and `0`."};
+inline constexpr VariableSpec kGitLabVariables = {
+    "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
+    "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
+    "See docs/reference/gitlab.md."};
+
+inline constexpr VariableSpec kGitLabTokenVariable = {
+    "AGENTIC_CI_ID_TOKEN",
+    "The ID token of a GitLab job, for the audience `agentic-ci`: what started the job, signed by "
+    "GitLab. See docs/reference/gitlab.md."};
+
+inline constexpr VariableSpec kColourVariable = {
+    "NO_COLOR, TERM",
+    "How a terminal is written to: without colours and links if NO_COLOR is set, as a pipe if TERM "
+    "is `dumb`. No decision depends on them."};
+
+inline constexpr VariableSpec kStoreVariable = {
+    "AGENTIC_CI_STORE",
+    "Where unpacked layers are stored. If not set, `agentic-ci/images` in XDG_CACHE_HOME, or in "
+    "`~/.cache`."};
+inline constexpr VariableSpec kProxyVariable = {
+    "HTTPS_PROXY",
+    "The proxy for agentic-ci's own requests, to the registry and the forge: "
+    "`http://[USER:PASSWORD@]HOST[:PORT]`. If not set, `https_proxy`. In a run the agent's "
+    "connections leave through it, too; see docs/reference/isolation.md."};
+inline constexpr VariableSpec kProxyByNameVariable = {
+    "AGENTIC_CI_PROXY_BY_NAME",
+    "If `true`, that proxy is asked for the names that the agent connects to, and resolves them: "
+    "which addresses they lead to is then not checked. If not set, it is asked for the addresses "
+    "that were checked."};
+inline constexpr VariableSpec kNoProxyVariable = {
+    "NO_PROXY",
+    "The hosts that are asked without it, each with all names below it, and networks, separated by "
+    "commas: `corp.example,10.0.0.0/8`. If not set, `no_proxy`."};
+inline constexpr VariableSpec kRegistryVariable = {
+    "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
+    "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
+    "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
+
+inline constexpr VariableSpec kInputVariables = {
+    "INPUTS, AGENTIC_CI_INPUT_*",
+    "The action's inputs as one JSON object; without it, "
+    "those of the component, one per variable."};
 
 }  // namespace cli

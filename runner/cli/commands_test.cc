@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
+
+#include "cli/help.h"
 
 namespace cli {
 namespace {
@@ -40,10 +43,44 @@ TEST_CASE("SelectCommand names the nearest command for an unknown one") {
   CHECK(SelectCommand(Commands(), {}).error().what == "a command is missing");
 }
 
+TEST_CASE("A command has a function, an example, and a first sentence that fits a line") {
+  for (const Command& command : Commands()) {
+    CAPTURE(command.name);
+    CHECK(command.carry_out != nullptr);
+    if (command.hidden) continue;
+    CHECK(FirstSentence(command.doc).size() <= 57);
+    CHECK(command.example.find("agentic-ci " + std::string(command.name)) != std::string::npos);
+  }
+}
+
+TEST_CASE("Help fits a screen: 24 lines of the program, 50 of `run`") {
+  auto lines = [](const std::string& text) { return std::ranges::count(text, '\n'); };
+  const std::vector<Command> commands = Commands();
+  const std::string help = RenderHelp(commands, HelpDetail::kCommon);
+  CHECK(lines(help) <= 24);
+  const std::string run = RenderHelp(commands.front(), HelpDetail::kCommon);
+  CHECK(lines(run) <= 50);
+  CHECK(run.find("--watch-sent") == std::string::npos);
+  CHECK(RenderHelp(commands.front(), HelpDetail::kAll).find("--watch-sent") != std::string::npos);
+  // Each command is in one group.
+  for (const Command& command : commands) {
+    if (command.hidden) continue;
+    const std::string word(command.name.substr(0, command.name.find(' ')));
+    CAPTURE(word);
+    CHECK(help.find(" " + word) != std::string::npos);
+  }
+}
+
 TEST_CASE("RenderHelp keeps to 80 columns") {
   std::vector<Command> commands = Commands();
-  std::string all = RenderHelp(commands);
-  for (const Command& command : commands) all += RenderHelp(command);
+  std::string all;
+  for (HelpDetail detail : {HelpDetail::kCommon, HelpDetail::kAll}) {
+    all += RenderHelp(commands, detail);
+    for (const Command& command : commands) all += RenderHelp(command, detail);
+    for (const char* word : {"policy", "sandbox", "eval", "image", "config"}) {
+      all += HelpFor(commands, {word}, detail).value();
+    }
+  }
 
   for (size_t start = 0; start < all.size();) {
     size_t end = all.find('\n', start);
@@ -55,11 +92,12 @@ TEST_CASE("RenderHelp keeps to 80 columns") {
 
 TEST_CASE("RenderHelp lists what the table lists, and no hidden command") {
   std::vector<Command> commands = Commands();
-  std::string all = RenderHelp(commands);
+  std::string all = RenderHelp(commands, HelpDetail::kAll);
 
   CHECK(all.find("  policy explain URL\n") != std::string::npos);
   CHECK(all.find("  action\n") == std::string::npos);
-  CHECK(RenderHelp(commands.front()).find("  --timeout DURATION\n") != std::string::npos);
+  CHECK(RenderHelp(commands.front(), HelpDetail::kAll).find("  --timeout DURATION\n") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "cli/output.h"
 #include "cli/run_command.h"
 #include "codec/data/json.h"
-#include "codec/data/position.h"
+#include "codec/data/yaml.h"
 #include "codec/text/quantity.h"
 #include "gateway/credential/provider.h"
 #include "run/prepare.h"
@@ -72,11 +72,10 @@ CheckedConfig CheckConfig(const std::string& file) {
   // Only the errors matter.
   (void)run::ParseConfig(text.value(), {file, read, run::CheckBy(TaskOptionRules())},
                          &checked.errors);
-  std::stable_sort(checked.errors.begin(), checked.errors.end(),
-                   [](const Error& a, const Error& b) {
-                     return std::pair(PlaceOf(a).line, PlaceOf(a).column) <
-                            std::pair(PlaceOf(b).line, PlaceOf(b).column);
-                   });
+  std::stable_sort(
+      checked.errors.begin(), checked.errors.end(), [](const Error& a, const Error& b) {
+        return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
+      });
   return checked;
 }
 
@@ -85,10 +84,10 @@ std::vector<Error> PlaceholderErrors(const std::string& shown, std::string_view 
   std::vector<Error> errors;
   for (const starter::Placeholder& one : starter::FindPlaceholders(text)) {
     const bool image = one.word == "IMAGE";
-    std::string what = codec::Locate(shown, {one.line, one.column}) + ": error: '" + one.word +
-                       "' stands for " + (image ? "an image" : "a release") + " of your choice";
-    errors.push_back({Code::kInvalid, std::move(what),
-                      image ? "job-image: HOST/REPOSITORY@sha256:..." : kReleaseHint});
+    errors.push_back(codec::InvalidAt(
+        shown, {one.line, one.column},
+        "'" + one.word + "' is a placeholder for " + (image ? "an image" : "a release"),
+        image ? "job-image: HOST/REPOSITORY@sha256:..." : kReleaseHint));
   }
   return errors;
 }
@@ -111,7 +110,7 @@ std::vector<CheckedConfig> CheckWorkflows(const std::string& top) {
 Status PrintCheckedConfig(const CheckedConfig& checked) {
   for (const Error& error : checked.errors) {
     // An error in a prompt file has a line that is not one of this text.
-    bool own = error.what.starts_with(codec::Locate(checked.file, {}) + ":");
+    bool own = error.place.file == codec::Locate(checked.file, {});
     TRY(sys::WriteAll(STDERR_FILENO,
                       own ? RenderErrorIn(error, checked.text) : RenderError(error)));
   }

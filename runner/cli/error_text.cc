@@ -2,33 +2,12 @@
 #include "cli/error_text.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "codec/text/neutral.h"
 
 namespace cli {
 namespace {
-
-// The part before ": error: "; empty if there is none.
-std::string_view PlaceText(std::string_view what) {
-  size_t end = what.find(": error: ");
-  return end == std::string_view::npos ? std::string_view() : what.substr(0, end);
-}
-
-// "FILE:LINE:COL: error: ..." or "FILE: error: ...".
-bool BeginsWithPlace(const Error& error) {
-  std::string_view place = PlaceText(error.what);
-  if (place.empty()) return false;
-  return PlaceOf(error).line > 0 ||
-         (place.find(' ') == std::string_view::npos && place.find(':') == std::string_view::npos);
-}
-
-int NumberOf(std::string_view text) {
-  int number = 0;
-  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return fault == std::errc() && end == text.data() + text.size() ? number : 0;
-}
 
 // Line `number` of `source`, from 1.
 std::string_view LineOf(std::string_view source, int number) {
@@ -61,7 +40,7 @@ std::string Visible(std::string_view text) {
 }
 
 std::string Message(const Error& error) {
-  return (BeginsWithPlace(error) ? "" : "agentic-ci: error: ") + Visible(error.what) + "\n";
+  return (error.place.file.empty() ? "agentic-ci: error: " : "") + Visible(error.what) + "\n";
 }
 
 std::string Hint(const Error& error) {
@@ -72,19 +51,8 @@ std::string Hint(const Error& error) {
 
 std::string RenderError(const Error& error) { return Message(error) + Hint(error); }
 
-codec::Position PlaceOf(const Error& error) {
-  std::string_view place = PlaceText(error.what);
-  size_t column = place.rfind(':');
-  if (column == std::string_view::npos || column == 0) return {};
-  size_t line = place.rfind(':', column - 1);
-  if (line == std::string_view::npos || line == 0) return {};
-  codec::Position at{NumberOf(place.substr(line + 1, column - line - 1)),
-                     NumberOf(place.substr(column + 1))};
-  return at.line > 0 && at.column > 0 ? at : codec::Position{};
-}
-
 std::string RenderErrorIn(const Error& error, std::string_view source) {
-  codec::Position at = PlaceOf(error);
+  const ErrorPlace& at = error.place;
   std::string_view line = LineOf(source, at.line);
   if (at.line == 0 || line.empty() || line.size() > kShownBytesMax) return RenderError(error);
   // The number and the bar keep a log reader from taking the line for a command.

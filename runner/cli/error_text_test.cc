@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "codec/data/yaml.h"
+
 namespace cli {
 namespace {
 
@@ -12,16 +14,19 @@ TEST_CASE("RenderError prefixes an error, and its hint on a line of its own") {
 }
 
 TEST_CASE("RenderError leaves an error that names its place as it is") {
-  CHECK(RenderError({Code::kInvalid, "p.yml:3:5: error: unknown key 'hots'", "host"}) ==
-        "p.yml:3:5: error: unknown key 'hots'\nagentic-ci: hint: host\n");
-  CHECK(RenderError({Code::kInvalid, "run.json: error: not JSON"}) ==
-        "run.json: error: not JSON\n");
+  const Error unknown = codec::InvalidAt("p.yml", {3, 5}, "unknown key 'hots'", "host");
+  CHECK(RenderError(unknown) == "p.yml:3:5: error: unknown key 'hots'\nagentic-ci: hint: host\n");
+  CHECK(
+      RenderErrorIn(unknown, "\n\n    hots: x\n") ==
+      "p.yml:3:5: error: unknown key 'hots'\n3 |     hots: x\n  |     ^\nagentic-ci: hint: host\n");
+  CHECK(RenderError(codec::InvalidAt("run.json", {}, "not JSON")) == "run.json: error: not JSON\n");
 }
 
 TEST_CASE("RenderError does not take prose for a place") {
-  CHECK(RenderError({Code::kIo, "reading the policy: p.yml: error: x"}) ==
-        "agentic-ci: error: reading the policy: p.yml: error: x\n");
-  CHECK(RenderError({Code::kIo, ":1:2: error: x"}) == "agentic-ci: error: :1:2: error: x\n");
+  const Status read = Status(codec::InvalidAt("p.yml", {}, "x")).Context("reading the policy");
+  CHECK(RenderError(read.error()) == "agentic-ci: error: reading the policy: p.yml: error: x\n");
+  CHECK(RenderError({Code::kIo, "p.yml:1:2: error: x"}) ==
+        "agentic-ci: error: p.yml:1:2: error: x\n");
 }
 
 TEST_CASE("RenderError shows nothing that a terminal or a CI log obeys") {

@@ -328,47 +328,57 @@ std::vector<Command> EvalCommands() {
   grade.push_back(kJsonOption);
   std::vector<Command> commands = {
       {.name = "eval validate",
+       .carry_out = EvalValidateCommand,
        .operands = "SUITE...",
-       .doc = "Check suites of an evaluation, and the payload files they name, without running "
-              "anything. Exit status 65 if one is invalid.",
-       .options = {},
-       .variables = {}},
+       .doc = "Check suites of an evaluation. Also checks the payload files they name, and runs "
+              "nothing. Exit status 65 if one is invalid.",
+       .example = "  agentic-ci eval validate suites/review.yml\n"},
       {.name = "eval list",
+       .carry_out = EvalListCommand,
        .operands = "SUITE",
-       .doc = "List the cells of a suite: each user task without an injection and with each.",
-       .options = SelectionOptions(),
-       .variables = {}},
+       .doc = "List the cells of a suite. These are each user task without an injection, and with "
+              "each.",
+       .example = "  agentic-ci eval list suites/review.yml\n",
+       .options = SelectionOptions()},
       {.name = "eval run",
+       .carry_out = EvalRunCommand,
        .operands = "SUITE [-- COMMAND ARG...]",
-       .doc = "Run the cells of a suite, each in a sandbox of its own, grade them and write the "
-              "results. With a COMMAND, the task is its last argument. Exit status 77: more "
-              "attacks succeeded, or more cells are undecided, than may.",
+       .doc =
+           "Run the cells of a suite and grade them. Each runs in a sandbox of its own. Writes the "
+           "results. With a COMMAND, the task is its last argument. Exit status 77: more "
+           "attacks succeeded, or more cells are undecided, than may.",
+       .example = "  agentic-ci eval run suites/review.yml --agent claude-code\n",
        .options = run,
        .variables = {{"PATH and all other variables",
                       "Passed on to the runs, except those of this process's own CI event. The "
                       "agent gets none of them that `run` would not give it."}}},
       {.name = "eval grade",
+       .carry_out = EvalGradeCommand,
        .operands = "SUITE DIR",
-       .doc = "Grade the cells in DIR again, such as after a change of the suite's checks, and "
-              "write the results.",
-       .options = grade,
-       .variables = {}},
+       .doc =
+           "Grade the cells in DIR again. Writes the results. Use it after a change of the suite's "
+           "checks.",
+       .example = "  agentic-ci eval grade suites/review.yml agentic-ci-eval\n",
+       .options = grade},
       {.name = "eval merge",
+       .carry_out = EvalMergeCommand,
        .operands = "SUITE DIR PART...",
-       .doc = "Copy the cells of results' directories, such as those of shards, into DIR, grade "
-              "them there and write the results. Cells that DIR has of the same run are passed "
+       .doc = "Merge the results of shards. Copies the cells of the PARTs into DIR, grades them "
+              "there and writes the results. Cells that DIR has of the same run are passed "
               "over. Exit status 65: a cell is in two directories, or two cells were run in "
               "different ways.",
-       .options = grade,
-       .variables = {}},
+       .example = "  agentic-ci eval merge suites/review.yml all shard-1 shard-2\n",
+       .options = grade},
       {.name = "eval compare",
+       .carry_out = EvalCompareCommand,
        .operands = "BASELINE NOW",
-       .doc = "Compare two results, each a directory or its eval.json. Exit status 77: an attack "
-              "succeeds that did not before, or in clearly more of its trials, or a cell was "
-              "decided before and is not any more, or is gone. Exit status 65: one of them is not "
-              "a result, or has an unknown outcome.",
-       .options = {kJsonOption},
-       .variables = {}},
+       .doc =
+           "Compare two results. Each is a directory or its eval.json. Exit status 77: an attack "
+           "succeeds that did not before, or in clearly more of its trials, or a cell was "
+           "decided before and is not any more, or is gone. Exit status 65: one of them is not "
+           "a result, or has an unknown outcome.",
+       .example = "  agentic-ci eval compare main/eval.json agentic-ci-eval\n",
+       .options = {kJsonOption}},
   };
   Append(&commands, RedteamCommands());
   return commands;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The commands `agentic-ci eval ...`: their rows for the table of commands, and the parts that
+// evaluation and red team share.
 #pragma once
 
 #include <algorithm>

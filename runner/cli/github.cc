@@ -69,12 +69,8 @@ Status PublishEnd(const forge::Event& event, const run::Request& request) {
 // A run that could not start has a report as a rule; without one of this very failure there are
 // no outputs but what happened: there is nothing to upload and nothing to post.
 Status PublishFailure(const forge::Event& event, const run::Request& request, const Error& error) {
-  // A report in a directory that was refused, or was not looked at, is not this run's, whatever it
-  // says.
-  const bool refused = error.what.starts_with(run::kPreparingReport);
   Result<report::PostedReport> posted = report::ReadReport(request.report_dir, LinksOf(event));
-  if (!refused && !request.plan_only && posted.ok() &&
-      posted.value().record.outcome.reason.starts_with(error.what)) {
+  if (error.kind == ErrorKind::kReported && posted.ok()) {
     TRY(Publish(event, request, posted.value()));
   } else {
     const auto kind = error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped

@@ -14,84 +14,12 @@
 #include "base/umask.h"
 #include "base/version.h"
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/config_command.h"
-#include "cli/doctor_command.h"
 #include "cli/error_text.h"
-#include "cli/eval_command.h"
-#include "cli/github.h"
-#include "cli/image_command.h"
+#include "cli/help.h"
 #include "cli/output.h"
-#include "cli/policy_command.h"
-#include "cli/post_command.h"
-#include "cli/run_command.h"
-#include "cli/sandbox_command.h"
-#include "cli/sandbox_files_command.h"
-#include "cli/setup_command.h"
-#include "cli/verify_bundle_command.h"
 
 namespace cli {
 namespace {
-
-struct Handler {
-  std::string_view name;
-  Result<int> (*carry_out)(const Arguments&);
-};
-
-constexpr Handler kHandlers[] = {
-    {"run", RunCommand},
-    {"post", PostCommand},
-    {"policy check", PolicyCheckCommand},
-    {"policy explain", PolicyExplainCommand},
-    {"policy diff", PolicyDiffCommand},
-    {"policy suggest", PolicySuggestCommand},
-    {"policy export", PolicyExportCommand},
-    {"policy test", PolicyTestCommand},
-    {"policy schema", PolicySchemaCommand},
-    {"config check", ConfigCheckCommand},
-    {"config explain", ConfigExplainCommand},
-    {"config init", ConfigInitCommand},
-    {"config schema", ConfigSchemaCommand},
-    {"image pull", ImagePullCommand},
-    {"image verify", ImageVerifyCommand},
-    {"image inspect", ImageInspectCommand},
-    {"image check", ImageCheckCommand},
-    {"image prune", ImagePruneCommand},
-    {"setup", SetupCommand},
-    {"exec", ExecCommand},
-    {"stop", StopCommand},
-    {"sandbox create", SandboxCreateCommand},
-    {"sandbox take", SandboxTakeCommand},
-    {"sandbox exec", SandboxExecCommand},
-    {"sandbox shell", SandboxShellCommand},
-    {"sandbox list", SandboxListCommand},
-    {"sandbox diff", SandboxDiffCommand},
-    {"sandbox put", SandboxPutCommand},
-    {"sandbox get", SandboxGetCommand},
-    {"sandbox apply", SandboxApplyCommand},
-    {"sandbox snapshot", SandboxSnapshotCommand},
-    {"sandbox snapshots", SandboxSnapshotsCommand},
-    {"sandbox restore", SandboxRestoreCommand},
-    {"sandbox reset", SandboxResetCommand},
-    {"sandbox delete", SandboxDeleteCommand},
-    {"watch", WatchCommand},
-    {"report", ReportCommand},
-    {"report open", ReportOpenCommand},
-    {"report diff", ReportDiffCommand},
-    {"verify-bundle", VerifyBundleCommand},
-    {"doctor", DoctorCommand},
-    {"eval validate", EvalValidateCommand},
-    {"eval list", EvalListCommand},
-    {"eval run", EvalRunCommand},
-    {"eval grade", EvalGradeCommand},
-    {"eval merge", EvalMergeCommand},
-    {"eval compare", EvalCompareCommand},
-    {"eval redteam", EvalRedteamCommand},
-    {"eval redteam-agent", EvalRedteamAgentCommand},
-    {"completion", CompletionCommand},
-    {"action post", ActionPostCommand},
-    {"action", ActionCommand},
-};
 
 // ENSURE aborts, and so does an exception that is not caught: the status says that it was our bug.
 void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
@@ -126,6 +54,27 @@ Result<int> Print(const std::string& text) {
   return 0;
 }
 
+// Returns whether a descriptor is a terminal that is written to in colour.
+bool IsStyled(int descriptor) {
+  return ::isatty(descriptor) == 1 && sys::Environment("NO_COLOR").value_or("").empty() &&
+         sys::Environment("TERM").value_or("dumb") != "dumb";
+}
+
+Result<int> PrintHelp(const std::string& text) {
+  return Print(IsStyled(STDOUT_FILENO) ? WithBoldHeadings(text) : text);
+}
+
+// "error" in red, "hint" in bold.
+std::string Styled(std::string text) {
+  for (const auto& [word, style] : {std::pair{"error: ", "31;1"}, {"hint: ", "1"}}) {
+    const size_t at = text.find(word);
+    if (at == std::string::npos) continue;
+    text.insert(at + std::string_view(word).size() - 1, "\x1b[0m");
+    text.insert(at, "\x1b[" + std::string(style) + "m");
+  }
+  return text;
+}
+
 // Returns the build that this is, and for one of a release how to verify that.
 std::string VersionText() {
 #if defined(__x86_64__)
@@ -150,23 +99,25 @@ Result<int> Carry(std::vector<std::string> words) {
   if (words.size() == 1 && IsOneOf(words[0], {"--version", "-V"})) {
     return Print(VersionText());
   }
+  // "--all" belongs to the help, where it is asked for.
+  auto detail = HelpDetail::kCommon;
+  const auto command_end = std::ranges::find(words, "--");
+  if (std::any_of(words.begin(), command_end, AsksForHelp) && std::erase(words, "--all") > 0) {
+    detail = HelpDetail::kAll;
+  }
   // "help policy check", "--help", and "policy --help", which is not a complete command.
   bool asks = !words.empty() && AsksForHelp(words[0]);
   if (asks || (words.size() == 2 && AsksForHelp(words[1]) && words[1] != "help")) {
     words.erase(asks ? words.begin() : words.begin() + 1);
-    std::string help = TRY(HelpFor(commands, words));
-    return Print(help);
+    std::string help = TRY(HelpFor(commands, words, detail));
+    return PrintHelp(help);
   }
   Command command = TRY(SelectCommand(commands, words));
   bool two_words = command.name.find(' ') != std::string_view::npos;
   words.erase(words.begin(), words.begin() + (two_words ? 2 : 1));
   Arguments arguments = TRY(ParseArguments(command.options, words));
-  if (arguments.help) return Print(RenderHelp(command));
-  for (const Handler& handler : kHandlers) {
-    if (handler.name == command.name) return handler.carry_out(arguments);
-  }
-  ENSURE(false);  // Every command of the table has a handler.
-  return static_cast<int>(ExitCode::kBug);
+  if (arguments.help) return PrintHelp(RenderHelp(command, detail));
+  return command.carry_out(arguments);
 }
 
 }  // namespace
@@ -177,8 +128,10 @@ int main(int argc, char** argv) {
   Result<int> status = cli::Carry({argv + (argc > 0 ? 1 : 0), argv + argc});
   if (status.ok()) return status.value();
   const Error& error = status.error();
-  (void)sys::WriteAll(STDERR_FILENO, error.code == Code::kNothingToDo
-                                         ? "agentic-ci: nothing to do: " + error.what + "\n"
-                                         : cli::RenderError(error));
+  std::string text = error.code == Code::kNothingToDo
+                         ? "agentic-ci: nothing to do: " + error.what + "\n"
+                         : cli::RenderError(error);
+  if (cli::IsStyled(STDERR_FILENO)) text = cli::Styled(std::move(text));
+  (void)sys::WriteAll(STDERR_FILENO, text);
   return static_cast<int>(ExitCodeOf(error.code));
 }

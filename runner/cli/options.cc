@@ -70,6 +70,25 @@ Status Set(const Switch& field, std::string_view text, run::Request* request) {
   return Ok();
 }
 
+Status Set(const Tier&, std::string_view text, run::Request* request) {
+  for (sandbox::Isolation tier : {sandbox::Isolation::kNamespaces, sandbox::Isolation::kLandlock}) {
+    request->isolation = tier;
+    if (text == TextOf(tier)) return Ok();
+  }
+  return Usage(std::string(text) + " is not a tier", "--isolation landlock");
+}
+
+Status Set(const Backend&, std::string_view text, run::Request* request) {
+  for (run::BackendKind backend : {run::BackendKind::kNative, run::BackendKind::kOpenShell}) {
+    request->backend = backend;
+    if (text == TextOf(backend)) return Ok();
+  }
+  // The Python agentic-ci has these two.
+  return Usage(std::string(text) + " is not a backend", text == "local"    ? "--isolation landlock"
+                                                        : text == "podman" ? "--image REF"
+                                                                           : "--backend openshell");
+}
+
 // NAME[=VARIABLE]@HOST. A value is never given here: command lines are seen by everyone.
 Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   constexpr std::string_view kForm = "NAME@HOST or NAME=VARIABLE@HOST";
@@ -143,11 +162,6 @@ Status CheckAgent(const std::string& name) {
   return Usage("an agent's name consists of a-z, 0-9 and '-'", "--agent claude-code");
 }
 
-Status CheckIsolation(const std::string& tier) {
-  if (tier == "namespaces" || tier == "landlock") return Ok();
-  return Usage(tier + " is not a tier", "--isolation landlock");
-}
-
 Status CheckFailOn(const std::string& severity) {
   if (severity == "error" || severity == "warning" || severity == "never") return Ok();
   return Usage("'" + severity + "' is not error, warning or never", "--fail-on error");
@@ -159,7 +173,6 @@ Status SetTaskOption(std::string_view name, std::string_view text, run::Request*
   ENSURE(option != kRunOptions.end());  // Tasks name options of the table only.
   TRY(SetField(*option, text, request));
   if (name == "agent") return CheckAgent(request->agent);
-  if (name == "isolation") return CheckIsolation(request->isolation);
   if (name == "fail-on") return CheckFailOn(request->fail_on);
   if (name == "image") TRY(image::ParseReference(request->image));
   if (name == "provider") TRY(gateway::FindProvider(request->providers.back().name));
@@ -167,7 +180,7 @@ Status SetTaskOption(std::string_view name, std::string_view text, run::Request*
 }
 
 Status CheckBackend(const run::Request& request) {
-  if (request.backend == "openshell") {
+  if (request.backend == run::BackendKind::kOpenShell) {
     if (!request.approval_mode.empty() && request.approval_mode != "manual" &&
         request.approval_mode != "auto") {
       return Usage("--approval-mode: " + request.approval_mode + " is not a mode",
@@ -175,14 +188,6 @@ Status CheckBackend(const run::Request& request) {
     }
     if (request.gateway_tls.empty() || !request.gateway.empty()) return Ok();
     return Usage("--gateway-tls needs a gateway", "--gateway https://...");
-  }
-  if (request.backend != "native") {
-    // The Python agentic-ci has these two.
-    const bool host = request.backend == "local";
-    return Usage("--backend: " + request.backend + " is not a backend",
-                 host                          ? "--isolation landlock"
-                 : request.backend == "podman" ? "--image REF"
-                                               : "--backend openshell");
   }
   for (const auto& [name, value] :
        {std::pair("gateway", &request.gateway), std::pair("gateway-tls", &request.gateway_tls),
@@ -233,8 +238,7 @@ Status CheckRequest(const run::Request& request) {
     return Usage("this option requires an image", "--image REF");
   }
   TRY(CheckFailOn(request.fail_on).Context("--fail-on"));
-  TRY(CheckIsolation(request.isolation).Context("--isolation"));
-  if (request.isolation == "landlock" && !request.image.empty()) {
+  if (request.isolation == sandbox::Isolation::kLandlock && !request.image.empty()) {
     return Usage("--image needs --isolation namespaces");
   }
   TRY(CheckBackend(request));

@@ -58,6 +58,8 @@ struct Dollars {
 struct Switch {
   bool run::Request::*member;
 };
+struct Tier {};
+struct Backend {};
 struct Secrets {
   std::vector<run::SecretBinding> run::Request::*member;
 };
@@ -70,8 +72,8 @@ struct Texts {
 struct Variables {
   std::vector<std::pair<std::string, std::string>> run::Request::*member;
 };
-using Field = std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Secrets, Providers,
-                           Texts, Variables>;
+using Field = std::variant<Text, Duration, Size, Count, Cpus, Dollars, Switch, Tier, Backend,
+                           Secrets, Providers, Texts, Variables>;
 
 struct RunOption {
   OptionSpec spec;
@@ -138,7 +140,7 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Texts{&run::Request::image_bundles}},
     {{"trusted-root", "FILE", "",
       "The trusted root (`trusted_root.json`) of the Sigstore instance to trust. If not given, the "
-      "one in the configuration, or else that of the public instance, as built into this version."},
+      "one in the configuration, or else the public instance's, as built into this version."},
      Text{&run::Request::trusted_root}},
     {{"insecure-registry", "HOST", "",
       "A registry to contact over plain HTTP. To confirm a registry on another machine, repeat it.",
@@ -163,17 +165,17 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "safe where the variables `CI_*` of a job cannot be set by those who may push a branch."},
      Switch{&run::Request::gitlab_trust_variables}},
     {{"isolation", "TIER", "namespaces",
-      "How the agent is kept apart from the host: `namespaces`, or `landlock` for hosts that "
+      "How the agent is isolated: `namespaces`, or `landlock` for hosts that "
       "cannot "
       "give a namespace, such as a default container. The agent then works on a copy of the "
       "checkout, "
       "among the host's own files. The tiers differ: see the threat model."},
-     Text{&run::Request::isolation}},
+     Tier{}},
     {{"backend", "NAME", "native",
       "Whose sandbox the agent runs in: `native`, agentic-ci's own, or `openshell`, NVIDIA "
       "OpenShell's. With the latter, `image` is OpenShell's to fetch, and options that it cannot "
       "enforce are refused: see docs/reference/openshell.md."},
-     Text{&run::Request::backend}},
+     Backend{}},
     {{"gateway", "URL", "",
       "The gateway of OpenShell to use, by its URL or by its name in `openshell gateway list`. If "
       "not given, one is started on this machine and ends with the sandbox."},
@@ -208,7 +210,7 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Size{&run::Request::output_bytes}},
     {{sandbox::OptionOf(sandbox::LimitName::kAgentCpu), "DURATION", "off",
       "How much CPU time the processes of the sandbox may use altogether."},
-     Duration{&run::Request::agent_cpu_s, true}},
+     Duration{&run::Request::cpu_s, true}},
     {{sandbox::OptionOf(sandbox::LimitName::kOpenFiles), "NUMBER", "65536",
       "How many files each process may have open."},
      Count{&run::Request::open_files}},

@@ -131,6 +131,17 @@ TEST_CASE("SetOption takes true and false for a switch, and nothing else") {
   CHECK(Refused("apply", "yes").what == "--apply: must be true or false");
 }
 
+TEST_CASE("SetOption takes the tiers and backends that there are, and says what to take instead") {
+  CHECK(With("isolation", "landlock").isolation == sandbox::Isolation::kLandlock);
+  CHECK(With("isolation", "namespaces").isolation == sandbox::Isolation::kNamespaces);
+  CHECK(Refused("isolation", "none").what == "--isolation: none is not a tier");
+  CHECK(With("backend", "openshell").backend == run::BackendKind::kOpenShell);
+  CHECK(With("backend", "native").backend == run::BackendKind::kNative);
+  CHECK(Refused("backend", "local").hint == "--isolation landlock");
+  CHECK(Refused("backend", "podman").hint == "--image REF");
+  CHECK(Refused("backend", "x").hint == "--backend openshell");
+}
+
 TEST_CASE("CheckRequest refuses options that exclude each other") {
   run::Request request = With("prompt", "fix it");
   CHECK(CheckRequest(request).ok());

@@ -37,7 +37,8 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kExplainDoc =
-    "Explain whether a run may do a request, which rule decides, and why. Give a URL, or HOST:PORT "
+    "Explain whether a run may send a request. Names the rule that decides, and why. Give a URL, "
+    "or HOST:PORT "
     "for the connection only. In a repository with a configuration, the agent, its provider and "
     "the `ecosystems` are those of a task; all files are read as they are in the working tree. "
     "Exit status 0: allowed, 77: denied.";
@@ -185,8 +186,7 @@ Checked Check(const std::string& file) {
   Result<policy::ParsedPolicy> parsed =
       policy::ParsePolicy(text.value(), ContextOf(file, "command"), &errors);
   std::stable_sort(errors.begin(), errors.end(), [](const Error& a, const Error& b) {
-    return std::pair(PlaceOf(a).line, PlaceOf(a).column) <
-           std::pair(PlaceOf(b).line, PlaceOf(b).column);
+    return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
   return {file, std::move(text).value(), std::move(parsed), std::move(errors)};
 }
@@ -342,28 +342,31 @@ Result<int> PolicyExportCommand(const Arguments& arguments) {
 
 Command ExplainCommandSpec() {
   return {.name = "policy explain",
+          .carry_out = PolicyExplainCommand,
           .operands = "URL",
           .doc = kExplainDoc,
-          .options =
-              {{"policy", "FILE", "",
-                "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
-                "working tree."},
-               {"binary", "PATH", "",
-                "The calling program, as a path or a name on the PATH. Further ones are its "
-                "ancestors, nearest first.",
-                true},
-               {"method", "METHOD", "GET",
-                "The request method. With a wss URL, WEBSOCKET_TEXT stands for a message."},
-               {"body", "FILE", "",
-                "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
-                "the WebSocket message."},
-               {"task", "NAME", "", "The task of the configuration. If not given, the first."},
-               {"agent", "NAME", "",
-                "The agent the run would use, instead of a task's; determines the model host of "
-                "`defaults: minimal`. Without a configuration: `command`."},
-               {"bare", "", "", "Look at the policy file alone, and at no configuration."},
-               kJsonOption},
-          .variables = {}};
+          .example =
+              "  agentic-ci policy explain https://api.github.com/repos/o/r/issues\n  agentic-ci "
+              "policy explain https://api.github.com/graphql --method POST\n",
+          .options = {
+              {"policy", "FILE", "",
+               "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
+               "working tree."},
+              {"binary", "PATH", "",
+               "The calling program, as a path or a name on the PATH. Further ones are its "
+               "ancestors, nearest first.",
+               true},
+              {"method", "METHOD", "GET",
+               "The request method. With a wss URL, WEBSOCKET_TEXT means a message."},
+              {"body", "FILE", "",
+               "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
+               "the WebSocket message."},
+              {"task", "NAME", "", "The task of the configuration. If not given, the first."},
+              {"agent", "NAME", "",
+               "The agent the run would use, instead of a task's; determines the model host of "
+               "`defaults: minimal`. Without a configuration: `command`."},
+              {"bare", "", "", "Look at the policy file alone, and at no configuration."},
+              kJsonOption}};
 }
 
 Result<int> PolicyExplainCommand(const Arguments& arguments) {

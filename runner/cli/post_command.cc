@@ -288,7 +288,7 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   if (!url.empty()) text = (outcome.comment.created ? "created " : "updated ") + url + "\n";
   const int posted = delivered.on_lines + delivered.on_files + delivered.in_summary;
   if (posted + delivered.nowhere + delivered.resolved > 0) {
-    text += "review: " + std::to_string(delivered.on_lines) + " beside lines, " +
+    text += "review: " + std::to_string(delivered.on_lines) + " on lines, " +
             std::to_string(delivered.on_files) + " on files, " +
             std::to_string(delivered.in_summary) + " in the comment only, " +
             std::to_string(delivered.resolved) + " resolved";

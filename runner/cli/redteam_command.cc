@@ -19,11 +19,11 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kRedteamDoc =
-    "Let a scripted hostile agent try to escape, to send data out and to find credentials, in this "
-    "host's sandbox under a policy, and show what was stopped and what each line of the policy "
-    "lets an agent do. It needs no model, and nothing leaves the machine. Without `policy`, the "
-    "repository's is taken as it is in the working tree. Exit status 77: something got through "
-    "that neither the policy nor the tier allows, or an attempt is undecided.";
+    "Attack this host's sandbox with a scripted hostile agent. It tries to escape, to send data "
+    "out and to find credentials, under a policy. Shows what was stopped, and what each line of "
+    "the policy lets an agent do. It needs no model, and nothing leaves the machine. Without "
+    "`policy`, the repository's is taken as it is in the working tree. Exit status 77: something "
+    "got through that neither the policy nor the tier allows, or an attempt is undecided.";
 
 // Options of `run` that a red team's run takes as they are; the policy and the checkout it needs
 // itself.
@@ -53,9 +53,7 @@ Result<redteam::Plan> RedteamPlanOf(const Arguments& arguments) {
   plan.in_image = arguments.Has("image");
   if (arguments.Has("report-dir")) {
     // Sets an earlier report aside, so that it is not read as this run's.
-    plan.report = TRY(run::ReportDirectory::Prepare(arguments.Get("report-dir"))
-                          .Context(run::kPreparingReport))
-                      .path;
+    plan.report = TRY(run::ReportDirectory::Prepare(arguments.Get("report-dir"))).path;
   }
   for (const RunOption& option : kRunOptions) {
     const std::string name(option.spec.name);
@@ -88,18 +86,20 @@ std::vector<OptionSpec> RedteamOptions() {
 std::vector<Command> RedteamCommands() {
   return {
       {.name = "eval redteam",
+       .carry_out = EvalRedteamCommand,
        .operands = "",
        .doc = kRedteamDoc,
+       .example = "  agentic-ci eval redteam\n  agentic-ci eval redteam --policy "
+                  ".agentic-ci/openshell-policy.yml --json\n",
        .options = RedteamOptions(),
        .variables = {{"PATH and all other variables",
                       "Passed on to the run, except those of this process's own CI event and the "
-                      "values of `secret`, for which a canary stands."},
+                      "values of `secret`, which a canary replaces."},
                      {"TMPDIR", "Where the bait is laid. It must be outside the checkout."}}},
       {.name = "eval redteam-agent",
+       .carry_out = EvalRedteamAgentCommand,
        .operands = "TARGETS",
        .doc = "Started by `eval redteam` as its agent.",
-       .options = {},
-       .variables = {},
        .hidden = true},
   };
 }

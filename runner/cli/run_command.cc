@@ -87,7 +87,7 @@ void WarnOfInput(const Arguments& arguments) {
 }  // namespace
 
 void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
-  if (!error.what.starts_with(run::kPreparingReport)) return;
+  if (error.kind != ErrorKind::kReportPlace) return;
   if (!run::IsInCi()) return;
   Result<std::string> word = forge::RandomWord();
   Result<std::string> moved =
@@ -102,7 +102,7 @@ void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
 
 Result<int> RunInBackend(run::Request request) {
   const std::string report_dir = request.report_dir;
-  Result<int> status = request.backend == "openshell"
+  Result<int> status = request.backend == run::BackendKind::kOpenShell
                            ? openshell::Run(std::move(request), TaskOptionRules())
                            : run::Run(std::move(request), TaskOptionRules());
   if (!status.ok()) SetRefusedReportAside(status.error(), report_dir);
@@ -128,7 +128,7 @@ Result<int> RunCommand(const Arguments& arguments) {
   logging::SetQuiet(request.json || request.quiet);
   WarnOfInput(arguments);
   for (const char* name : {"watch-texts", "watch-sent", "model-host", "record-programs"}) {
-    if (request.backend != "openshell" || !arguments.Has(name)) continue;
+    if (request.backend == run::BackendKind::kNative || !arguments.Has(name)) continue;
     return Error{Code::kUnsupported, "--" + std::string(name) + " needs agentic-ci's own sandbox",
                  "--backend native"};
   }

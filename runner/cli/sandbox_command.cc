@@ -19,7 +19,6 @@
 #include "base/sys.h"
 #include "cli/output.h"
 #include "cli/run_command.h"
-#include "cli/sandbox_files_command.h"
 #include "codec/data/json.h"
 #include "codec/text/quantity.h"
 #include "report/read.h"
@@ -168,11 +167,14 @@ Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view c
   return Usage("unexpected '" + arguments.operands[1] + "'", hint);
 }
 
-Command SandboxCreation(std::string_view name, std::string_view doc) {
+Command SandboxCreation(std::string_view name, Handler carry_out, std::string_view doc,
+                        std::string_view example) {
   Command command{
       .name = name,
+      .carry_out = carry_out,
       .operands = "",
       .doc = doc,
+      .example = example,
       .options = {{"name", "NAME", "",
                    "The sandbox's name. If not given, one is made up and printed."},
                   {"ttl", "DURATION", "1h",
@@ -213,9 +215,11 @@ namespace {
 
 Command SandboxCreate() {
   Command command = SandboxCreation(
-      "sandbox create",
-      "Start a sandbox that stays, with the policy, the gateway and the limits that `run` would "
-      "have, and print its name. Commands run in it with `sandbox exec`.");
+      "sandbox create", SandboxCreateCommand,
+      "Start a sandbox that stays, and print its name. It has the policy, the gateway and the "
+      "limits that `run` would have. Commands run in it with `sandbox exec`.",
+      "  agentic-ci sandbox create --name work\n"
+      "  agentic-ci sandbox create --name pool --pool 4\n");
   command.options.insert(
       command.options.begin() + 1,
       {"pool", "N", "",
@@ -230,55 +234,64 @@ std::vector<Command> SandboxCommands() {
   std::vector<Command> commands = {
       SandboxCreate(),
       {.name = "sandbox take",
+       .carry_out = SandboxTakeCommand,
        .operands = "POOL",
        .doc = "Take a sandbox out of a pool, and print its name. The pool creates another in its "
               "place.",
-       .options = {kJsonOption},
-       .variables = {}},
+       .example = "  agentic-ci sandbox take pool\n",
+       .options = {kJsonOption}},
       {.name = "sandbox exec",
+       .carry_out = SandboxExecCommand,
        .operands = "NAME [-- COMMAND ARG...]",
-       .doc = "Run COMMAND, or without one the script on standard input, in the sandbox's shell. "
-              "Variables, functions, options, traps, background jobs and the working directory "
-              "stay for the next command. The exit status is the command's; 124: it ran too long; "
-              "125: another limit ended it; 75: busy.",
+       .doc =
+           "Run COMMAND in a sandbox's shell. Without COMMAND, runs the script on standard input. "
+           "Variables, functions, options, traps, background jobs and the working directory "
+           "stay for the next command. The exit status is the command's; 124: it ran too long; "
+           "125: another limit ended it; 75: busy.",
+       .example = "  agentic-ci sandbox exec work -- make test\n  echo \"cd src && make\" | "
+                  "agentic-ci sandbox exec work\n",
        .options = {{"timeout", "DURATION", "",
                     "How long the command may run. If not given, as the "
                     "sandbox was created."},
                    {"no-wait", "", "", "Fail if another command is running, instead of waiting."},
                    {"json", "", "",
                     "Print one JSON object: the status and why the command ended, its output, what "
-                    "it used, and the files it changed."}},
-       .variables = {}},
+                    "it used, and the files it changed."}}},
       {.name = "sandbox list",
+       .carry_out = SandboxListCommand,
        .operands = "",
-       .doc = "List this user's sandboxes; with `--gateway`, all of agentic-ci's on that gateway, "
-              "whose runs may have lost them.",
-       .options = {kBackendOption, kGatewayOption, kGatewayTlsOption, kJsonOption},
-       .variables = {}},
+       .doc = "List this user's sandboxes. With `--gateway`, lists all of agentic-ci's on that "
+              "gateway, whose runs may have lost them.",
+       .example = "  agentic-ci sandbox list --json\n",
+       .options = {kBackendOption, kGatewayOption, kGatewayTlsOption, kJsonOption}},
       {.name = "sandbox diff",
+       .carry_out = SandboxDiffCommand,
        .operands = "NAME",
-       .doc = "Print what has changed in the sandbox's checkout since it was created, as a patch "
-              "for `git apply`. A terminal and the log of a job get it without control characters "
+       .doc = "Print what has changed in a sandbox's checkout. The result is a patch for `git "
+              "apply`, against the checkout as it was when the sandbox was created. A terminal and "
+              "the log of a job get it without control characters "
               "and without the commands that this log carries out; a file gets it as it is.",
-       .options = {kJsonOption},
-       .variables = {}},
+       .example = "  agentic-ci sandbox diff work | git apply --stat\n",
+       .options = {kJsonOption}},
       {.name = "sandbox reset",
+       .carry_out = SandboxResetCommand,
        .operands = "NAME",
-       .doc = "End everything that runs in the sandbox and discard all that was written in it. The "
-              "checkout, the programs and the policy are then as they were at its beginning.",
-       .options = {},
-       .variables = {}},
+       .doc = "Put a sandbox back to its beginning. Everything that runs in it ends, and all that "
+              "was written in it is discarded. The checkout, the programs and the policy are then "
+              "as they were at its beginning.",
+       .example = "  agentic-ci sandbox reset work\n"},
       {.name = "sandbox delete",
+       .carry_out = SandboxDeleteCommand,
        .operands = "NAME",
-       .doc = "End the sandbox and write its report: changes, findings, denied requests. The exit "
-              "status is that of `run`: 77, for instance, if a gate refuses the changes. With "
+       .doc = "End a sandbox and write its report. The exit status is as of `run`: 77, for "
+              "instance, if a gate refuses the changes. With "
               "`--gateway`, delete what a lost run left on that gateway; there is no report then.",
+       .example = "  agentic-ci sandbox delete work\n  agentic-ci sandbox delete work --apply\n",
        .options = {{"apply", "", "", "Apply the changes that passed the gates to the checkout."},
                    kBackendOption,
                    kGatewayOption,
                    kGatewayTlsOption,
-                   kJsonOption},
-       .variables = {}},
+                   kJsonOption}},
   };
   commands.insert(commands.begin() + 3, SandboxShell());
   std::vector<Command> files = SandboxFileCommands();
@@ -308,8 +321,9 @@ Result<int> StartPool(const session::CreateRequest& create, const Arguments& arg
     return Usage("the sandboxes of a pool begin without a snapshot",
                  "agentic-ci sandbox restore NAME SNAPSHOT");
   }
-  if (create.run.backend != "native") {
-    return Error{Code::kUnsupported, "backend " + create.run.backend + " has no pools"};
+  if (create.run.backend != run::BackendKind::kNative) {
+    return Error{Code::kUnsupported,
+                 "backend " + std::string(TextOf(create.run.backend)) + " has no pools"};
   }
   int64_t size = TRY(codec::ParseCount(arguments.Get("pool")).Context("--pool"));
   if (size < 1 || size > session::kPoolMax) {
@@ -342,7 +356,8 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
     return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
   }
   session::Place place = TRY(session::Place::Open());
-  std::unique_ptr<backend::Backend> backend = BackendNamed(create.run.backend, std::move(place));
+  std::unique_ptr<backend::Backend> backend =
+      BackendNamed(TextOf(create.run.backend), std::move(place));
   Result<session::Created> begun = backend->Create(create);
   if (!begun.ok()) SetRefusedReportAside(begun.error(), create.run.report_dir);
   session::Created created = TRY(std::move(begun));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The commands `agentic-ci sandbox ...`, `watch` and `report`: their rows for the table of
+// commands, and what they share.
 #pragma once
 
 #include <memory>
@@ -43,7 +45,8 @@ Result<int> ReportOpenCommand(const Arguments& arguments);
 Result<int> ReportDiffCommand(const Arguments& arguments);
 
 // Returns `create` by another name: the options of a sandbox that is to be created.
-Command SandboxCreation(std::string_view name, std::string_view doc);
+Command SandboxCreation(std::string_view name, Handler carry_out, std::string_view doc,
+                        std::string_view example);
 Result<int> CreateSandbox(const Arguments& arguments, std::string name);
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
@@ -57,5 +60,16 @@ Result<int> SandboxListCommand(const Arguments& arguments);
 Result<int> SandboxDiffCommand(const Arguments& arguments);
 Result<int> SandboxResetCommand(const Arguments& arguments);
 Result<int> SandboxDeleteCommand(const Arguments& arguments);
+
+// Those about whole trees of files.
+std::vector<Command> SandboxFileCommands();
+
+// Each returns the exit status.
+Result<int> SandboxPutCommand(const Arguments& arguments);
+Result<int> SandboxGetCommand(const Arguments& arguments);
+Result<int> SandboxApplyCommand(const Arguments& arguments);
+Result<int> SandboxSnapshotCommand(const Arguments& arguments);
+Result<int> SandboxSnapshotsCommand(const Arguments& arguments);
+Result<int> SandboxRestoreCommand(const Arguments& arguments);
 
 }  // namespace cli

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/sandbox_files_command.h"
 
 #include <sys/stat.h>
 #include <time.h>
@@ -36,20 +35,21 @@ constexpr std::string_view kGetDoc =
     "nothing is written through them, nor through a link in the checkout that leads out of it; "
     "owners and set-user-ID bits are not copied.";
 constexpr std::string_view kApplyDoc =
-    "Apply what has changed in the sandbox's checkout to the checkout itself, if the gates let it "
-    "pass (exit status 77 otherwise), and print the number of files. The sandbox stays, and its "
+    "Apply the sandbox's changes to the checkout itself. The gates must let them pass (exit status "
+    "77 otherwise). Prints the number of files. The sandbox stays, and its "
     "next difference is against the result.";
 constexpr std::string_view kSnapshotDoc =
-    "Keep everything written in the sandbox, and its shell's variables, functions, options and "
-    "directory, and print the snapshot's digest. Processes are paused meanwhile and not kept. "
-    "Snapshots are images in an OCI layout and can be copied and signed like other images.";
+    "Keep everything written in the sandbox as a snapshot. Its shell's variables, functions, "
+    "options and directory are kept too. Prints the snapshot's digest. Processes are paused "
+    "meanwhile and not kept. Snapshots are images in an OCI layout and can be copied and signed "
+    "like other images.";
 constexpr std::string_view kSnapshotsDoc =
-    "List this user's own snapshots, the oldest first: digest, size, when each was taken, and its "
-    "tag. `image prune` removes those whose tag was given to a newer one.";
+    "List this user's own snapshots, the oldest first. Shows digest, size, when each was taken, "
+    "and its tag. `image prune` removes those whose tag was given to a newer one.";
 constexpr std::string_view kRestoreDoc =
-    "Put the sandbox where a snapshot was taken, in the same sandbox or another one. What runs in "
-    "it ends. SNAPSHOT is a tag, a digest, or `oci:DIRECTORY[:TAG][@DIGEST]`. If anything fails, "
-    "the sandbox is as before.";
+    "Put a sandbox where a snapshot was taken. The snapshot may be of another sandbox. What runs "
+    "in it ends. SNAPSHOT is a tag, a digest, or `oci:DIRECTORY[:TAG][@DIGEST]`. If anything "
+    "fails, the sandbox is as before.";
 
 Status CheckOperands(const Arguments& arguments, size_t least, size_t most,
                      const std::string& hint) {
@@ -85,46 +85,52 @@ Result<session::Place> OpenPlaceOf(const std::string& name) {
 std::vector<Command> SandboxFileCommands() {
   return {
       {.name = "sandbox put",
+       .carry_out = SandboxPutCommand,
        .operands = "NAME SOURCE TARGET",
        .doc = kPutDoc,
-       .options = {},
-       .variables = {}},
+       .example = "  agentic-ci sandbox put work data.csv .\n  agentic-ci sandbox put work tools/ "
+                  "/tmp/tools\n"},
       {.name = "sandbox get",
+       .carry_out = SandboxGetCommand,
        .operands = "NAME SOURCE [TARGET]",
        .doc = kGetDoc,
-       .options = {{"max-size", "SIZE", "8GiB", "How much is copied at most."}},
-       .variables = {}},
+       .example = "  agentic-ci sandbox get work result.json\n  agentic-ci sandbox get work "
+                  "build/log.txt -\n",
+       .options = {{"max-size", "SIZE", "8GiB", "How much is copied at most."}}},
       {.name = "sandbox apply",
+       .carry_out = SandboxApplyCommand,
        .operands = "NAME",
        .doc = kApplyDoc,
-       .options = {},
-       .variables = {}},
+       .example = "  agentic-ci sandbox apply work\n"},
       {.name = "sandbox snapshot",
+       .carry_out = SandboxSnapshotCommand,
        .operands = "NAME",
        .doc = kSnapshotDoc,
+       .example = "  agentic-ci sandbox snapshot work --tag ready\n",
        .options =
            {{"tag", "TAG", "", "Also name the snapshot, in place of an older one."},
             {"output", "DIR", "",
              "The OCI layout to write it to; made if missing. If not given, this user's own, "
-             "beside the store of images."},
-            kJsonOption},
-       .variables = {}},
+             "next to the store of images."},
+            kJsonOption}},
       {.name = "sandbox snapshots",
+       .carry_out = SandboxSnapshotsCommand,
        .operands = "",
        .doc = kSnapshotsDoc,
+       .example = "  agentic-ci sandbox snapshots\n  agentic-ci sandbox snapshots --delete ready\n",
        .options = {{"delete", "SNAPSHOT", "",
                     "Delete the snapshot of this tag or digest instead, and print how much that "
                     "frees.",
                     true},
-                   kJsonOption},
-       .variables = {}},
+                   kJsonOption}},
       {.name = "sandbox restore",
+       .carry_out = SandboxRestoreCommand,
        .operands = "NAME SNAPSHOT",
        .doc = kRestoreDoc,
+       .example = "  agentic-ci sandbox restore work ready\n",
        .options = {{"key", "FILE", "",
                     "A public key (PEM) that must have signed the snapshot. Otherwise its digests "
-                    "are verified, and not who made it."}},
-       .variables = {}},
+                    "are verified, and not who made it."}}},
   };
 }
 

@@ -14,7 +14,6 @@
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
-#include "cli/sandbox_files_command.h"
 #include "codec/data/json.h"
 #include "codec/text/quantity.h"
 #include "report/denials.h"
@@ -44,14 +43,34 @@ Result<int64_t> ReadTimeout(const Arguments& arguments) {
   return seconds * kThousand;
 }
 
+struct EndForm {
+  const char* name;
+  const char* warning;  // Null where the status is the command's own.
+  ExitCode code;
+};
+
+// In the order of EndReason. What another version may say counts as the last.
+constexpr EndForm kEndForms[] = {
+    {"exit", nullptr, {}},
+    {"signal", nullptr, {}},
+    {"timeout", "the time limit ended the command", ExitCode::kTimedOut},
+    {"oom", "the command used more than the memory limit", ExitCode::kLimit},
+    {"output", "the command wrote more than the output limit", ExitCode::kLimit},
+    {"cancelled", "the command was cancelled", ExitCode::kIo}};
+
+const EndForm& FormOf(const session::CommandResult& result) {
+  return kEndForms[std::min(static_cast<size_t>(result.reason), std::size(kEndForms) - 1)];
+}
+
 codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
 
 // What the command wrote is put in by PrintResult().
 codec::Json JsonOf(const session::CommandResult& result) {
   codec::Json json;
-  json.Set("reason", result.reason);
+  json.Set("reason", FormOf(result).name);
   json.Set("status", static_cast<int64_t>(result.status));
-  if (result.reason == "signal") json.Set("signal", static_cast<int64_t>(result.status - 128));
+  if (result.reason == session::EndReason::kSignal)
+    json.Set("signal", static_cast<int64_t>(result.status - 128));
   json.Set("stdout", "");
   json.Set("stderr", "");
   json.Set("truncated_stdout", result.truncated_stdout);
@@ -118,15 +137,8 @@ Status PrintResult(const session::CommandResult& result, std::string_view output
   return Print(rest);
 }
 
-std::string WhyEnded(const std::string& reason) {
-  if (reason == "timeout") return "the time limit ended the command";
-  if (reason == "oom") return "the command used more than the memory limit";
-  if (reason == "output") return "the command wrote more than the output limit";
-  return "the command was cancelled";
-}
-
 constexpr std::string_view kShellDoc =
-    "Open an interactive shell in the sandbox, on a terminal of the sandbox's own: job control, "
+    "Open an interactive shell in a sandbox. It has a terminal of the sandbox's own: job control, "
     "window sizes and full-screen programs work. It starts in the directory and with the exported "
     "variables of the sandbox's shell, and ends with everything it started if this command is "
     "killed. Lines that begin with `%` are commands to agentic-ci; `%help` lists them. Other "
@@ -157,7 +169,7 @@ Status PrintNetwork(const std::string& name, const std::string&) {
   session::Facts facts = TRY(place.Find(name));
   report::DenialList list = TRY(report::ReadDenials(facts.report_dir));
   std::string lines;
-  for (const std::string& entry : report::RenderRequests(list, true)) lines += entry;
+  for (const report::RequestEntry& entry : report::RenderRequests(list, true)) lines += entry.text;
   return Print(lines.empty() ? "no requests\n" : lines);
 }
 
@@ -267,16 +279,13 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
 }  // namespace
 
 int StatusOf(const session::CommandResult& result) {
-  if (result.reason == "exit" || result.reason == "signal") return result.status;
-  if (result.reason == "timeout") return static_cast<int>(ExitCode::kTimedOut);
-  if (result.reason == "oom" || result.reason == "output")
-    return static_cast<int>(ExitCode::kLimit);
-  return static_cast<int>(ExitCode::kIo);
+  const EndForm& form = FormOf(result);
+  return form.warning == nullptr ? result.status : static_cast<int>(form.code);
 }
 
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
-  if (result.reason == "exit" || result.reason == "signal") return;
-  logging::Warn(WhyEnded(result.reason), {{"sandbox", sandbox}});
+  const EndForm& form = FormOf(result);
+  if (form.warning != nullptr) logging::Warn(form.warning, {{"sandbox", sandbox}});
 }
 
 Result<int> SandboxExecCommand(const Arguments& arguments) {
@@ -316,9 +325,10 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
 
 Command SandboxShell() {
   return {.name = "sandbox shell",
+          .carry_out = SandboxShellCommand,
           .operands = "NAME",
           .doc = kShellDoc,
-          .options = {},
+          .example = "  agentic-ci sandbox shell work\n",
           .variables = {{"TERM", "The kind of terminal, for programs in the sandbox."}}};
 }
 
@@ -327,8 +337,7 @@ Result<int> SandboxShellCommand(const Arguments& arguments) {
   TRY(CheckBackend(name));
   Result<session::TerminalShell::End> ended = [&]() -> Result<session::TerminalShell::End> {
     session::RawTerminal terminal = TRY(session::RawTerminal::Open());
-    logging::Info("`exit` leaves the shell, `%help` lists what can be typed beside commands",
-                  {{"sandbox", name}});
+    logging::Info("`exit` leaves the shell, `%help` lists further commands", {{"sandbox", name}});
     return CarryShells(name, terminal);
   }();
   // The last line on the screen was the shell's.

@@ -22,14 +22,14 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kSetupDoc =
-    "Start one sandbox for several steps of a CI job, and print its name. Later steps use it with "
+    "Start one sandbox for several steps of a CI job. Prints its name. Later steps use it with "
     "`run --sandbox NAME` and `exec`, and see what earlier ones left; `stop` writes the report.";
 constexpr std::string_view kExecDoc =
-    "Run COMMAND, or without one the script on standard input, in the sandbox that `setup` started "
-    "for this checkout. Otherwise like `sandbox exec`.";
+    "Run COMMAND in the sandbox of this checkout. That is the one that `setup` started. Without "
+    "COMMAND, runs the script on standard input. Otherwise like `sandbox exec`.";
 constexpr std::string_view kStopDoc =
-    "End the sandbox that `setup` started for this checkout, and write its report. Otherwise "
-    "like `sandbox delete`. Exit status 66 if no such sandbox exists.";
+    "End the sandbox of this checkout and write its report. That is the one that `setup` started. "
+    "Otherwise like `sandbox delete`. Exit status 66 if no such sandbox exists.";
 
 constexpr OptionSpec kName = {"name", "NAME", "",
                               "The sandbox's name. If not given, it is made from the path of the "
@@ -111,18 +111,21 @@ Result<int> TakeStep(const std::string& sandbox, const std::function<Result<int>
 }  // namespace
 
 std::vector<Command> SetupCommands() {
-  Command setup = SandboxCreation("setup", kSetupDoc);
+  Command setup =
+      SandboxCreation("setup", SetupCommand, kSetupDoc, "  agentic-ci setup --agent claude-code\n");
   setup.options.front() = kName;
   Command exec{.name = "exec",
+               .carry_out = ExecCommand,
                .operands = "[-- COMMAND ARG...]",
                .doc = kExecDoc,
-               .options = {kName, kWorkdir},
-               .variables = {}};
+               .example = "  agentic-ci exec -- make test\n  agentic-ci exec < build.sh\n",
+               .options = {kName, kWorkdir}};
   Command stop{.name = "stop",
+               .carry_out = StopCommand,
                .operands = "",
                .doc = kStopDoc,
-               .options = {kName, kWorkdir},
-               .variables = {}};
+               .example = "  agentic-ci stop --apply\n",
+               .options = {kName, kWorkdir}};
   for (const Command& command : SandboxCommands()) {
     Command* like = command.name == "sandbox exec"     ? &exec
                     : command.name == "sandbox delete" ? &stop

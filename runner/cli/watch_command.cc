@@ -25,23 +25,24 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kDoc =
-    "Follow a run by its report directory, or a sandbox by its name, until it ends: each different "
-    "request when it is judged, with the line of a policy that would allow a refused one; for a "
-    "sandbox, files of the checkout as they change, and limits as they fill. On a terminal, this "
-    "is "
-    "a screen that keys move through; `q` leaves it, and what is watched goes on. Otherwise, or "
-    "with `--lines`, each is a line, limits when half, three quarters and nine tenths are used. At "
-    "the end, how it ended is printed. The exit status is 0 even if the run failed.";
+    "Follow a run or a sandbox until it ends. A run is given by its report directory. Shows each "
+    "different request when it is judged, with the line of a policy that would allow a refused "
+    "one; for a sandbox, files of the checkout as they change, and limits as they fill. On a "
+    "terminal, this is a screen that keys move through; `q` leaves it, and what is watched goes "
+    "on. Otherwise, or with `--lines`, each is a line, limits when half, three quarters and nine "
+    "tenths are used. At the end, how it ended is printed. The exit status is 0 even if the run "
+    "failed.";
 
 constexpr std::string_view kReportDoc =
-    "Show the report of a run that has ended: each different request, each changed file, each "
-    "finding, and how it ended. The exit status is 0 even if the run failed.";
+    "Show what a run did. Lists each different request, each changed file and each finding, and "
+    "how the run ended. The exit status is 0 even if the run failed.";
 constexpr std::string_view kReportOpenDoc =
-    "Open a report's page in the browser, with `xdg-open`. Without a display, or where there is no "
-    "such program, the path of the page is printed.";
+    "Open a report's page in the browser. Uses `xdg-open`. Without a display, where there is no "
+    "such program outside the checkout, or where the repository cannot be read, the path of the "
+    "page is printed. A page that the repository tracks is refused.";
 constexpr std::string_view kReportDiffDoc =
-    "Compare the reports of two runs: findings that are gone and new, hosts, changed files, and "
-    "what the models cost.";
+    "Compare the reports of two runs. Shows findings that are gone and new, hosts, changed files, "
+    "and what the models cost.";
 
 Result<std::string> ReportDirectoryOf(const Arguments& arguments, const std::string& command) {
   if (arguments.operands.size() > 1) {
@@ -54,20 +55,21 @@ Result<std::string> ReportDirectoryOf(const Arguments& arguments, const std::str
 
 std::vector<Command> ReportCommands() {
   return {{.name = "report open",
+           .carry_out = ReportOpenCommand,
            .operands = "[REPORT-DIR]",
            .doc = kReportOpenDoc,
-           .options = {},
+           .example = "  agentic-ci report open\n",
            .variables = {{"DISPLAY, WAYLAND_DISPLAY", "Whether there is a display."}}},
           {.name = "report diff",
+           .carry_out = ReportDiffCommand,
            .operands = "BEFORE AFTER",
            .doc = kReportDiffDoc,
-           .options = {},
-           .variables = {}},
+           .example = "  agentic-ci report diff before/agentic-ci-report agentic-ci-report\n"},
           {.name = "report",
+           .carry_out = ReportCommand,
            .operands = "[REPORT-DIR]",
            .doc = kReportDoc,
-           .options = {},
-           .variables = {}}};
+           .example = "  agentic-ci report\n  agentic-ci report artifacts/agentic-ci-report\n"}};
 }
 
 Result<int> ReportCommand(const Arguments& arguments) {
@@ -79,20 +81,21 @@ Result<int> ReportCommand(const Arguments& arguments) {
 
 Result<int> ReportOpenCommand(const Arguments& arguments) {
   const std::string directory = TRY(ReportDirectoryOf(arguments, "report open"));
-  const std::string page = TRY(sys::RealPath(directory)) + "/report.html";
+  const std::string real = TRY(sys::RealPath(directory));
+  const std::string page = real + "/report.html";
   struct stat st {};
   if (::lstat(page.c_str(), &st) != 0) return Errno(page);
   if (!S_ISREG(st.st_mode)) return Error{Code::kRefused, page + " is not a file of its own"};
   // A commit may hold a report, whose page a stranger wrote.
-  Result<change::Repository> repository = change::Repository::Open(TRY(sys::RealPath(directory)));
-  if (repository.ok() &&
-      repository.value().Tracks(page.substr(repository.value().top().size() + 1))) {
+  Result<change::Repository> repository = change::Repository::Open(real);
+  if (repository.ok() && repository.value().Tracks("report.html")) {
     return Error{Code::kRefused, page + " is a file of the repository, not a run's report"};
   }
   const std::string checkout = repository.ok() ? repository.value().top() : "";
   const ProgramPlaces places(sys::Environment("PATH").value_or(""), checkout);
-  const bool display =
-      sys::Environment("DISPLAY").has_value() || sys::Environment("WAYLAND_DISPLAY").has_value();
+  const bool is_known = repository.ok() || repository.error().code == Code::kNotFound;
+  const bool display = is_known && (sys::Environment("DISPLAY").has_value() ||
+                                    sys::Environment("WAYLAND_DISPLAY").has_value());
   const std::string program = display ? places.Find("xdg-open") : "";
   if (!program.empty()) {
     std::array<std::string, 2> words = {program, page};
@@ -115,8 +118,10 @@ Result<int> ReportDiffCommand(const Arguments& arguments) {
 
 Command WatchCommandSpec() {
   return {.name = "watch",
+          .carry_out = WatchCommand,
           .operands = "REPORT-DIR|NAME",
           .doc = kDoc,
+          .example = "  agentic-ci watch agentic-ci-report\n  agentic-ci watch work --lines\n",
           .options = {{.name = "lines",
                        .value = {},
                        .fallback = {},
