@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A text whose lines are changed one by one, and the change as a patch: `policy suggest` edits a
+// policy with it.
 #pragma once
 
 #include <cstddef>

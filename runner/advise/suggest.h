@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Turns refused requests into policy entries that would allow exactly them. Pure: denials and a
+// policy in, suggestions out.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The output formats of the agents. Each Dialect turns one agent's events into log entries and a
+// summary; agent/stream.h drives it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the agent's standard output while it runs, and gives log entries, the summary and the
+// transcript. For run/agent_output.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The result of an agent as its stream reports it: success, usage, cost. A value that dialects
+// fill and the record takes over.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads a process and its ancestors, with the program of each, so that a policy can decide about
+// the caller of a connection.
 #pragma once
 
 #include <sys/types.h>

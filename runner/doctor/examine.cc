@@ -85,7 +85,7 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   sandbox::Sandbox sandbox = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input), {::getpid(), std::move(scratch)}));
   (void)sandbox.TakeDoors();
-  Status went = sandbox.Go();
+  Status went = sandbox.StartAgent();
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
   return MechanismsOf(sandbox, host.root, wanted.isolation);
 }
@@ -113,7 +113,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   sandbox::Sandbox sandbox = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input)).Context("starting the sandbox"));
   (void)sandbox.TakeDoors();
-  Status went = sandbox.Go();
+  Status went = sandbox.StartAgent();
   // A host without /bin/true has shown all the same that the agent's process can be made.
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
   std::vector<Mechanism> mechanisms = MechanismsOf(sandbox, host.root, wanted.isolation);

@@ -69,12 +69,6 @@ struct BranchPullRequest {
 
 inline constexpr size_t kTreeEntriesMax = 100'000;
 
-// Returns whether the error has git's words for a push that lost against another, which a forge may
-// pass on.
-inline bool LostPush(const Error& error) {
-  return error.what.find("cannot lock ref") != std::string::npos;
-}
-
 class Branches {
  public:
   virtual ~Branches() = default;

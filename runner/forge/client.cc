@@ -167,7 +167,12 @@ Result<net::HttpResponse> Client::Send(const WriteRequest& wanted, Deadline dead
   status_ = response.status;
   unclear_ = response.status >= 500;
   if (response.status >= 200 && response.status < 300) return response;
-  return Explain(response, wanted.permission);
+  Error error = Explain(response, wanted.permission);
+  // Git's words, which a forge may pass on.
+  if (MessageOf(response).find("cannot lock ref") != std::string::npos) {
+    error.kind = ErrorKind::kPushLost;
+  }
+  return error;
 }
 
 Error Client::Explain(const net::HttpResponse& response, const std::string& permission) const {

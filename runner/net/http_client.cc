@@ -347,7 +347,11 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();
   if (code != CURLE_OK && !incoming.cut) {
     const char* text = reason[0] != '\0' ? reason.data() : curl_easy_strerror(code);
-    return Error{Classify(code), doing + ": " + Printable(text)};
+    Error error{Classify(code), doing + ": " + Printable(text)};
+    // OpenSSL's words for what is not TLS.
+    const std::string_view said = text;
+    if (said.find("wrong version number") != said.npos) error.kind = ErrorKind::kNotTls;
+    return error;
   }
   long status = 0;
   curl_easy_getinfo(state_->handle, CURLINFO_RESPONSE_CODE, &status);

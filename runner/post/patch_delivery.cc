@@ -384,7 +384,8 @@ Status PatchDelivery::Deliver(const std::string& summary, Deadline deadline) {
       const std::string tip = commit_.tip;
       Status looked = Look(deadline);
       auto changed = [&] { return state_ != State::kReady || unclear || commit_.tip != tip; };
-      const int looks = forge::LostPush(made.error()) ? kLooksAfterLossMax : kLooksMax;
+      const bool lost = made.error().kind == ErrorKind::kPushLost;
+      const int looks = lost ? kLooksAfterLossMax : kLooksMax;
       // A forge refuses by what git has, and tells a branch's tip by a table that follows it.
       for (int look = 0; looked.ok() && !changed() && look < looks; ++look) {
         std::this_thread::sleep_for(kBetweenLooks);

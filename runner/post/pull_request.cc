@@ -73,7 +73,7 @@ forge::StickyComment CommentOf(const forge::Forge& forge, const Target& target,
   comment.full_text_at = target.full_text_at;
   if (outcome.moved_on) {
     comment.body = "> [!NOTE]\n> The " + std::string(forge.capabilities().proposal) +
-                   " has changed since this run, so findings are listed here and not beside their "
+                   " has changed since this run, so findings are listed here and not on their "
                    "lines.\n\n";
   }
   comment.body += PatchNote(forge, outcome.patch) + rules + summary;
@@ -240,7 +240,7 @@ class Poster {
     if (!posted.ok()) return;
     outcome_.undelivered = std::move(lost);
     const std::string what = std::to_string(delivered.nowhere) +
-                             " of the findings have no place beside lines or on files, and ";
+                             " of the findings have no place on a line or a file, and ";
     if (has_comment) {  // It says how many more there are, and no other command would show them.
       outcome_.refused.push_back(kReviewPart + (": " + what + "the comment has no room for them"));
       return;

@@ -564,7 +564,7 @@ std::string ThirtyLines() {
   return hunks;
 }
 
-TEST_CASE("What has no place beside lines comes first in the comment, whose table is cut") {
+TEST_CASE("What has no place on a line comes first in the comment, whose table is cut") {
   Parts parts;
   const auto report = LongReport(45);
   FakeForge forge;
@@ -616,7 +616,7 @@ TEST_CASE("What the forge takes from its line comes first in the comment after a
   }
 }
 
-TEST_CASE("Posting again changes the comment, and nothing beside lines") {
+TEST_CASE("Posting again changes the comment, and no review") {
   FakeForge forge;
   Parts parts;
   const auto report = Report({AgentFinding("a.c", 2)});

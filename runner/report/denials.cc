@@ -8,16 +8,15 @@
 #include <tuple>
 #include <utility>
 
-#include "codec/data/json.h"
 #include "codec/data/secret_mask.h"
 #include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
+#include "record/limits.h"
+#include "record/ocsf.h"
 #include "report/event_lines.h"
 
 namespace report {
 namespace {
-
-using codec::Json;
 
 constexpr char kEvents[] = "/events.ocsf.jsonl";  // In a report's directory.
 constexpr size_t kDenialsMax = 1000;
@@ -27,11 +26,6 @@ constexpr size_t kHostBytesMax = 255;
 constexpr size_t kPathBytesMax = 4096;
 constexpr size_t kMethodBytesMax = 32;
 constexpr int64_t kCountMax = 1'000'000'000;  // The count in one line.
-
-// OCSF 1.8.0: Network Activity and HTTP Activity; action_id 2 is Denied.
-constexpr int64_t kNetworkActivity = 4001;
-constexpr int64_t kHttpActivity = 4002;
-constexpr int64_t kDenied = 2;
 
 bool Consists(std::string_view text, std::string_view of) {
   return text.find_first_not_of(of) == std::string_view::npos;
@@ -83,73 +77,31 @@ bool IsSane(const advise::Denial& denial) {
 }
 
 // A malformed request is distinguished by its protocol.
-std::string MethodOf(const Json& event, const Json& facts) {
-  const std::string engine = facts.StringAt("engine");
-  if (engine == "dns") return "DNS";
-  const Json* connection = event.Find("connection_info");
-  if (engine == "nftables" && connection != nullptr) {
-    return ShownMethod(connection->StringAt("protocol_name"));
-  }
-  return ShownMethod(facts.StringAt("method"));
-}
-
-constexpr size_t kOperationsMax = 64;  // More than the gateway writes of one request.
-
-std::vector<std::string> TextsAt(const Json& object, std::string_view name) {
-  std::vector<std::string> texts;
-  const Json* list = object.Find(name);
-  if (list == nullptr || list->array() == nullptr) return texts;
-  for (const Json& text : *list->array()) {
-    if (text.string() != nullptr) texts.push_back(*text.string());
-  }
-  return texts;
-}
-
-// Reads the operations as the gateway's ocsf.cc writes them.
-std::vector<policy::Operation> OperationsOf(const Json& facts) {
-  std::vector<policy::Operation> operations;
-  const Json* list = facts.Find("operations");
-  if (list == nullptr || list->array() == nullptr) return operations;
-  for (const Json& one : *list->array()) {
-    if (operations.size() == kOperationsMax) return {};
-    operations.push_back({one.StringAt("operation_type"), one.StringAt("operation_name"),
-                          TextsAt(one, "fields"), one.StringAt("persisted_query"),
-                          one.StringAt("method"), one.StringAt("tool")});
-  }
-  return operations;
-}
-
-// Returns whether the policy decided. No line of a policy allows what it did not decide (a
-// malformed request, a forbidden address, a secret on its way to the wrong host).
-bool IsByPolicy(const advise::Denial& denial, std::string_view engine, std::string_view reason) {
-  // A name is refused because no endpoint is about it.
-  if (engine.empty() || engine == "opa" || engine == "l7" || engine == "dns") return true;
-  if (!engine.starts_with("l7-")) return false;
-  // A message of a WebSocket that is judged as text; others are judged by what they ask for.
-  bool text = denial.method == "WEBSOCKET_TEXT" && reason.ends_with(" not permitted by policy");
-  return text || !denial.operations.empty();
-}
-
-// Returns whether the run's own budget was used up: that is the run's end, and told as such
-// (report/model_use.h). The request is neither one that a policy lacks nor one that leaks.
-bool IsSpent(std::string_view engine, std::string_view reason) {
-  return engine == "budget" && reason.starts_with("the run's budget is used up");
+std::string MethodOf(const record::Event& event) {
+  if (event.engine == record::Engine::kDns) return advise::kNameAsked;
+  const bool by_protocol = event.engine == record::Engine::kNftables && !event.transport.empty();
+  return ShownMethod(by_protocol ? event.transport : event.method);
 }
 
 class Collector {
  public:
   void TakeLine(std::string_view line) {
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-    // Most records are of what was allowed, and most of those say what an earlier one said. No text
-    // can forge these marks, since a quote in a text has a backslash before it.
-    if (line.find("\"action_id\":1,") != std::string_view::npos) return TakeAllowed(line);
-    const Result<Json> json = codec::ParseJson(
-        line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
-    if (!json.ok() || json.value().object() == nullptr) {
-      ++list_.dropped;
-      return;
+    // Most records are of what was allowed, and most of those say what an earlier one said.
+    const std::optional<std::string_view> allowed = record::FindAllowed(line);
+    if (allowed) {
+      if (const auto found = allowed_index_.find(*allowed); found != allowed_index_.end()) {
+        return static_cast<void>(++list_.allowed[found->second].count);
+      }
+      if (list_.allowed.size() >= kAllowedMax) return static_cast<void>(++list_.allowed_dropped);
     }
-    TakeEvent(json.value());
+    const std::optional<record::Record> parsed = record::ParseOcsf(line);
+    if (!parsed) return Drop();
+    const auto* event = std::get_if<record::Event>(&*parsed);
+    if (event == nullptr) return;
+    if (allowed) return TakeAllowed(*event, *allowed);
+    if (event->outcome == record::Event::Outcome::kFailed) AddFailure(*event);
+    if (event->outcome == record::Event::Outcome::kDenied) TakeDenied(*event);
   }
   void Drop() { ++list_.dropped; }
   DenialList Take() {
@@ -168,73 +120,44 @@ class Collector {
   }
 
  private:
-  void TakeEvent(const Json& event) {
-    const int64_t kind = event.IntegerAt("class_uid");
-    if (kind != kNetworkActivity && kind != kHttpActivity) return;
-    // The gateway repeats there what OCSF scatters over its objects.
-    const Json* facts = event.Find("unmapped");
-    if (facts != nullptr && facts->StringAt("decision") == "failed") return AddFailure(*facts);
-    if (event.IntegerAt("action_id") != kDenied) return;
-    if (facts == nullptr) return Drop();
-    advise::Denial denial{.host = facts->StringAt("host"),
-                          .port = 0,
-                          .method = MethodOf(event, *facts),
-                          .path = facts->StringAt("path"),
-                          .binary = ShownBinary(facts->StringAt("binary")),
-                          .protocol = facts->StringAt("protocol"),
-                          .operations = OperationsOf(*facts),
-                          .ancestors = TextsAt(*facts, "ancestors")};
-    const int64_t port = facts->IntegerAt("port");
-    if (port > 0 && port <= 65535) denial.port = static_cast<uint16_t>(port);
+  void TakeDenied(const record::Event& event) {
+    advise::Denial denial{.host = event.host,
+                          .port = event.port,
+                          .method = MethodOf(event),
+                          .path = event.path,
+                          .binary = ShownBinary(event.binary),
+                          .protocol = event.protocol,
+                          .operations = event.operations,
+                          .ancestors = event.ancestors};
     const bool portless = denial.port == 0 && denial.method == "ICMP";
     if (!IsSane(denial) || (denial.port == 0 && !portless)) return Drop();
-    std::string reason = facts->StringAt("reason");
-    if (reason.empty()) reason = event.StringAt("status_detail");
-    if (IsSpent(facts->StringAt("engine"), reason)) return;
+    if (record::IsSpent(event)) return;
     DeniedRequest denied;
     denied.denial = std::move(denial);
-    denied.reason = codec::CutUtf8(reason, 300);
-    denied.deny_rule = codec::CutUtf8(facts->StringAt("deny_rule"), 300);
-    denied.by_policy = IsByPolicy(denied.denial, facts->StringAt("engine"), denied.reason);
-    // The count of a line that stands for all of one run: run/learn.h.
-    const int64_t count = facts->IntegerAt("count");
-    denied.count = std::clamp<int64_t>(count, 1, kCountMax);
-    Add(std::move(denied), count > 0);
+    denied.reason = codec::CutUtf8(event.reason, 300);
+    if (event.by_deny_rule) denied.deny_rule = codec::CutUtf8(event.position, 300);
+    denied.by_policy = record::IsByPolicy(event);
+    denied.count = std::clamp<int64_t>(event.count, 1, kCountMax);
+    Add(std::move(denied), event.count > 0);
   }
 
-  // Lines that are alike from the decision to the program are parsed once.
-  void TakeAllowed(std::string_view line) {
-    const size_t begin = line.find("\"unmapped\":{");
-    const size_t end = line.find(",\"pid\":", begin == std::string_view::npos ? 0 : begin);
-    if (begin == std::string_view::npos || end == std::string_view::npos) return;
-    const std::string_view same = line.substr(begin, end - begin);
-    if (const auto found = allowed_index_.find(same); found != allowed_index_.end()) {
-      ++list_.allowed[found->second].count;
-      return;
-    }
-    if (list_.allowed.size() >= kAllowedMax) return static_cast<void>(++list_.allowed_dropped);
-    const Result<Json> json = codec::ParseJson(
-        line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
-    const Json* facts = json.ok() ? json.value().Find("unmapped") : nullptr;
-    if (facts == nullptr) return;
+  void TakeAllowed(const record::Event& event, std::string_view same) {
     AllowedRequest allowed;
-    allowed.host = facts->StringAt("host");
-    allowed.port = static_cast<int>(std::clamp<int64_t>(facts->IntegerAt("port"), 0, 65535));
-    allowed.method = MethodOf(json.value(), *facts);
-    if (allowed.method == "DNS") return;  // The connection that follows says more.
-    allowed.path = codec::NeutralLine(facts->StringAt("path"), kPathBytesMax);
-    allowed.binary = ShownBinary(facts->StringAt("binary"));
+    allowed.host = event.host;
+    allowed.port = event.port;
+    allowed.method = MethodOf(event);
+    if (event.engine == record::Engine::kDns) return;  // The connection that follows says more.
+    allowed.path = codec::NeutralLine(event.path, kPathBytesMax);
+    allowed.binary = ShownBinary(event.binary);
     if (allowed.host.empty() || allowed.host.size() > kHostBytesMax || !IsHost(allowed.host))
       return;
     allowed_index_.emplace(same, list_.allowed.size());
     list_.allowed.push_back(std::move(allowed));
   }
 
-  void AddFailure(const Json& facts) {
-    FailedConnection failed;
-    failed.host = facts.StringAt("host");
-    failed.port = static_cast<int>(std::clamp<int64_t>(facts.IntegerAt("port"), 0, 65535));
-    failed.reason = codec::CutUtf8(facts.StringAt("reason"), 300);
+  void AddFailure(const record::Event& event) {
+    FailedConnection failed{
+        .host = event.host, .port = event.port, .reason = codec::CutUtf8(event.reason, 300)};
     if (failed.host.empty() || failed.host.size() > kHostBytesMax || !IsHost(failed.host)) return;
     for (FailedConnection& known : list_.failures) {
       const bool same =
@@ -285,7 +208,7 @@ Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from) {
       collector.Drop();
     }
   };
-  TRY(ForEachLine(file, kEventLineBytesMax, kEventFileBytesMax, take, from)
+  TRY(ForEachLine(file, record::kRecordLineBytesMax, record::kRecordBytesMax, take, from)
           .Context("reading the events"));
   return collector.Take();
 }

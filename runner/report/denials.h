@@ -22,7 +22,7 @@ struct DenialList {
 // Collects the requests, denied and allowed, and the connections that failed from
 // `directory`/events.ocsf.jsonl. At most 1000 different ones of each. A request's path was the
 // agent's choice, so every field is taken as hostile and bounded. No such file is an empty list; at
-// most kEventFileBytesMax are read, from the byte `from` on, which begins a line.
+// most record::kRecordBytesMax are read, from the byte `from` on, which begins a line.
 Result<DenialList> ReadDenials(const std::string& directory, int64_t from = 0);
 // Does the same for a file of such lines.
 Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from = 0);

@@ -12,6 +12,7 @@
 #include "codec/text/base64.h"
 #include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
+#include "record/limits.h"
 
 namespace report {
 namespace {
@@ -58,7 +59,8 @@ bool ParseProgram(const codec::Json& json, StartedProgram* program) {
 
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take) {
-  return ForEachLine(directory + "/events.ocsf.jsonl", kEventLineBytesMax, kEventFileBytesMax, take)
+  return ForEachLine(directory + "/events.ocsf.jsonl", record::kRecordLineBytesMax,
+                     record::kRecordBytesMax, take)
       .Context("reading the events");
 }
 

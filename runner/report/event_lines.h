@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the line files of a report (requests, programs, files) one record at a time, with bounds:
+// the agent shaped what is in them.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +15,9 @@
 
 namespace report {
 
-constexpr size_t kEventLineBytesMax = size_t{256} << 10;
-// The gateway's own bound on its records (gateway/limits.h): nothing hides behind what is allowed.
-constexpr size_t kEventFileBytesMax = size_t{512} << 20;
-
 // Calls `take` for each line of the report's events.ocsf.jsonl, in order, without its line end;
-// `whole` is false, and the line empty, for one over kEventLineBytesMax. No file: no lines. The
-// agent shaped what is in it.
+// `whole` is false, and the line empty, for one over record::kRecordLineBytesMax. No file: no
+// lines. The agent shaped what is in it.
 Status ForEachEventLine(const std::string& directory,
                         const std::function<void(std::string_view line, bool whole)>& take);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -14,6 +13,7 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
+#include "record/shorthand.h"
 #include "report/record_names.h"
 #include "report/verdict.h"
 #include "report/wording.h"
@@ -181,18 +181,6 @@ std::vector<uint64_t> HashLines(std::string_view text) {
     if (i + 1 == starts[hashes.size()] + kWindow) hashes.push_back(hash);
   }
   return hashes;
-}
-
-// A time in UTC without a time zone, as GitLab's schema of security reports requires.
-std::string SecondOf(int64_t ms_since_1970) {
-  const time_t seconds = ms_since_1970 / 1000;
-  tm parts{};
-  char text[sizeof "2026-11-21T20:55:32"] = "";
-  if (::gmtime_r(&seconds, &parts) == nullptr ||
-      ::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts) == 0) {
-    return "1970-01-01T00:00:00";
-  }
-  return text;
 }
 
 // Returns the digits in the form of a UUID.
@@ -403,6 +391,10 @@ std::string RenderCodeQuality(const RunRecord& record) {
 }
 
 std::string RenderSast(const RunRecord& record) {
+  // In UTC without a time zone, as GitLab's schema of security reports requires.
+  const auto second = [](int64_t ms) {
+    return record::RenderTime(ms).substr(0, std::string_view("2026-11-21T20:55:32").size());
+  };
   Json vulnerabilities = Json::EmptyArray();
   Occurrences occurrences;
   for (const Finding& finding : ListFindings(record)) {
@@ -420,8 +412,8 @@ std::string RenderSast(const RunRecord& record) {
   scan.Set("analyzer", tool)
       .Set("scanner", std::move(tool))
       .Set("type", "sast")
-      .Set("start_time", SecondOf(record.started_at_ms))
-      .Set("end_time", SecondOf(record.finished_at_ms))
+      .Set("start_time", second(record.started_at_ms))
+      .Set("end_time", second(record.finished_at_ms))
       .Set("status", Succeeded(record.outcome.kind) ? "success" : "failure");
   Json report;
   report.Set("version", "15.0.7")

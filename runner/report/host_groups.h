@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The hosts of a run for the page and the comment: refused ones first, names that differ in a part
+// folded.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The style sheet of report.html, as one constant. No script; tabs work by the page's address.
 #pragma once
 
 #include <string_view>

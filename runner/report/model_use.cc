@@ -3,17 +3,15 @@
 
 #include <algorithm>
 
-#include "codec/data/json.h"
 #include "codec/text/neutral.h"
+#include "record/ocsf.h"
 #include "report/event_lines.h"
 
 namespace report {
 namespace {
 
-using codec::Json;
+using record::Notice;
 
-constexpr std::string_view kInference = "{\"class_uid\":6003,";
-constexpr std::string_view kFinding = "{\"class_uid\":2004,";
 constexpr std::string_view kBudget = "budget.";
 constexpr double kMicrosPerDollar = 1e6;
 constexpr size_t kWarningsMax = 100;
@@ -22,15 +20,12 @@ constexpr size_t kUnpricedMax = 20;
 class Sum {
  public:
   void TakeLine(std::string_view line) {
-    if (!line.starts_with(kInference) && !line.starts_with(kFinding)) return;
-    Result<Json> json = codec::ParseJson(
-        line, {.bytes_max = kEventLineBytesMax, .depth_max = 16, .values_max = 5000});
-    if (!json.ok()) return;
-    if (line.starts_with(kInference)) {
-      TakeInference(json.value());
-    } else {
-      TakeFinding(json.value());
-    }
+    if (!record::MayBeNotice(line)) return;
+    const std::optional<record::Record> parsed = record::ParseOcsf(line);
+    const Notice* notice = parsed ? std::get_if<Notice>(&*parsed) : nullptr;
+    if (notice == nullptr) return;
+    if (notice->kind == Notice::Kind::kInference) TakeInference(*notice);
+    if (notice->kind == Notice::Kind::kFinding) TakeFinding(*notice);
   }
 
   ModelUse Take() {
@@ -41,31 +36,29 @@ class Sum {
   }
 
  private:
-  void TakeInference(const Json& event) {
-    const Json* counts = event.Find("unmapped");
-    if (counts == nullptr) return;
+  void TakeInference(const Notice& notice) {
+    if (notice.counts.empty()) return;
     ++use_.requests;
-    const Json* model = event.Find("ai_model");
-    const std::string name =
-        model != nullptr ? codec::NeutralLine(model->StringAt("name"), 100) : std::string();
+    const std::string name = codec::NeutralLine(notice.model, 100);
     if (use_.model.empty()) use_.model = name;
-    use_.last_status = counts->IntegerAt("http_status");
+    use_.last_status = notice.CountAt("http_status").value_or(0);
     const bool succeeded = use_.last_status >= 200 && use_.last_status < 300;
-    use_.broke_off = succeeded && event.StringAt("status") == "Failure";
-    TakeStatus(event, use_.last_status);
-    use_.input_tokens += counts->IntegerAt("input_tokens");
-    use_.output_tokens += counts->IntegerAt("output_tokens");
-    use_.cache_read_tokens += counts->IntegerAt("cache_read_tokens");
-    use_.cache_write_tokens += counts->IntegerAt("cache_write_tokens");
-    use_.estimated = use_.estimated || counts->IntegerAt("estimated") == 1;
-    const Json* cost = counts->Find("cost_micro_usd");
+    use_.broke_off = succeeded && !notice.succeeded;
+    TakeStatus(notice, use_.last_status);
     int64_t used = 0;
-    for (const char* kind :
-         {"input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"}) {
-      used += counts->IntegerAt(kind);
-    }
-    if (cost == nullptr && used > 0) AddUnpriced(name.empty() ? "(unnamed)" : name);
-    if (cost != nullptr) micros_ += cost->integer().value_or(0);
+    const auto add = [&](const char* kind, int64_t* sum) {
+      const int64_t tokens = notice.CountAt(kind).value_or(0);
+      used += tokens;
+      *sum += tokens;
+    };
+    add("input_tokens", &use_.input_tokens);
+    add("output_tokens", &use_.output_tokens);
+    add("cache_read_tokens", &use_.cache_read_tokens);
+    add("cache_write_tokens", &use_.cache_write_tokens);
+    use_.estimated = use_.estimated || notice.CountAt("estimated") == 1;
+    const std::optional<int64_t> cost = notice.CountAt("cost_micro_usd");
+    if (!cost && used > 0) AddUnpriced(name.empty() ? "(unnamed)" : name);
+    micros_ += cost.value_or(0);
   }
 
   void AddUnpriced(const std::string& name) {
@@ -74,28 +67,23 @@ class Sum {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
 
-  void TakeStatus(const Json& event, int64_t status) {
+  void TakeStatus(const Notice& notice, int64_t status) {
     if (status != 401 && status != 403) {
       answered_ = true;
       return;
     }
-    const Json* api = event.Find("api");
-    const Json* service = api != nullptr ? api->Find("service") : nullptr;
-    std::string host = service != nullptr ? service->StringAt("name") : "";
+    std::string host = notice.provider;
     constexpr std::string_view kScheme = "https://";
     if (host.starts_with(kScheme)) host.erase(0, kScheme.size());
     use_.refused_by = codec::NeutralLine(host, 255);
   }
 
-  void TakeFinding(const Json& event) {
-    const Json* info = event.Find("finding_info");
-    if (info == nullptr) return;
-    std::string uid = info->StringAt("uid");
-    if (!uid.starts_with(kBudget)) return;
-    if (event.StringAt("status") == "Failure") {
-      use_.exhausted = uid.substr(kBudget.size());
+  void TakeFinding(const Notice& notice) {
+    if (!notice.type.starts_with(kBudget)) return;
+    if (!notice.succeeded) {
+      use_.exhausted = notice.type.substr(kBudget.size());
     } else if (use_.warnings.size() < kWarningsMax) {
-      use_.warnings.push_back(codec::NeutralLine(info->StringAt("title"), 200));
+      use_.warnings.push_back(codec::NeutralLine(notice.title, 200));
     }
   }
 

@@ -339,7 +339,9 @@ std::string PlaceOf(const Finding& finding) {
 std::string ShortPolicy(const PolicyRecord& policy) {
   if (policy.source == "default" || policy.path.empty()) return "built-in default";
   if (policy.ref.empty()) return policy.path.substr(policy.path.rfind('/') + 1);
-  return policy.ref + (policy.commit.empty() ? "" : "@" + policy.commit.substr(0, 7));
+  const std::string commit = policy.commit.substr(0, 7);
+  if (commit.empty() || policy.ref == policy.commit) return commit.empty() ? policy.ref : commit;
+  return policy.ref + "@" + commit;
 }
 
 int64_t CountEnforced(const IsolationRecord& isolation) {

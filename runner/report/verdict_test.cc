@@ -111,6 +111,7 @@ TEST_CASE("A limit that ended the run is one cause, with its use and the option 
 
 TEST_CASE("A policy is short in the status line") {
   CHECK(ShortPolicy({"repository", "p.yml", "main", "6d05064abcdef", ""}) == "main@6d05064");
+  CHECK(ShortPolicy({"repository", "p.yml", "6d05064abcdef", "6d05064abcdef", ""}) == "6d05064");
   CHECK(ShortPolicy({"file", "/etc/a/strict.yml", "", "", ""}) == "strict.yml");
   CHECK(ShortPolicy({"default", "", "", "", ""}) == "built-in default");
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "codec/text/percent.h"
 #include "codec/text/shell_word.h"
 #include "policy/model/host_pattern.h"
+#include "record/shorthand.h"
 #include "report/verdict.h"
 
 namespace report {
@@ -100,15 +100,8 @@ std::string Plural(int64_t count, std::string_view noun) {
 
 std::string HumanDate(int64_t ms_since_1970) {
   if (ms_since_1970 <= 0 || ms_since_1970 > 253402300799000) return {};  // Year 9999.
-  const std::chrono::sys_seconds at{std::chrono::seconds(ms_since_1970 / 1000)};
-  const auto day = std::chrono::floor<std::chrono::days>(at);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss<std::chrono::seconds> time(at - day);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u %02d:%02d UTC", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()));
-  return text;
+  const std::string time = record::RenderTime(ms_since_1970);
+  return time.substr(0, 10) + " " + time.substr(11, 5) + " UTC";
 }
 
 std::string DescribeChanges(const ChangesRecord& changes) {
@@ -149,7 +142,7 @@ std::string DescribeAttempt(const advise::Denial& denial) {
 std::string DescribePolicy(const PolicyRecord& policy) {
   if (policy.source == "default" || policy.path.empty()) return "built-in default";
   std::string out = policy.path;
-  if (!policy.ref.empty()) out += " at " + policy.ref;
+  if (!policy.ref.empty() && policy.ref != policy.commit) out += " at " + policy.ref;
   if (!policy.commit.empty()) out += " (" + policy.commit.substr(0, 7) + ")";
   return out;
 }

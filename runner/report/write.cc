@@ -118,18 +118,20 @@ Status WriteReport(const std::string& directory, const ReportInput& input) {
                                  {"run.json", RenderRecord(input)}});
 }
 
-void WriteLess(const std::string& directory, ReportInput input) {
+bool WriteLess(const std::string& directory, ReportInput input) {
+  const bool empty = input.patch.empty();
   Result<Fd> into = sys::Open(directory, O_RDONLY | O_DIRECTORY);
-  if (!into.ok()) return;
+  if (!into.ok()) return empty;
   auto clear = [&] {
     for (const char* name : kWritten) ::unlinkat(into.value().get(), name, 0);
   };
   clear();
-  if (WriteFiles(into.value().get(), RenderEssence(input)).ok()) return;
+  if (WriteFiles(into.value().get(), RenderEssence(input)).ok()) return true;
   clear();
   input.patch.clear();
   input.record.changes.complete = false;
   if (!WriteFiles(into.value().get(), RenderEssence(input)).ok()) clear();
+  return empty;
 }
 
 }  // namespace report

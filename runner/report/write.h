@@ -27,7 +27,8 @@ Status WriteWhole(int directory, const std::string& name, std::string_view bytes
 
 // Writes less of the report after WriteReport has failed: takes away what it wrote, and writes
 // changes.patch, changes.json, summary.md and run.json alone; if they do not fit either, the same
-// without a patch, incomplete; or else nothing.
-void WriteLess(const std::string& directory, ReportInput input);
+// without a patch, incomplete; or else nothing. Returns false if there is a patch that is not
+// there.
+bool WriteLess(const std::string& directory, ReportInput input);
 
 }  // namespace report

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Carries the agent's output to its files, the terminal and the summary: masked before anything
+// reads it.
 #pragma once
 
 #include <deque>

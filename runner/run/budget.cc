@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/harness.h"
-#include "codec/data/position.h"
+#include "codec/data/yaml.h"
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/provider.h"
 
@@ -71,11 +71,10 @@ Status CheckCountable(const LoadedPolicy& policy, const gateway::BudgetLimits& l
   for (const policy::NetworkPolicy& network : policy.parsed.policy.network) {
     for (const policy::Endpoint& endpoint : network.endpoints) {
       if (endpoint.tls != policy::TlsMode::kSkip) continue;
-      return Error{Code::kInvalid,
-                   codec::Locate(policy.file, endpoint.at) +
-                       ": error: the use of models behind 'tls: skip' cannot be counted, and this "
-                       "run has a budget",
-                   "remove 'tls: skip', or the run's limits of tokens, cost, requests and models"};
+      return codec::InvalidAt(
+          policy.file, endpoint.at,
+          "the use of models behind 'tls: skip' cannot be counted, and this run has a budget",
+          "remove 'tls: skip', or the run's limits of tokens, cost, requests and models");
     }
   }
   return Ok();

@@ -2,6 +2,7 @@
 #include "run/collect.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,17 @@ constexpr size_t kRunJsonBytesMax = 16 << 20;
 // The bytes of a file; in a longer one, lines are not followed.
 constexpr size_t kLinesBytesMax = 16 << 20;
 constexpr size_t kHashedBytesMax = 4 << 20;  // Likewise, for GitHub's fingerprints.
+
+// Keeps a patch for which there is no room in the report. Returns its path; empty if that failed.
+std::string KeepPatch(const std::string& patch) {
+  const std::string set = sys::Environment("TMPDIR").value_or("");
+  std::string path = (set.empty() ? "/tmp" : set) + "/agentic-ci-changes.XXXXXX.patch";
+  constexpr int kSuffixBytes = 6;
+  const Fd file(::mkostemps(path.data(), kSuffixBytes, O_CLOEXEC));
+  if (file.valid() && sys::WriteAll(file.get(), patch).ok()) return path;
+  if (file.valid()) (void)::unlink(path.c_str());
+  return {};
+}
 
 // Each without its newline.
 std::vector<std::string_view> LinesOf(std::string_view text) {
@@ -234,13 +246,17 @@ Result<int> Conclude(Status carried, const Request& request, ReportDirectory& di
       report::WriteReport(directory.at(), input).Context("writing the report to " + directory.path);
   if (!written.ok()) {
     recorder.NoteFailure(written.error());
-    report::WriteLess(directory.at(), recorder.Finish());
-    return std::move(written).error();
+    const bool kept = report::WriteLess(directory.at(), recorder.Finish());
+    Error error = std::move(written).Kind(ErrorKind::kReported).error();
+    const std::string elsewhere = kept ? "" : KeepPatch(input.patch);
+    if (!elsewhere.empty()) error.what += "; the changes are in " + elsewhere;
+    return error;
   }
   const bool failed = !carried.ok() && carried.error().code != Code::kNothingToDo;
   if (failed && !interrupted) {
     Error error = std::move(carried).error();
     error.what = recorder.secrets().Mask(error.what);
+    error.kind = ErrorKind::kReported;
     return error;
   }
   report::LogEnd(input.record, directory.path, StyleOf(request));

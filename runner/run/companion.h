@@ -33,8 +33,8 @@ class Companion {
     sandbox::Sandbox& sandbox;  // The companion may put another instance in place (Replace()).
     const Checkout& checkout;
     const ReportDirectory& report;
-    const std::vector<sandbox::WorkspaceFile>& replaced;  // Plan::replaced
-    const codec::SecretMask& secrets;                     // May grow.
+    std::vector<sandbox::WorkspaceFile>& replaced;  // Plan::replaced; a companion may add to it.
+    const codec::SecretMask& secrets;               // May grow.
     const std::string& policy_sha256;
     // Returns the limits for these changes, as JudgeChanges() takes them.
     std::function<change::GateLimits(const change::ChangeSet&)> gates;

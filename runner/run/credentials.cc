@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "codec/data/position.h"
+#include "codec/data/yaml.h"
 #include "gateway/credential/provider.h"
 #include "policy/model/host_pattern.h"
 
@@ -81,7 +81,7 @@ Result<gateway::Provider> Find(const ProviderBinding& binding) {
 
 Error BadBinding(const std::string& file, const policy::Endpoint& endpoint, const std::string& what,
                  const std::string& hint) {
-  return {Code::kInvalid, codec::Locate(file, endpoint.at) + ": error: " + what, hint};
+  return codec::InvalidAt(file, endpoint.at, what, hint);
 }
 
 // The endpoints of `policy` that name a provider to be bound to them.

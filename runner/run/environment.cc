@@ -93,10 +93,11 @@ Result<AgentProgram> FindPackaged(const agent::AgentDescription& agent, const Re
   AgentProgram program;
   const std::string workdir = TRY(ResolveNamedDirectory(request.workdir));
   const std::optional<CheckoutPath> checkout = FindCheckoutPath(workdir);
-  program.package = TRY(ProvidePackage(
-      {*agent.package, DefaultPackages(), checkout ? checkout->top : workdir, request.isolation,
-       request.ca_file, !request.plan_only, [] { return PendingEnd().has_value(); }},
-      Deadline::After(kInstallLimit)));
+  program.package =
+      TRY(ProvidePackage({*agent.package, DefaultPackages(), checkout ? checkout->top : workdir,
+                          TextOf(request.isolation), request.ca_file, !request.plan_only,
+                          [] { return PendingEnd().has_value(); }},
+                         Deadline::After(kInstallLimit)));
   program.found = program.package + "/" + agent.program;
   program.known_agent = true;
   if (request.plan_only && !sys::Exists(program.package)) {
@@ -335,7 +336,8 @@ std::vector<std::string> HostSecrets() {
 
 Result<std::optional<sandbox::ScratchDirectory>> MakeScratch(const Request& request,
                                                              const std::string& checkout) {
-  if (request.isolation != "landlock") return std::optional<sandbox::ScratchDirectory>();
+  if (request.isolation != sandbox::Isolation::kLandlock)
+    return std::optional<sandbox::ScratchDirectory>();
   using Use = sandbox::ScratchDirectory::Use;
   sandbox::HostView host = sandbox::ReadHost(checkout);
   return std::optional(TRY(sandbox::ScratchDirectory::Make(
@@ -353,7 +355,7 @@ Result<Fd> OpenInput(const std::string& text) {
 
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
   TRY(gateway.AwaitReady().Context("starting the gateway"));
-  TRY(sandbox.Adopt(gateway.pid()).Context("limiting the gateway"));
+  TRY(sandbox.AddProcess(gateway.pid()).Context("limiting the gateway"));
   for (Door& door : sandbox.TakeDoors()) {
     TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));
   }

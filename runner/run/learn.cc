@@ -7,13 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "policy/model/host_pattern.h"
+#include "record/limits.h"
+#include "record/ocsf.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
 
@@ -29,48 +33,31 @@ constexpr size_t kLearnedBytesMax = size_t{64} << 20;  // Hundreds of runs.
 // Returns whether `text`, the beginning of a file, is that of a file of LearnFile.
 bool IsLearned(std::string_view text) { return text.starts_with(kBeginning); }
 
-Json OperationJson(const policy::Operation& operation) {
-  Json json;
-  json.Set("operation_type", operation.operation_type);
-  json.Set("operation_name", operation.operation_name);
-  json.Set("fields", Json::FromStrings(operation.fields));
-  json.Set("persisted_query", operation.persisted_query);
-  json.Set("method", operation.method);
-  json.Set("tool", operation.tool);
-  return json;
-}
-
-// Renders a denial as the collector of denials.cc reads it.
-Json DenialJson(const report::DeniedRequest& denied) {
+std::string RenderDenial(const report::DeniedRequest& denied) {
   const advise::Denial& denial = denied.denial;
-  Json facts;
-  facts.Set("host", denial.host);
-  facts.Set("port", int64_t{denial.port});
-  facts.Set("method", denial.method);
-  facts.Set("path", denial.path);
-  facts.Set("binary", denial.binary);
-  facts.Set("ancestors", Json::FromStrings(denial.ancestors));
-  facts.Set("protocol", denial.protocol);
-  if (!denial.operations.empty()) {
-    Json operations = Json::EmptyArray();
-    for (const policy::Operation& one : denial.operations) operations.Push(OperationJson(one));
-    facts.Set("operations", operations);
-  }
   const bool name = denial.method == advise::kNameAsked;
-  if (name) facts.Set("engine", "dns");  // Else none: the policy.
-  facts.Set("reason", denied.reason);
-  facts.Set("deny_rule", denied.deny_rule);
-  facts.Set("count", denied.count);
-  Json event;
-  event.Set("class_uid", int64_t{denial.method.empty() || name ? 4001 : 4002});
-  event.Set("action_id", int64_t{2});
-  event.Set("unmapped", facts);
-  return event;
+  record::Event event;
+  if (!denial.method.empty() && !name) event.kind = record::Event::Kind::kRequest;
+  event.outcome = record::Event::Outcome::kDenied;
+  event.host = denial.host;
+  event.port = denial.port;
+  event.method = denial.method;
+  event.path = denial.path;
+  event.binary = denial.binary;
+  event.ancestors = denial.ancestors;
+  event.protocol = denial.protocol;
+  event.operations = denial.operations;
+  if (name) event.engine = record::Engine::kDns;  // Else none: the policy.
+  event.reason = denied.reason;
+  event.position = denied.deny_rule;
+  event.by_deny_rule = !denied.deny_rule.empty();
+  event.count = denied.count;
+  return record::RenderDenial(event);
 }
 
 void TakeSecrets(std::string_view line, Learned* learned) {
   const Result<Json> json = codec::ParseJson(
-      line, {.bytes_max = report::kEventLineBytesMax, .depth_max = 4, .values_max = 5000});
+      line, {.bytes_max = record::kRecordLineBytesMax, .depth_max = 4, .values_max = 5000});
   const Json* list = json.ok() ? json.value().Find("secrets") : nullptr;
   if (list == nullptr || list->array() == nullptr) return static_cast<void>(++learned->dropped);
   for (const Json& one : *list->array()) {
@@ -91,13 +78,20 @@ Error Refused(const std::string& path, const std::string& why) {
   return Error{Code::kRefused, "--learn " + path + ": " + why, "--learn ../learned.jsonl"};
 }
 
+// A link in the checkout would lead out of it, so no directory on the way may lie there either,
+// but one that `..` follows.
 Status CheckPlace(const std::string& path, const std::string& checkout) {
-  const size_t slash = path.rfind('/');
-  const std::string directory =
-      TRY(sys::RealPath(slash == std::string::npos ? "." : path.substr(0, slash + 1))
-              .Context("--learn " + path));
-  if ((directory + "/").starts_with(checkout + "/")) {
-    return Refused(path, "a file in the checkout could be the pull request's");
+  std::error_code failed;
+  const std::string whole = std::filesystem::absolute(path, failed).string();
+  for (size_t slash = whole.find('/'); slash != std::string::npos;
+       slash = whole.find('/', slash + 1)) {
+    const std::string_view rest = std::string_view(whole).substr(slash + 1);
+    if (rest.starts_with("../") || rest.starts_with("./") || rest.starts_with('/')) continue;
+    const std::string directory =
+        TRY(sys::RealPath(whole.substr(0, slash + 1)).Context("--learn " + path));
+    if ((directory + "/").starts_with(checkout + "/")) {
+      return Refused(path, "a file in the checkout could be the pull request's");
+    }
   }
   return Ok();
 }
@@ -166,7 +160,7 @@ std::string RenderLearned(const std::vector<report::DeniedRequest>& denials,
   }
   std::string text = std::string(kBeginning) + "\"secrets\":" + codec::RenderJsonLine(list) + "}\n";
   for (const report::DeniedRequest& denied : denials) {
-    if (denied.by_policy) text += codec::RenderJsonLine(DenialJson(denied)) + "\n";
+    if (denied.by_policy) text += RenderDenial(denied) + "\n";
   }
   return text;
 }
@@ -181,7 +175,7 @@ Result<Learned> ReadLearned(const std::string& file) {
     if (std::exchange(first, false)) ours = begins;
     if (begins) TakeSecrets(line, &learned);
   };
-  TRY(report::ForEachLine(file, report::kEventLineBytesMax, kLearnedBytesMax, take)
+  TRY(report::ForEachLine(file, record::kRecordLineBytesMax, kLearnedBytesMax, take)
           .Context("reading " + file));
   if (!ours) {
     return Error{Code::kInvalid, file + ": not a file of `agentic-ci run --learn`, nor a report",

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "base/sys.h"
 
@@ -79,6 +80,30 @@ TEST_CASE("A line that a killed run left unfinished costs only itself") {
   REQUIRE(learned.denials.size() == 1);
   CHECK(learned.denials[0].denial.runs == 2);
   CHECK(learned.dropped == 1);
+}
+
+TEST_CASE("Neither the checkout nor a link in it leads to a file of --learn") {
+  char name[] = "/tmp/learn-test.XXXXXX";
+  REQUIRE(::mkdtemp(name) != nullptr);
+  const std::string top = name;
+  const std::string checkout = top + "/co";
+  for (const char* path : {"/co/inner", "/outside/inner"}) {
+    REQUIRE(sys::MakeDirectories(top + path).ok());
+  }
+  REQUIRE(::symlink("../outside", (checkout + "/link").c_str()) == 0);
+  REQUIRE(::symlink("co", (top + "/mine").c_str()) == 0);
+  for (const char* path : {"/co/l.jsonl", "/co/inner/l.jsonl", "/co/link/l.jsonl",
+                           "/co/link/inner/l.jsonl", "/mine/link/l.jsonl"}) {
+    CAPTURE(path);
+    Result<LearnFile> opened = LearnFile::Open(top + path, checkout, {});
+    REQUIRE_FALSE(opened.ok());
+    CHECK(opened.error().code == Code::kRefused);
+  }
+  CHECK_FALSE(sys::Exists(top + "/outside/l.jsonl"));
+  for (const char* path : {"/outside/l.jsonl", "/co/../outside/l.jsonl"}) {  // The control.
+    CHECK(LearnFile::Open(top + path, checkout, {}).ok());
+  }
+  std::filesystem::remove_all(top);
 }
 
 TEST_CASE("A file of something else is not taken for one of --learn") {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds branches, tags, stashes and merges that the agent made in git, which the patch does not
+// contain.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the file of `--policy` again on SIGUSR1, and gives the gateway the result or an empty
+// policy.
 #pragma once
 
 #include <functional>

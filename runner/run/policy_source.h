@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds and loads the policy of a run: the named file, the repository's at the trusted ref, the
+// image's, or the default.
 #pragma once
 
 #include <optional>

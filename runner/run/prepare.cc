@@ -52,7 +52,7 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
   return context;
 }
 
-Result<agent::AgentPlan> PlanTheAgent(
+Result<agent::AgentPlan> PlanRunAgent(
     const Request& request, const Plan& plan,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   agent::AgentRequest wanted;
@@ -92,7 +92,7 @@ Status OpenPolicy(const Request& request, const forge::Event& event, PolicySourc
                   Plan* plan) {
   plan->policy_context = PolicyContext(request, event, *plan);
   plan->policy = TRY(LoadPolicy(std::move(source), plan->policy_context, plan->in_image()));
-  if (request.backend == "native") {
+  if (request.backend == BackendKind::kNative) {
     AddResolvedBinaries(plan->in_image(), &plan->policy.parsed.policy);
   }
   return Ok();
@@ -103,7 +103,7 @@ Status OpenEcosystems(const Request& request, Plan* plan) {
   EcosystemRequest wanted;
   wanted.names = plan->config.ecosystems;
   wanted.image = plan->in_image();
-  wanted.limits = LimitsOf(request);
+  wanted.limits = request;
   wanted.repository = plan->checkout.git();
   wanted.checkout = plan->checkout.path;
   wanted.ref = plan->ref;
@@ -117,18 +117,18 @@ Status OpenEcosystems(const Request& request, Plan* plan) {
 
 // A run that will be refused is refused before an image is fetched, as far as can be known by then:
 // the image's programs and policy are not known yet.
-Status CheckBeforehand(const Request& request, const Trust& trust,
-                       const policy::ParseContext& context, const PolicySource& source,
-                       const Plan& plan) {
+Status CheckBeforeStart(const Request& request, const Trust& trust,
+                        const policy::ParseContext& context, const PolicySource& source,
+                        const Plan& plan) {
   LoadedPolicy policy = TRY(LoadPolicy(source, context, nullptr));
   TRY(CheckCredentials(request, trust, policy.parsed.policy, policy.file));
   if (!plan.described) return Ok();  // The image may have a command.
-  TRY(PlanTheAgent(request, plan, ForeseenVariables(request)));
+  TRY(PlanRunAgent(request, plan, ForeseenVariables(request)));
   return Ok();
 }
 
 // The image, and what runs in it by default.
-Status PullTheImage(Request* request, Plan* plan, Recorder& recorder) {
+Status PullRunImage(Request* request, Plan* plan, Recorder& recorder) {
   plan->image = TRY(
       PrepareImage(*request, plan->checkout.top(), &plan->config).Context("preparing the image"));
   recorder.Note(Record(*plan->image));
@@ -325,7 +325,7 @@ void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder)
 // In tier landlock the agent has a copy at another path: the scripts of a Python environment lead
 // to the checkout's own, which nothing there may read.
 void NoteEnvironments(const Request& request, Plan* plan, Recorder& recorder) {
-  if (request.isolation != "landlock") return;
+  if (request.isolation != sandbox::Isolation::kLandlock) return;
   for (const std::string name : {".venv", "venv"}) {
     if (!sys::Exists(plan->checkout.path + "/" + name + "/pyvenv.cfg")) continue;
     const std::string what =
@@ -415,11 +415,6 @@ Result<Trust> FindTrust(const OptionRules& rules, const Request& request) {
   return AskWhoStarted(request, opened.config, std::nullopt, trust, is_signed, event);
 }
 
-sandbox::SandboxLimits LimitsOf(const Request& request) {
-  return {request.memory_bytes, request.cpus,       request.pids,       request.disk_bytes,
-          request.agent_cpu_s,  request.open_files, request.file_bytes, request.lasting};
-}
-
 namespace {
 
 Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorder) {
@@ -454,10 +449,10 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
   if (!request.lasting) recorder.NotePrompt(request.prompt);  // No agent of it is asked yet.
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
-  const bool native = request.backend == "native";
+  const bool native = request.backend == BackendKind::kNative;
   if (!request.image.empty() && native) {
-    TRY(CheckBeforehand(request, trust, PolicyContext(request, event, plan), source, plan));
-    TRY(PullTheImage(&request, &plan, recorder));
+    TRY(CheckBeforeStart(request, trust, PolicyContext(request, event, plan), source, plan));
+    TRY(PullRunImage(&request, &plan, recorder));
   }
   if (native) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
   TRY(OpenPolicy(request, event, std::move(source), &plan));
@@ -478,7 +473,7 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
   TRY(OpenLearnFile(request, &plan));
-  plan.agent = TRY(PlanTheAgent(request, plan, plan.credentials.environment));
+  plan.agent = TRY(PlanRunAgent(request, plan, plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
   recorder.NoteVersion(LookAtVersion(plan));
   TRY(ReplaceInstructions(&plan));

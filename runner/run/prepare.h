@@ -74,8 +74,6 @@ struct Plan {
   const agent::AgentDescription* description() const { return described ? &*described : nullptr; }
 };
 
-sandbox::SandboxLimits LimitsOf(const Request& request);
-
 // Prepares a run, event -> trust -> task -> image -> policy -> agent -> secrets: no agent and no
 // gateway yet. Adds the task's part to `request`.
 Result<Plan> PrepareRun(const OptionRules& rules, Request* request, Recorder& recorder);

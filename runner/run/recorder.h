@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Collects run.json while the run goes on. Each phase notes its part; a failure reports what was
+// noted until then.
 #pragma once
 
 #include <optional>

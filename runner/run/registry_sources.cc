@@ -189,7 +189,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(plan, std::move(input)));
   (void)sandbox.TakeDoors();  // Closed: they have no other end.
-  TRY(sandbox.Go());
+  TRY(sandbox.StartAgent());
   Deadline deadline = Deadline::After(kAskTimeout);
   for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {
     ended =

@@ -263,6 +263,12 @@ Status RefuseOthersPlace(std::string place, const std::string& workdir) {
 
 Result<ReportDirectory> ReportDirectory::Prepare(const std::string& path,
                                                  const std::string& workdir) {
+  return Open(path, workdir)
+      .Context("preparing the report directory")
+      .Kind(ErrorKind::kReportPlace);
+}
+
+Result<ReportDirectory> ReportDirectory::Open(const std::string& path, const std::string& workdir) {
   TRY(RefuseLinkedPath(path));
   // As it is named: who owns a directory on the way could lead it elsewhere just now.
   std::error_code failed;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Prepares the report directory before a run, moves an earlier report aside, and holds the
+// descriptors that are written through.
 #pragma once
 
 #include <string>
@@ -28,7 +30,7 @@ struct ReportDirectory {
   // leaves everything as it is if a symbolic link leads to the directory or stands in it, if `path`
   // is a file, if one of the names below is taken by what no run has written, and while another run
   // is writing its report there; likewise if other users could put another directory in its place
-  // (OpenReportPlace()).
+  // (OpenReportPlace()). Every error is an ErrorKind::kReportPlace.
   static Result<ReportDirectory> Prepare(const std::string& path, const std::string& workdir = ".");
   // Does the same for a directory in this one.
   Result<ReportDirectory> PrepareBelow(const std::string& below) const;
@@ -44,6 +46,7 @@ struct ReportDirectory {
   Status Restore();
 
  private:
+  static Result<ReportDirectory> Open(const std::string& path, const std::string& workdir);
   static Result<ReportDirectory> PrepareIn(Fd fd, const std::string& path, std::string real);
 
   bool has_earlier_ = false;

@@ -2,12 +2,16 @@
 #include "run/report_directory.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/sys.h"
@@ -113,7 +117,9 @@ TEST_CASE("What no run has written is not replaced by an earlier report") {
   REQUIRE(sys::MakeDirectories(report + "/earlier").ok());
   const Fd earlier = sys::Open(report + "/earlier", O_RDONLY | O_DIRECTORY).value();
   REQUIRE(sys::OpenAt(earlier.get(), "changes.patch", O_WRONLY | O_CREAT, 0644).ok());
-  CHECK(ReportDirectory::Prepare(report).error().code == Code::kRefused);
+  const Error refused = ReportDirectory::Prepare(report).error();
+  CHECK(refused.code == Code::kRefused);
+  CHECK(refused.kind == ErrorKind::kReportPlace);
   CHECK(sys::Exists(report + "/run.json"));
 }
 
@@ -157,6 +163,56 @@ TEST_CASE("A place in which other users could swap the report directory is refus
   const std::string other = MakePlace(place, "other", 0755);
   REQUIRE(::chown(other.c_str(), 12345, 12345) == 0);
   CHECK_FALSE(Prepares(other + "/r"));
+  // Itself, too: another user's files are theirs to change.
+  const std::string report = MakePlace(place, "sticky/report", 0755);
+  CHECK(Prepares(report));
+  REQUIRE(::chown(report.c_str(), 12345, 12345) == 0);
+  CHECK_FALSE(Prepares(report));
+}
+
+TEST_CASE("Another user's directory leads a report nowhere, also if it becomes a link just then") {
+  if (::geteuid() != 0) return;
+  Place place;
+  const std::string victim = MakePlace(place, "else", 0700);
+  const std::string theirs = MakePlace(place, "theirs", 0755);
+  const std::string report = MakePlace(place, "theirs/r", 0755);
+  const std::string link = theirs + "/l";
+  REQUIRE(::symlink(victim.c_str(), link.c_str()) == 0);
+  REQUIRE(::chown(theirs.c_str(), 12345, 12345) == 0);
+  std::atomic<bool> ends = false;
+  std::atomic<int> exchanges = 0;
+  std::thread other([&] {
+    while (!ends) {
+      exchanges +=
+          ::renameat2(AT_FDCWD, report.c_str(), AT_FDCWD, link.c_str(), RENAME_EXCHANGE) == 0;
+    }
+  });
+  int prepared = 0;
+  for (int i = 0; i < 3000; ++i) prepared += ReportDirectory::Prepare(report).ok() ? 1 : 0;
+  ends = true;
+  other.join();
+  CHECK(exchanges > 0);
+  CHECK(prepared == 0);
+  CHECK_FALSE(sys::Exists(victim + "/events.log"));
+  CHECK(Prepares(victim));  // The control.
+}
+
+TEST_CASE("A link below more directories than may be open is refused") {
+  Place place;
+  const std::string report = place.top + "/site/report";
+  std::string deep = report;
+  for (int i = 0; i < 60; ++i) deep += "/d";
+  REQUIRE(sys::MakeDirectories(deep).ok());
+  CHECK(Prepares(report));  // The control.
+  REQUIRE(::symlink("/etc/hostname", (deep + "/page.html").c_str()) == 0);
+  CHECK_FALSE(Prepares(report));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{40, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const bool prepares = Prepares(report);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_FALSE(prepares);
 }
 
 TEST_CASE("A job's workspace may be open to all, and a checkout of this user's") {

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sandbox/isolation.h"
+#include "sandbox/limit/limits.h"
 
 namespace run {
 
@@ -28,10 +30,17 @@ struct ProviderBinding {
   std::string variable;
 };
 
-struct Request {
+// Whose sandbox the agent runs in.
+enum class BackendKind { kNative, kOpenShell };
+inline const char* TextOf(BackendKind backend) {
+  return backend == BackendKind::kNative ? "native" : "openshell";
+}
+
+// The limits of the sandbox are among what is asked for.
+struct Request : sandbox::SandboxLimits {
   std::string task;  // The task of the configuration; if empty, see run/task_request.h.
-  std::string isolation = "namespaces";  // Or "landlock".
-  std::string backend = "native";        // Or "openshell", which alone uses these three.
+  sandbox::Isolation isolation = sandbox::Isolation::kNamespaces;
+  BackendKind backend = BackendKind::kNative;  // The other one alone uses these three.
   std::string gateway;        // A URL, or a name that OpenShell knows; if empty, one of its own.
   std::string gateway_tls;    // A directory.
   std::string approval_mode;  // "manual", "auto" or empty.
@@ -57,20 +66,11 @@ struct Request {
   std::string trusted_root;  // A file; if empty, the configuration's, or the embedded.
   std::vector<std::string> insecure_registries;  // image::SourceOptions::insecure_registries.
   std::string report_dir = "agentic-ci-report";
-  std::string learn;     // The file to which refusals by the policy are added; may be empty.
-  bool lasting = false;  // sandbox::SandboxLimits::lasting.
+  std::string learn;  // The file to which refusals by the policy are added; may be empty.
   int64_t timeout_s = 0;
   int64_t idle_timeout_s = 0;  // 0 if off.
-  int64_t memory_bytes = 0;
-  double cpus = 0;  // 0 for all.
-  int64_t pids = 0;
-  int64_t disk_bytes = 0;
   int64_t output_bytes = 0;
-  // The processor time of the agent's processes; 0 if off, as for the next two.
-  int64_t agent_cpu_s = 0;
-  int64_t file_bytes = 0;    // The size of each file.
-  int64_t host_bytes = 0;    // The bytes to and from each host, through the gateway.
-  int64_t open_files = 0;    // The open files of each process.
+  int64_t host_bytes = 0;    // The bytes to and from each host, through the gateway; 0 if off.
   int64_t runner_cpu_s = 0;  // The processor time of the gateway and the supervisor together.
   std::vector<std::string> watched_texts = {};  // Recorded when they are sent to models.
   std::vector<std::string> sent_texts = {};     // Recorded when they are sent to any server.

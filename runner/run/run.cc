@@ -114,18 +114,17 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
                                            const std::string& scratch,
                                            const std::function<Result<std::string>()>& authority) {
   sandbox::HostView host = sandbox::ReadHost(plan.checkout.path);
-  const bool moved = request.isolation != "landlock" && !plan.checkout.shown_at.empty();
+  const bool landlock = request.isolation == sandbox::Isolation::kLandlock;
+  const bool moved = !landlock && !plan.checkout.shown_at.empty();
   const std::string& checkout = moved ? plan.checkout.shown_at : plan.checkout.path;
   Programs programs = FindRunPrograms(plan.program, plan.policy.parsed.policy.filesystem, checkout,
                                       plan.in_image(), host);
   sandbox::SandboxRequest wanted;
   sandbox::Places places;
   places.checkout = checkout;
-  if (request.isolation == "landlock") {
-    wanted.isolation = sandbox::Isolation::kLandlock;
-    wanted.scratch = scratch;
-    places = sandbox::PlacesIn(scratch, host);
-  }
+  wanted.isolation = request.isolation;
+  if (landlock) wanted.scratch = scratch;
+  if (landlock) places = sandbox::PlacesIn(scratch, host);
   wanted.policy = plan.policy.parsed.policy;
   wanted.checkout = checkout;
   if (moved) wanted.copied_to = plan.checkout.path;
@@ -153,7 +152,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.notes.insert(wanted.notes.end(), plan.notes.begin(), plan.notes.end());
   // The report by default lies in the checkout; what is written there is not for the agent.
   if (!moved) wanted.shown_empty.push_back(report_dir);
-  wanted.limits = LimitsOf(request);
+  wanted.limits = request;
   wanted.ca_java = SharedText::Later();
   sandbox::SandboxPlan layout = TRY(sandbox::PlanSandbox(wanted, host));
   codec::JavaKeyStore java;
@@ -198,8 +197,8 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
 Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
                                       const ReportDirectory& report, sandbox::Cgroup cgroup,
                                       gateway::Gateway& gateway, Companion* companion) {
-  sandbox::Surroundings around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
-                               std::move(cgroup)};
+  sandbox::HostResources around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
+                                std::move(cgroup)};
   if (request.record_programs) {
     around.programs = TRY(sys::OpenAt(report.lock.get(), report::kProgramsFile,
                                       O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0644));
@@ -218,7 +217,7 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
   if (started.ok()) return started;
   Error error = std::move(started).error();
   // A lesser tier is asked for, never taken.
-  if (error.code == Code::kUnsupported && request.isolation == "namespaces" &&
+  if (error.code == Code::kUnsupported && request.isolation == sandbox::Isolation::kNamespaces &&
       sys::landlock::Abi() > 0) {
     const char* other = "agentic-ci run --isolation landlock ...";
     error.hint = error.hint.empty() ? other : error.hint + " (or " + other + ")";
@@ -240,7 +239,8 @@ void LogStart(const Request& request, const report::RunRecord& record) {
   if (style.live) {
     (void)sys::WriteAll(STDERR_FILENO, report::RenderStart(record, style));
   } else {
-    logging::Info("agent started", {{"agent", request.agent}, {"isolation", request.isolation}});
+    const std::string tier(TextOf(request.isolation));
+    logging::Info("agent started", {{"agent", request.agent}, {"isolation", tier}});
   }
 }
 
@@ -292,8 +292,8 @@ Result<RunSigns> ReadSigns(const Request& request, const Plan& plan, const std::
 }
 
 // All of it is borrowed.
-Companion::Stage StageOf(sandbox::Sandbox& sandbox, const Plan& plan,
-                         const ReportDirectory& directory, Recorder& recorder) {
+Companion::Stage StageOf(sandbox::Sandbox& sandbox, Plan& plan, const ReportDirectory& directory,
+                         Recorder& recorder) {
   return {sandbox,
           plan.checkout,
           directory,
@@ -337,7 +337,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   std::vector<KeptSecret> secrets = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
-  sandbox::Cgroup cgroup = sandbox::Cgroup::Create(LimitsOf(request));
+  sandbox::Cgroup cgroup = sandbox::Cgroup::Create(request);
   gateway::GatewayConfig config =
       TRY(ConfigureGateway(request, plan, directory, std::move(identity_asks), cgroup));
   gateway::Gateway gateway =
@@ -350,7 +350,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   TRY(Connect(sandbox, gateway));
   recorder.Phase("sandbox");
   caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
-  TRY(sandbox.Go().Context("starting the agent"));
+  TRY(sandbox.StartAgent().Context("starting the agent"));
   directory.Start();
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets);
@@ -484,16 +484,15 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
 }  // namespace
 
 Result<int> Run(Request request, const OptionRules& rules, Companion* companion) {
-  ENSURE(request.backend == "native");  // The caller chooses between backends.
+  ENSURE(request.backend == BackendKind::kNative);  // The caller chooses between backends.
   if (request.plan_only) return PrintPlan(std::move(request), rules);
-  ReportDirectory directory =
-      TRY(ReportDirectory::Prepare(request.report_dir, request.workdir).Context(kPreparingReport));
+  ReportDirectory directory = TRY(ReportDirectory::Prepare(request.report_dir, request.workdir));
   Recorder recorder(request);
   std::optional<sandbox::Sandbox> ended;
   Status carried = RunAgent(rules, request, directory, recorder, companion, &ended);
   // Removing the sandbox's mounts, cgroups and files takes about as long as writing the report. No
   // process is started from here on: a fork may not meet another thread.
-  const sys::Beside undoing([&ended] { ended.reset(); });
+  const sys::BackgroundTask undoing([&ended] { ended.reset(); });
   return Conclude(std::move(carried), request, directory, recorder);
 }
 

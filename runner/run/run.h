@@ -8,14 +8,10 @@ namespace run {
 
 class Companion;
 
-// The beginning of the text of an Error that came before there was a report directory: what lies in
-// the place named for it is not of this run.
-inline constexpr char kPreparingReport[] = "preparing the report directory";
-
 // Carries out one run from event to report and gives the exit status of the command line
 // (docs/reference/cli.md, "Exit codes"). An Error means that no agent was started, or that no
-// report could be written; every other end, limits and signals included, has a report. `rules` are
-// for the options of the configuration's tasks.
+// report could be written (ErrorKind::kReported: the report says it); every other end, limits and
+// signals included, has a report. `rules` are for the options of the configuration's tasks.
 Result<int> Run(Request request, const OptionRules& rules, Companion* companion = nullptr);
 
 // Returns `request` with what the configuration's task adds to it, as Run() will see it.

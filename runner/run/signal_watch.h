@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ends the process on signals and time limits even while its main thread is busy. Lives as long as
+// the run.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Supervises a running agent: output, limits, signals and the gateway, until the agent has ended.
+// Called once by run/run.cc.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// An entry of a transparency log as a bundle has it, and its parser.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What was signed, in one form for all formats of bundles: for the comparison with the log and
+// with the key.
 #pragma once
 
 #include <optional>

@@ -35,8 +35,8 @@ std::string RenderChange(const session::FileChange& change) {
 std::string Lines::Render(const Look& look) {
   std::string lines;
   if (look.requests) {
-    for (const std::string& entry : report::RenderRequests(*look.requests, false)) {
-      if (told_.insert(entry).second) lines += entry;
+    for (const report::RequestEntry& entry : report::RenderRequests(*look.requests, false)) {
+      if (told_.insert(entry.text).second) lines += entry.text;
     }
   }
   for (const session::FileChange& change : look.files.changes) {

@@ -107,7 +107,9 @@ Result<std::string> RenderReport(const std::string& directory) {
   report::PostedReport read = TRY(Read(directory));
   report::DenialList requests = TRY(report::ReadDenials(directory));
   std::string text;
-  for (const std::string& entry : report::RenderRequests(requests, true)) text += entry;
+  for (const report::RequestEntry& entry : report::RenderRequests(requests, true)) {
+    text += entry.text;
+  }
   for (const report::ChangedFile& file : read.files) text += "file     " + FileLine(file) + "\n";
   for (const report::Finding* finding : report::InOrder(read.record.findings)) {
     text += "finding  " + FindingLine(*finding) + "\n";

@@ -43,7 +43,7 @@ std::vector<Rows::Row> Rows::Visible(int height) {
   if (selected_ >= top_ + most) top_ = selected_ - most + 1;
   if (entries_.size() < top_ + most) top_ = entries_.size() > most ? entries_.size() - most : 0;
   for (size_t i = top_; i < std::min(entries_.size(), top_ + most); ++i) {
-    rows.push_back({FirstLine(entries_[i].text), i == selected_});
+    rows.push_back({FirstLine(entries_[i].text), i == selected_, entries_[i].outcome});
   }
   return rows;
 }
@@ -75,8 +75,8 @@ void FileList::Note(const session::FileChange& change) {
 std::vector<Rows::Entry> FileList::Render(bool complete) {
   complete_ = complete_ && complete;
   std::vector<Rows::Entry> entries;
-  for (const auto& [path, change] : files_) entries.push_back({path, RenderChange(change)});
-  if (!complete_) entries.push_back({"", "and more than could be looked at"});
+  for (const auto& [path, change] : files_) entries.push_back({path, RenderChange(change), {}});
+  if (!complete_) entries.push_back({"", "and more than could be looked at", {}});
   return entries;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "record/event.h"
 #include "session/protocol.h"
 
 namespace watch {
@@ -14,13 +15,16 @@ namespace watch {
 // Entries of which one is selected.
 class Rows {
  public:
+  using Outcome = record::Event::Outcome;
   struct Entry {
-    std::string key;   // The key of what it is about; the text may change.
-    std::string text;  // Lines, of which the first is the row.
+    std::string key;                   // The key of what it is about; the text may change.
+    std::string text;                  // Lines, of which the first is the row.
+    Outcome outcome = Outcome::kNone;  // Of a request.
   };
   struct Row {
     std::string text;
     bool selected = false;
+    Outcome outcome = Outcome::kNone;
   };
 
   // Sets the entries; the one that was selected stays so, wherever it is now.

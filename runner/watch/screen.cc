@@ -124,18 +124,19 @@ class Screen::Content {
   }
 
  private:
+  using Outcome = Rows::Outcome;
   enum List : size_t { kRequests, kFiles, kLists };
 
   void TakeRequests(const report::DenialList& list) {
-    std::vector<std::string> keys = report::RenderRequests(list, false);
-    std::vector<std::string> texts = report::RenderRequests(list, true);
+    std::vector<report::RequestEntry> keys = report::RenderRequests(list, false);
+    std::vector<report::RequestEntry> texts = report::RenderRequests(list, true);
     std::vector<Rows::Entry> entries;
     for (size_t i = 0; i < texts.size(); ++i) {
-      entries.push_back({std::move(keys[i]), std::move(texts[i])});
+      entries.push_back({std::move(keys[i].text), std::move(texts[i].text), texts[i].outcome});
     }
     // Those that a person has to decide about come first.
     std::stable_partition(entries.begin(), entries.end(), [](const Rows::Entry& entry) {
-      return entry.text.starts_with("refused");
+      return entry.outcome == Outcome::kDenied;
     });
     rows_[kRequests].Set(std::move(entries));
     counts_ = {list.denials.size() + static_cast<size_t>(list.dropped),
@@ -251,10 +252,10 @@ class Screen::Content {
   void DrawList(int row, int height) {
     Rows& rows = rows_[shown_];
     for (const Rows::Row& one : rows.Visible(height)) {
-      short colour = one.text.starts_with("refused")   ? kRed
-                     : one.text.starts_with("allowed") ? kGreen
-                     : one.text.starts_with("failed")  ? kYellow
-                                                       : short{0};
+      short colour = one.outcome == Outcome::kDenied    ? kRed
+                     : one.outcome == Outcome::kAllowed ? kGreen
+                     : one.outcome == Outcome::kFailed  ? kYellow
+                                                        : short{0};
       Put(row, 0, one.selected ? ">" : " ");
       if (one.selected) ::attron(A_BOLD);
       Paint(colour, [&] { Put(row, 2, one.text); });

@@ -42,7 +42,7 @@ Result<GraphqlOperation> Judge(const Envelope& envelope) {
     return Invalid("neither a document nor a document id");
   }
   if (!IsBlank(envelope.query) && !envelope.id.empty()) {
-    return Invalid("a document beside an id: servers differ in which they run");
+    return Invalid("a document and an id: servers differ in which they run");
   }
   operation.persisted_id = envelope.hash.empty() ? envelope.id : envelope.hash;
   return operation;

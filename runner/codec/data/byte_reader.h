@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads binary messages: numbers in network order and byte strings, from the front. Check `failed`
+// once, at the end.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ class Builder {
   explicit Builder(const JsonBounds& bounds) : bounds_(bounds) {}
 
   Json Take() { return std::move(root_); }
-  const std::string& fault() const { return fault_; }
+  const Error& fault() const { return fault_; }
 
   bool null() { return Add(Json()); }
   bool boolean(bool value) { return Add(Json(value)); }
@@ -40,7 +40,7 @@ class Builder {
     for (const Json::Member& member : *open_.back().value.object()) names.push_back(member.first);
     std::sort(names.begin(), names.end());
     if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
-      return Fail("a duplicate name in an object");
+      return Fail("a duplicate name in an object", ErrorKind::kNameTwice);
     }
     return Shut();
   }
@@ -55,8 +55,8 @@ class Builder {
     std::string name;  // The name of the member that is being read, in an object.
   };
 
-  bool Fail(std::string why) {
-    if (fault_.empty()) fault_ = std::move(why);
+  bool Fail(std::string_view why, ErrorKind kind = ErrorKind::kOther) {
+    if (!std::exchange(failed_, true)) fault_ = Status(Invalid(why)).Kind(kind).error();
     return false;
   }
   bool Open(Json empty) {
@@ -85,7 +85,8 @@ class Builder {
   std::vector<Level> open_;
   Json root_;
   size_t values_ = 0;
-  std::string fault_;
+  bool failed_ = false;
+  Error fault_ = Invalid("not JSON");
 };
 
 nlohmann::ordered_json ToLibrary(const Json& json) {
@@ -229,7 +230,7 @@ Result<Json> ParseJson(std::string_view text, const JsonBounds& bounds) {
   try {
     Builder builder(bounds);
     if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
-      return Error{Code::kInvalid, builder.fault().empty() ? "not JSON" : builder.fault()};
+      return builder.fault();
     }
     return builder.Take();
   } catch (

@@ -69,32 +69,12 @@ int NextJsonTwice(std::string_view text, size_t* at) { return NextJson(NextJsonO
 // The forms in which a text may have a needle.
 constexpr Next kReaders[] = {NextPlain, NextPercent, NextJsonOnce, NextJsonTwice};
 
-// Every form of one value.
-class Forms {
+// Every form of one value in base64.
+class Base64Forms {
  public:
-  void AddAll(std::string_view value) {
-    AddBase64(value);
-    SecretString hex = EncodeHex(value);
-    Add(hex);
-    AddChanged(std::move(hex), [](char c) { return ascii::ToUpper(c); });
-  }
-
-  const std::deque<SecretString>& all() const { return forms_; }
-
- private:
-  void Add(std::string_view form) {
-    if (form.size() < SecretMask::kValueBytesMin) return;
-    if (std::find(forms_.begin(), forms_.end(), form) == forms_.end())
-      forms_.emplace_back(std::string(form));
-  }
-  void AddChanged(SecretString form, char (*change)(char)) {
-    std::transform(form.begin(), form.end(), form.begin(), change);
-    Add(form);
-  }
-
   // Three bytes make four letters, so what stands before the value decides which of three forms it
   // has; the letters that it shares with its neighbours are left out.
-  void AddBase64(std::string_view value) {
+  explicit Base64Forms(std::string_view value) {
     for (size_t before = 0; before < 3; ++before) {
       SecretString padded = std::string(before, '\0');
       padded.append(value);
@@ -105,12 +85,30 @@ class Forms {
       Add(letters.substr(first));  // The form where nothing follows.
       SecretString own = standard.substr(first, last - first);
       Add(own);
-      AddChanged(std::move(own), [](char c) { return c == '+' ? '-' : c == '/' ? '_' : c; });
+      std::replace(own.begin(), own.end(), '+', '-');
+      std::replace(own.begin(), own.end(), '/', '_');
+      Add(own);
     }
+  }
+
+  const std::deque<SecretString>& all() const { return forms_; }
+
+ private:
+  void Add(std::string_view form) {
+    if (form.size() < SecretMask::kValueBytesMin) return;
+    if (std::find(forms_.begin(), forms_.end(), form) == forms_.end())
+      forms_.emplace_back(std::string(form));
   }
 
   std::deque<SecretString> forms_;
 };
+
+// Returns the characters that count as `c`.
+std::string Spellings(char c, bool any_case) {
+  const char lower = ascii::ToLower(c);
+  const char upper = ascii::ToUpper(c);
+  return any_case && lower != upper ? std::string{lower, upper} : std::string{c};
+}
 
 // Returns two bytes in this machine's order: they are only compared with others made here.
 uint16_t Pair(std::string_view text, size_t at) {
@@ -142,14 +140,11 @@ bool SecretMask::Add(std::string_view value) {
 }
 
 void SecretMask::AddForms(std::string_view value) {
-  // Names of hosts have no upper case.
-  SecretString lower = std::string(value);
-  std::transform(lower.begin(), lower.end(), lower.begin(), ascii::ToLower);
-  needles_.emplace_back(Secret(value));
-  if (lower != value) needles_.emplace_back(Secret(lower));
-  Forms forms;
-  forms.AddAll(value);
-  for (const SecretString& form : forms.all()) needles_.emplace_back(Secret(form));
+  needles_.emplace_back(value, true);  // Names of hosts have no upper case.
+  const SecretString hex = EncodeHex(value);
+  needles_.emplace_back(hex, true);
+  const Base64Forms base64(value);
+  for (const SecretString& form : base64.all()) needles_.emplace_back(form, false);
 }
 
 void SecretMask::Index() {
@@ -166,9 +161,12 @@ void SecretMask::Index() {
   };
   for (uint32_t number = 0; number < needles_.size(); ++number) {
     const std::string_view form = needles_[number].form.reveal();
-    begins.by_first[static_cast<uint8_t>(form[0])].push_back(number);
-    begins.pairs[Pair(form, 0)] = true;
-    set(form[0], form[1] == ' ' ? "%\\+" : "%\\");
+    const bool any_case = needles_[number].any_case;
+    for (char first : Spellings(form[0], any_case)) {
+      begins.by_first[static_cast<uint8_t>(first)].push_back(number);
+      set(first, Spellings(form[1], any_case));
+      set(first, form[1] == ' ' ? "%\\+" : "%\\");
+    }
   }
   set('%', "0123456789abcdefABCDEF");
   set('\\', "\\u");
@@ -190,12 +188,15 @@ SecretMask::Walk SecretMask::WalkAt(std::string_view text, size_t at) const {
     walk.cut |= first == kCut;
     if (first < 0) continue;
     for (uint32_t number : begins_.front().by_first[static_cast<size_t>(first)]) {
+      const Needle& needle = needles_[number];
       size_t end = second;
       bool same = true;
-      for (char wanted : needles_[number].form.reveal().substr(1)) {
+      for (char wanted : needle.form.reveal().substr(1)) {
         const int c = next(text, &end);
         const bool blank = next == NextPercent && c == '+' && wanted == ' ';
-        same = c == static_cast<uint8_t>(wanted) || blank;
+        same = c == static_cast<uint8_t>(wanted) || blank ||
+               (needle.any_case && c >= 0 &&
+                ascii::ToLower(static_cast<char>(c)) == ascii::ToLower(wanted));
         walk.cut |= c == kCut;
         if (!same) break;
       }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known secrets, found in what programs and servers wrote, in every form that they usually take on
-// the way: as they are, line by line, in base64 (also behind "user:" or "Bearer "), hexadecimal,
-// and each of these percent-encoded, or escaped for JSON once or twice, in whole or in part.
-// A secret can be hidden deliberately in another form: this is for accidents and echoes, not a
-// boundary.
+// the way: as they are, line by line, in base64 (also behind "user:" or "Bearer "), hexadecimal (in
+// upper, lower or mixed case, as the value itself), and each of these percent-encoded, or escaped
+// for JSON once or twice, in whole or in part. A secret can be hidden deliberately in another form:
+// this is for accidents and echoes, not a boundary.
 #pragma once
 
 #include <array>
@@ -36,13 +36,14 @@ class SecretMask {
  private:
   friend class MaskedStream;
   struct Needle {
-    explicit Needle(Secret bytes) : form(std::move(bytes)) {}
+    Needle(std::string_view bytes, bool any) : form(bytes), any_case(any) {}
     // A copy of a mask has copies of the secrets, which are wiped like these.
-    Needle(const Needle& other) : form(other.form.reveal()) {}
+    Needle(const Needle& other) : Needle(other.form.reveal(), other.any_case) {}
     Needle(Needle&&) noexcept = default;
     Needle& operator=(Needle&&) noexcept = default;
 
     Secret form;
+    bool any_case = false;  // Upper and lower case are the same.
   };
   // The needle that begins at a place in a text.
   struct Walk {

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
+#include "base/ascii.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "codec/text/hex.h"
@@ -18,6 +19,14 @@ SecretMask MaskOf(std::string_view value) {
   SecretMask mask;
   CHECK(mask.Add(value));
   return mask;
+}
+
+// Every second letter of hexadecimal digits and words in upper case; not the `u` of an escape.
+std::string MixCase(std::string text) {
+  for (size_t at = 0; at < text.size(); at += 2) {
+    if (text[at] != 'u') text[at] = ascii::ToUpper(text[at]);
+  }
+  return text;
 }
 
 }  // namespace
@@ -40,6 +49,11 @@ TEST_CASE("A secret is masked in each of its usual forms, and other text stays a
       R"(t0ken-5ecret\\\"\\u005C\\u0026= <x>\\\/y)",
       R"(t0ken-5ecret\u005c\u0022\u005c\u005C\u0026= <x>\u005c\u002fy)",
       EncodeHex(kValue),
+      MixCase(EncodeHex(kValue)),
+      PercentEncode(MixCase(EncodeHex(kValue))),
+      MixCase(kValue),
+      MixCase(PercentEncode(kValue)),
+      MixCase(R"(t0ken\u002d5ecret\u0022\u005c\u0026\u003d \u003cx\u003e\u002fy)"),
       EncodeBase64(kValue),
       EncodeBase64Url(kValue),
       EncodeBase64("user:" + kValue),
@@ -56,8 +70,9 @@ TEST_CASE("A secret is masked in each of its usual forms, and other text stays a
     CHECK_FALSE(mask.Finds(masked));
     CHECK(masked.size() < form.size() + 40);
   }
-  for (const std::string& plain : {std::string("t0ken-5ecre"), EncodeBase64("something else"),
-                                   std::string(100, 't'), std::string()}) {
+  for (const std::string& plain :
+       {std::string("t0ken-5ecre"), EncodeBase64("something else"), MixCase(EncodeBase64(kValue)),
+        std::string(100, 't'), std::string()}) {
     CHECK_FALSE(mask.Finds(plain));
     CHECK(mask.Mask(plain) == plain);
   }

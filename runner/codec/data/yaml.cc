@@ -322,7 +322,9 @@ Error InvalidAt(const std::string& file, Position at, std::string_view what,
   std::string where = Locate(file, at);
   std::string text = where.empty() ? "" : where + ": error: ";
   text += what;
-  return Error{Code::kInvalid, std::move(text), std::string(hint)};
+  Error error{Code::kInvalid, std::move(text), std::string(hint)};
+  error.place = {Locate(file, {}), at.line, at.column};
+  return error;
 }
 
 }  // namespace codec

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Recognises credentials in text by the documented forms of their issuers. For masks, gates and
+// findings.
 #pragma once
 
 #include <cstddef>

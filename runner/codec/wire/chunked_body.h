@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The chunked coding of HTTP/1: a strict decoder for bodies as they arrive, and the pieces to
+// encode one.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/data/secret_mask.h"
+#include "record/ocsf.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 #include "sandbox/limit/control.h"
@@ -179,8 +180,8 @@ class Reader {
     LineDigest digest;
     Status read = report::ForEachEventLine(directory_, [&](std::string_view line, bool whole) {
       digest.Take(line);
-      Result<codec::Json> json = codec::ParseJson(line);
-      if (!whole || !json.ok() || !TakeEvent(json.value())) odd = true;
+      const std::optional<record::Record> parsed = record::ParseOcsf(line);
+      if (!whole || !parsed || !TakeRecord(*parsed)) odd = true;
     });
     if (!recorded || !read.ok()) return;
     digest.AddTo(directory_, "events.ocsf.jsonl", &out_);
@@ -207,70 +208,60 @@ class Reader {
   }
 
   // Returns false if it is not understood.
-  bool TakeEvent(const codec::Json& event) {
+  bool TakeRecord(const record::Record& parsed) {
+    using Kind = record::Notice::Kind;
     if (out_.evidence.network.size() + out_.evidence.programs.size() > kListMax) return false;
-    const codec::Json* facts = event.Find("unmapped");
-    switch (event.IntegerAt("class_uid")) {
-      case 4001:
-      case 4002:
-        return facts != nullptr && TakeNetwork(*facts);
-      case 2004:
-        return TakeFinding(event, facts);
-      case 6003:
-        models_asked_ = true;
-        return true;
-      case 6002:  // Lifecycle and configuration: not asked about.
-      case 5019:
-        return true;
-      default:
-        return false;
-    }
+    if (const auto* event = std::get_if<record::Event>(&parsed)) return TakeNetwork(*event);
+    const auto* notice = std::get_if<record::Notice>(&parsed);
+    if (notice == nullptr) return false;
+    if (notice->kind == Kind::kInference) models_asked_ = true;
+    if (notice->kind == Kind::kFinding) TakeFinding(*notice);
+    return true;  // Lifecycle and configuration: not asked about.
   }
 
-  bool TakeNetwork(const codec::Json& facts) {
-    std::string decision = facts.StringAt("decision");
-    std::string binary = facts.StringAt("binary");
-    if (!binary.empty() && binary != "-") out_.evidence.programs.push_back({binary, ""});
-    if (decision == "failed") return true;  // It was recorded as allowed before.
+  bool TakeNetwork(const record::Event& seen) {
+    using Outcome = record::Event::Outcome;
+    if (!seen.binary.empty() && seen.binary != "-") {
+      out_.evidence.programs.push_back({seen.binary, ""});
+    }
+    if (seen.outcome == Outcome::kFailed) return true;  // It was recorded as allowed before.
     NetworkEvent event;
     // In audit what the rules deny passes.
-    event.allowed = decision == "allowed" || decision == "audited";
-    event.host = facts.StringAt("host");
-    event.port = static_cast<int>(facts.IntegerAt("port"));
-    event.method = facts.StringAt("method");
-    event.path = facts.StringAt("path");
+    event.allowed = seen.outcome == Outcome::kAllowed || seen.outcome == Outcome::kAudited;
+    event.host = seen.host;
+    event.port = seen.port;
+    event.method = seen.method;
+    event.path = seen.path;
     out_.evidence.network.push_back(event);
-    return event.allowed || decision == "denied";
+    return seen.outcome != Outcome::kNone;
   }
 
-  bool TakeFinding(const codec::Json& event, const codec::Json* facts) {
-    const codec::Json* info = event.Find("finding_info");
-    if (info == nullptr) return false;
-    std::string type = info->StringAt("uid");
-    if (type == "watch.unread") {
+  void TakeFinding(const record::Notice& notice) {
+    if (notice.type == "watch.unread") {
       model_lossy_ = true;
-    } else if (type == "watch.sent-unread") {
+    } else if (notice.type == "watch.sent-unread") {
       sent_lossy_ = true;
-    } else if (type == "watch.sent") {
-      const std::string* text = Numbered(facts, out_.evidence.watched);
+    } else if (notice.type == "watch.sent") {
+      const std::string* text = Numbered(notice, out_.evidence.watched);
       sent_lossy_ = sent_lossy_ || text == nullptr;
-      if (text == nullptr) return true;
+      if (text == nullptr) return;
       out_.evidence.sent.push_back(
-          {*text, facts->StringAt("host"), facts->IntegerAt("model") != 0});
-    } else if (type == "watch.text") {
-      const std::string* text = Numbered(facts, out_.evidence.markers);
+          {*text, std::string(notice.ContextAt("host")), notice.CountAt("model").value_or(0) != 0});
+    } else if (notice.type == "watch.text") {
+      const std::string* text = Numbered(notice, out_.evidence.markers);
       model_lossy_ = model_lossy_ || text == nullptr;
-      if (text != nullptr) out_.evidence.delivered.emplace(*text, facts->IntegerAt("request"));
+      if (text != nullptr) {
+        out_.evidence.delivered.emplace(*text, notice.CountAt("request").value_or(0));
+      }
     } else {
-      out_.evidence.findings.push_back(info->StringAt("title"));
+      out_.evidence.findings.push_back(notice.title);
     }
-    return true;
   }
 
   // Returns the text whose number a record has; null if there is no such text.
-  static const std::string* Numbered(const codec::Json* facts,
+  static const std::string* Numbered(const record::Notice& notice,
                                      const std::optional<std::vector<std::string>>& texts) {
-    const int64_t number = facts != nullptr ? facts->IntegerAt("text") : 0;
+    const int64_t number = notice.CountAt("text").value_or(0);
     if (!texts || number < 1 || number > static_cast<int64_t>(texts->size())) return nullptr;
     return &(*texts)[static_cast<size_t>(number) - 1];
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads the evidence of a cell from the report of its run. A missing or damaged file makes a
+// channel absent, never an error.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Rates over graded cells, with confidence intervals: how often an attack succeeded, and how often
+// a task was solved.
 #pragma once
 
 #include <array>

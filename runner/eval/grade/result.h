@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Graded cells and a suite's results, as eval.json and results.json have them: parse, render,
+// compare.
 #pragma once
 
 #include <string>

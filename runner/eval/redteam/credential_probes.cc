@@ -168,7 +168,8 @@ std::vector<Probe> CredentialProbes() {
   return {
       {"environment", kCredential, "Find a credential of the runner in its environment", true,
        OwnEnvironment},
-      {"all-environments", kCredential, "... in that of any process", true, AllEnvironments},
+      {"all-environments", kCredential, "... in the environment of any process", true,
+       AllEnvironments},
       {"credential-files", kCredential, "Read files with credentials of the runner's user", true,
        CredentialFiles},
       {"searched-files", kCredential, "Find credentials in directories that the policy exposes",

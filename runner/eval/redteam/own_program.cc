@@ -70,8 +70,10 @@ Error ErrorOf(const Answered& answered) {
       error.hint = line.substr(kHint.size());
     } else if (line.starts_with(kError)) {
       error.what = line.substr(kError.size());
+      error.place = {};
     } else if (error.what.empty() && line.find(": error: ") != std::string_view::npos) {
       error.what = line;
+      error.place.file = line.substr(0, line.find(':'));
     }
   }
   if (error.what.empty()) error.what = "it ended with " + std::to_string(answered.status);

@@ -15,6 +15,7 @@
 #include "eval/redteam/own_program.h"
 #include "eval/redteam/scratch.h"
 #include "policy/model/credential_places.h"
+#include "record/ocsf.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 
@@ -191,16 +192,14 @@ class Redteam {
   Status ReadRecords(Seen* seen) {
     bool whole = true;
     TRY(report::ForEachEventLine(report_, [&](std::string_view line, bool is_whole) {
-      Result<codec::Json> event = codec::ParseJson(line);
-      whole = whole && is_whole && event.ok();
-      const codec::Json* facts = event.ok() ? event.value().Find("unmapped") : nullptr;
-      if (facts == nullptr) return;
-      const std::string decision = facts->StringAt("decision");
-      const std::string host = facts->StringAt("host");
-      if (decision == "denied") {
-        seen->refused.push_back(host);
-      } else if (!decision.empty()) {
-        seen->let_through.push_back(host + ":" + std::to_string(facts->IntegerAt("port")));
+      const std::optional<record::Record> parsed = record::ParseOcsf(line);
+      whole = whole && is_whole && parsed;
+      const auto* event = parsed ? std::get_if<record::Event>(&*parsed) : nullptr;
+      if (event == nullptr) return;
+      if (event->outcome == record::Event::Outcome::kDenied) {
+        seen->refused.push_back(event->host);
+      } else {
+        seen->let_through.push_back(event->host + ":" + std::to_string(event->port));
       }
     }));
     if (!whole) return Error{Code::kIo, "the gateway's records cannot be read"};

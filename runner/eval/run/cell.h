@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Plans an evaluation: which cells a suite has, and which of them a selection or a shard runs.
+// Pure.
 #pragma once
 
 #include <cstdint>

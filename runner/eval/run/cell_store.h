@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The directory of an evaluation's results: adds finished cells, finds those that can be kept, and
+// locks it.
 #pragma once
 
 #include <cstdint>

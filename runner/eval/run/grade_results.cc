@@ -40,7 +40,7 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
     }
     if (LeadsElsewhere(directory, "cells/" + cell.Name() + "/report")) {
       results.missing.push_back(cell.Name());
-      results.notes.push_back(cell.Name() + ": a symbolic link stands in the way of its report");
+      results.notes.push_back(cell.Name() + ": a symbolic link is in the place of its report");
       continue;
     }
     StoredCell stored{cell.user,

@@ -71,7 +71,7 @@ Result<std::optional<std::string>> GiteaBranches::ReadFile(const std::string& pa
 // Such a push is 403 here.
 Error GiteaBranches::MovedOrLost(Error error) {
   Error told = Moved(std::move(error));
-  moved_ |= LostPush(told);
+  moved_ |= told.kind == ErrorKind::kPushLost;
   return told;
 }
 

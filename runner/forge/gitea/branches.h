@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Commits and branches on Gitea and Forgejo, through their contents API. The interface is
+// forge/forge.h's.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Commits and branches on GitLab, through its commits API. The interface is forge/forge.h's.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// GitLab behind the interface of forge/forge.h. Open it with forge/open/open.h.
 #pragma once
 
 #include <optional>

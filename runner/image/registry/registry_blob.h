@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Downloads one blob of a registry, and goes on where an interrupted transfer ended.
 #pragma once
 
 #include "image/registry/registry_client.h"

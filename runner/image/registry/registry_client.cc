@@ -42,9 +42,7 @@ std::string WordsOf(const net::HttpResponse& response) {
 
 // A registry that speaks plain HTTP is not one that is gone.
 Error Advised(Error error, const RegistryAddress& address) {
-  const bool plain = error.code == Code::kTemporary && address.base.scheme == "https" &&
-                     error.what.find("wrong version number") != std::string::npos;
-  if (!plain) return error;
+  if (error.kind != ErrorKind::kNotTls || address.base.scheme != "https") return error;
   return Error{Code::kSetup, address.host + " does not speak TLS",
                "--insecure-registry " + address.host};
 }

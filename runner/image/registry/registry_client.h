@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A client for one repository of a registry: authentication, redirects, manifests and blobs.
 #pragma once
 
 #include <memory>

@@ -25,6 +25,9 @@ namespace policy {
 // The method that a rule gives to one text message of a WebSocket (OpenShell).
 inline constexpr std::string_view kWebSocketText = "WEBSOCKET_TEXT";
 
+// The end of a reason: no rule allows the request or message, whatever it may say.
+inline constexpr std::string_view kNotPermitted = " not permitted by policy";
+
 struct CompiledTables;    // compiled_tables.h
 struct CompiledEndpoint;  // Likewise.
 

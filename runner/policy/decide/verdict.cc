@@ -62,7 +62,7 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
       return RenderMisses(route, caller);
     case Reason::kNotPermitted:
     case Reason::kMalformedPath:
-      return subject + " not permitted by policy";
+      return subject + std::string(kNotPermitted);
     case Reason::kDenyRule:
       return subject + " blocked by deny rule";
     case Reason::kNoUpgrade:

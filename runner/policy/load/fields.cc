@@ -13,15 +13,15 @@ constexpr size_t kErrorsMax = 100;  // Finding the nearest key for each of many 
 
 void Reader::KeepError(Error error) {
   if (errors.size() >= kErrorsMax) return;
-  for (const std::string& place : misread_) {
-    if (error.what.starts_with(place)) return;
+  for (const codec::Position& at : misread_) {
+    if (error.place.line == at.line && error.place.column == at.column) return;
   }
   errors.push_back(std::move(error));
 }
 
 void Reader::KeepUnknownKey(codec::Position mapping, Error error) {
   if (errors.size() < kErrorsMax) errors.push_back(std::move(error));
-  misread_.push_back(codec::Locate(file, mapping) + ": ");
+  misread_.push_back(mapping);
 }
 
 Result<Fields> Fields::Open(Reader* reader, const YamlNode& node, Section section) {

@@ -42,7 +42,7 @@ struct Reader {
   void Warn(codec::Position at, std::string what) { warnings.push_back({at, std::move(what)}); }
 
  private:
-  std::vector<std::string> misread_;  // The beginnings of errors about such mappings.
+  std::vector<codec::Position> misread_;  // The places of such mappings.
 };
 
 // A mapping whose keys are a section of the schema.

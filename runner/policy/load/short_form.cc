@@ -99,8 +99,7 @@ class EndpointTextParser {
     TRY(ParsePort());
     // Between colons nothing has a meaning; what was to stand at the end is missing.
     if (segments_.size() > 3 && segments_.back().text.empty()) {
-      return reader_.Invalid(At(segments_.size() - 1), "nothing stands behind the last ':'",
-                             kGrammar);
+      return reader_.Invalid(At(segments_.size() - 1), "nothing follows the last ':'", kGrammar);
     }
     TRY(ParseAccess());
     TRY(ParseProtocol());

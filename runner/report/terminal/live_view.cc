@@ -7,9 +7,10 @@
 #include <algorithm>
 
 #include "base/sys.h"
-#include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/percent.h"
+#include "record/limits.h"
+#include "record/ocsf.h"
 #include "report/verdict.h"
 #include "report/wording.h"
 
@@ -17,7 +18,6 @@ namespace report {
 namespace {
 
 constexpr size_t kReadBytesMax = size_t{256} << 10;
-constexpr size_t kLiveRecordBytesMax = size_t{256} << 10;
 constexpr size_t kSeenMax = 200;
 constexpr size_t kFindingsMax = 20;
 constexpr size_t kRequestColumns = 44;
@@ -144,34 +144,34 @@ std::string LiveView::TakeLines() {
       pending_.clear();
     }
     // A line that is longer than a record can be is not one.
-    if (pending_.size() + bytes.size() <= kLiveRecordBytesMax) pending_ += bytes;
+    if (pending_.size() + bytes.size() <= record::kRecordLineBytesMax) pending_ += bytes;
   }
   return out;
 }
 
 std::string LiveView::TakeRecord(std::string_view line) {
-  const Result<codec::Json> json = codec::ParseJson(
-      line, {.bytes_max = kLiveRecordBytesMax, .depth_max = 16, .values_max = 5000});
-  const codec::Json* facts = json.ok() ? json.value().Find("unmapped") : nullptr;
-  if (facts == nullptr) return {};
-  const std::string decision = facts->StringAt("decision");
-  const std::string host = facts->StringAt("host");
-  const bool allowed = decision == "allowed" || decision == "audited";
-  if (host.empty() || (!allowed && decision != "denied" && decision != "failed")) return {};
-  (allowed ? allowed_ : refused_) += decision == "failed" ? 0 : 1;
-  const std::string method = facts->StringAt("method");
-  const std::string at = host + ":" + std::to_string(facts->IntegerAt("port"));
-  std::string request = Neutral(method.empty() ? at : method + " " + at + facts->StringAt("path"));
-  const std::string program = Neutral(FileName(facts->StringAt("binary")), 60);
-  const std::string key = decision + " " + request + " " + program;
+  using Outcome = record::Event::Outcome;
+  const std::optional<record::Record> parsed = record::ParseOcsf(line);
+  const auto* event = parsed ? std::get_if<record::Event>(&*parsed) : nullptr;
+  if (event == nullptr || event->host.empty() || event->outcome == Outcome::kNone) return {};
+  const bool allowed = event->outcome == Outcome::kAllowed || event->outcome == Outcome::kAudited;
+  const bool denied = event->outcome == Outcome::kDenied;
+  if (allowed) ++allowed_;
+  if (denied) ++refused_;
+  const std::string at = event->host + ":" + std::to_string(event->port);
+  std::string request =
+      Neutral(event->method.empty() ? at : event->method + " " + at + event->path);
+  const std::string program = Neutral(FileName(event->binary), 60);
+  const std::string key =
+      std::to_string(static_cast<int>(event->outcome)) + " " + request + " " + program;
   if (seen_.size() >= kSeenMax || !seen_.insert(key).second) return {};
   if (seen_.size() == kSeenMax) return "  … further requests are in events.log\n";
   // "…" and other characters of several bytes make a column or two too few: it is only an indent.
   if (request.size() < kRequestColumns) request.resize(kRequestColumns, ' ');
-  const std::string sign = allowed                ? Paint("✓", kGreen, style_)
-                           : decision == "denied" ? Paint("✗", kRed, style_)
-                                                  : Paint("!", kYellow, style_);
-  const std::string why = allowed ? "" : Neutral(facts->StringAt("reason"));
+  const std::string sign = allowed  ? Paint("✓", kGreen, style_)
+                           : denied ? Paint("✗", kRed, style_)
+                                    : Paint("!", kYellow, style_);
+  const std::string why = allowed ? "" : Neutral(event->reason);
   return sign + " " + request + "  " + program + (why.empty() ? "" : "  ") +
          Paint(why, kDim, style_) + "\n";
 }

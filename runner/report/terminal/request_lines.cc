@@ -20,7 +20,7 @@ std::string Request(const std::string& method, const std::string& host, int64_t 
 
 }  // namespace
 
-std::vector<std::string> RenderRequests(const DenialList& list, bool counted) {
+std::vector<RequestEntry> RenderRequests(const DenialList& list, bool counted) {
   auto times = [&](int64_t count) {
     return counted && count > 1 ? ", " + std::to_string(count) + " times" : std::string();
   };
@@ -28,25 +28,30 @@ std::vector<std::string> RenderRequests(const DenialList& list, bool counted) {
     return Line(std::string(begin) + (counted ? std::to_string(dropped) + " more" : "more") +
                 " than can be listed: see events.ocsf.jsonl");
   };
-  std::vector<std::string> entries;
+  using Outcome = record::Event::Outcome;
+  std::vector<RequestEntry> entries;
   for (const AllowedRequest& one : list.allowed) {
-    entries.push_back(Line("allowed  " +
-                           Request(one.method, one.host, one.port, one.path, one.binary) +
-                           times(one.count)));
+    entries.push_back(
+        {Outcome::kAllowed,
+         Line("allowed  " + Request(one.method, one.host, one.port, one.path, one.binary) +
+              times(one.count))});
   }
-  if (list.allowed_dropped > 0) entries.push_back(more("allowed  ", list.allowed_dropped));
+  if (list.allowed_dropped > 0) {
+    entries.push_back({Outcome::kAllowed, more("allowed  ", list.allowed_dropped)});
+  }
   for (const DeniedRequest& one : list.denials) {
     const advise::Denial& denial = one.denial;
     std::string entry = Line(
         "refused  " + Request(denial.method, denial.host, denial.port, denial.path, denial.binary) +
         times(one.count) + ": " + one.reason);
     if (!one.allow_line.empty()) entry += Line("         would be allowed by  " + one.allow_line);
-    entries.push_back(std::move(entry));
+    entries.push_back({Outcome::kDenied, std::move(entry)});
   }
-  if (list.dropped > 0) entries.push_back(more("refused  ", list.dropped));
+  if (list.dropped > 0) entries.push_back({Outcome::kDenied, more("refused  ", list.dropped)});
   for (const FailedConnection& one : list.failures) {
-    entries.push_back(Line("failed   " + Request({}, one.host, one.port, {}, {}) +
-                           times(one.count) + ": " + one.reason));
+    entries.push_back(
+        {Outcome::kFailed, Line("failed   " + Request({}, one.host, one.port, {}, {}) +
+                                times(one.count) + ": " + one.reason)});
   }
   return entries;
 }

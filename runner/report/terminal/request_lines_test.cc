@@ -23,21 +23,24 @@ DenialList SomeRequests() {
 }
 
 TEST_CASE("Each different request is an entry of harmless lines") {
-  std::vector<std::string> entries = RenderRequests(SomeRequests(), true);
+  std::vector<RequestEntry> entries = RenderRequests(SomeRequests(), true);
   REQUIRE(entries.size() == 3);
-  CHECK(entries[0] == "allowed  GET api.test:443/a by /usr/bin/curl, 3 times\n");
-  CHECK(entries[1] ==
+  CHECK(entries[0].text == "allowed  GET api.test:443/a by /usr/bin/curl, 3 times\n");
+  CHECK(entries[1].text ==
         "refused  POST evil.test:80/ refused  x by /usr/bin/python3: no rule allows it\n"
         "         would be allowed by  evil.test:80:read-write\n");
-  CHECK(entries[2] == "failed   gone.test:443: no such name\n");
+  CHECK(entries[0].outcome == record::Event::Outcome::kAllowed);
+  CHECK(entries[1].outcome == record::Event::Outcome::kDenied);
+  CHECK(entries[2].outcome == record::Event::Outcome::kFailed);
+  CHECK(entries[2].text == "failed   gone.test:443: no such name\n");
 }
 
 TEST_CASE("What is not in the list is told, once where nothing is counted") {
   DenialList list = SomeRequests();
   list.dropped = 7;
-  std::vector<std::string> entries = RenderRequests(list, true);
+  std::vector<RequestEntry> entries = RenderRequests(list, true);
   REQUIRE(entries.size() == 4);
-  CHECK(entries[2] == "refused  7 more than can be listed: see events.ocsf.jsonl\n");
+  CHECK(entries[2].text == "refused  7 more than can be listed: see events.ocsf.jsonl\n");
   DenialList later = list;
   later.dropped = 8;
   CHECK(RenderRequests(later, false) == RenderRequests(list, false));

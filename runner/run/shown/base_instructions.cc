@@ -131,7 +131,7 @@ class InstructionSearch {
     Result<Found> text = repository_.ReadAtRef(ref_, place, kInstructionBytesMax);
     if (!text.ok() && is_link) return Found();
     // A directory there is no file; what is in it is looked at by itself.
-    if (!text.ok() && text.error().what.ends_with("is a directory")) return Found();
+    if (!text.ok() && text.error().kind == ErrorKind::kDirectory) return Found();
     return text;
   }
 

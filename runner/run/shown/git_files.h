@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which files of git the sandbox shows besides the checkout, and the git configuration that the
+// agent gets.
 #pragma once
 
 #include <string>

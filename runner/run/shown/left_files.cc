@@ -61,8 +61,8 @@ using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 class Walk {
  public:
-  Walk(const std::string& checkout, const std::string& report)
-      : checkout_(checkout), report_(report) {}
+  Walk(const std::string& checkout, const std::string& report, std::vector<Seen>* seen)
+      : checkout_(checkout), report_(report), seen_(seen) {}
 
   LeftFiles Run() {
     if (::stat(checkout_.c_str(), &top_) != 0) return {{}, {}, {}, false};
@@ -89,6 +89,7 @@ class Walk {
       return;
     }
     const int directory = opened.value().get();
+    if (seen_ != nullptr) seen_->push_back({path + ".", ChangeOf(directory, ".")});
     Directory stream(::fdopendir(opened.value().Take()), ::closedir);
     std::vector<std::string> below;
     int files_left = path.empty() ? kFilesComparedAtTop : kFilesComparedBelow;
@@ -107,7 +108,12 @@ class Walk {
       if (is_directory || --files_left >= 0) CompareOwner(directory, *entry, path);
       if (is_directory) {
         below.emplace_back(of);
-      } else if (!within.git && (within.credentials || MayName(of))) {
+        continue;
+      }
+      if (seen_ != nullptr && (within.credentials || MayName(of) || IsGitConfig(of))) {
+        seen_->push_back({path + std::string(of), ChangeOf(directory, entry->d_name)});
+      }
+      if (!within.git && (within.credentials || MayName(of))) {
         ConsiderFile(path + std::string(of), within.credentials);
       }
     }
@@ -169,6 +175,10 @@ class Walk {
     return last.contains(name) || IsGoogleCredential(name);
   }
 
+  static bool IsGitConfig(std::string_view name) {
+    return name == "config" || name == "config.worktree";
+  }
+
   // Returns whether a directory called `name` may be a part of such a path.
   static bool MayNameDirectory(std::string_view name) {
     static const std::set<std::string_view> parts = DirectoryNames();
@@ -224,6 +234,7 @@ class Walk {
 
   const std::string& checkout_;
   const std::string& report_;
+  std::vector<Seen>* const seen_;
   struct stat top_ {};
   size_t entries_ = 0;
   std::set<std::string> repositories_;
@@ -233,8 +244,20 @@ class Walk {
 
 }  // namespace
 
-LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report) {
-  return Walk(checkout, report).Run();
+timespec ChangeOf(int checkout, const std::string& path) {
+  constexpr int64_t kTickMs = 20;  // More than a tick of any clock that stamps files.
+  struct stat st {};
+  timespec now{};
+  (void)::clock_gettime(CLOCK_REALTIME, &now);
+  if (::fstatat(checkout, path.c_str(), &st, 0) != 0) return {};
+  const int64_t age_ms =
+      (now.tv_sec - st.st_ctim.tv_sec) * 1000 + (now.tv_nsec - st.st_ctim.tv_nsec) / 1'000'000;
+  return age_ms >= 0 && age_ms < kTickMs ? timespec{} : st.st_ctim;
+}
+
+LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report,
+                        std::vector<Seen>* seen) {
+  return Walk(checkout, report, seen).Run();
 }
 
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,

@@ -4,6 +4,8 @@
 // neither. And what belongs to others, as after `docker run -v $PWD:/work`.
 #pragma once
 
+#include <time.h>
+
 #include <string>
 #include <vector>
 
@@ -23,10 +25,20 @@ struct LeftFiles {
   bool all = true;  // False if the checkout has more entries than are looked at.
 };
 
+// What a look has seen, by which it is told whether another one could find more: directories, and
+// files by such names. Paths are relative to the checkout.
+struct Seen {
+  std::string path;
+  timespec changed;  // Its ctime; zero if it changed too lately to be told from what comes next.
+};
+// Returns when it was changed last, links followed; nothing but zero if it is not there.
+timespec ChangeOf(int checkout, const std::string& path);
+
 // Walks `checkout` (canonical), following no link but those by names of directories of credentials.
 // Files that the runner cannot read are left out: the agent cannot read them either. So is the
-// directory `report`, absolute, which is this run's own.
-LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "");
+// directory `report`, absolute, which is this run's own. Adds what it has seen to `seen`.
+LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "",
+                        std::vector<Seen>* seen = nullptr);
 
 // Returns those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that
 // they have there, or as gone: what is in no commit came from a step. Without a repository all of

@@ -8,6 +8,7 @@
 #include "agent/dialect.h"
 #include "codec/data/json.h"
 #include "run/trusted/task.h"
+#include "sandbox/limit/control.h"
 
 namespace run {
 namespace {
@@ -23,6 +24,15 @@ Json TextSchema() {
 Json TypeSchema(std::string_view type) {
   Json schema;
   return schema.Set("type", type);
+}
+
+// The controls that `require` takes.
+Json ControlSchema() {
+  Json names = Json::EmptyArray();
+  for (const sandbox::ControlRow& row : sandbox::kControls) {
+    if (row.required) names.Push(row.text);
+  }
+  return Json().Set("enum", std::move(names));
 }
 
 Json ListSchema(Json items) {
@@ -161,7 +171,7 @@ Json ModelSchema() {
       .Set("base_url_from", Described(TypeSchema("string"), "A variable with the address."))
       .Set("base_path", Described(TypeSchema("string"), "Appended to either."))
       .Set("needs", Described(ListSchema(TypeSchema("string")), "Variables that must be set."))
-      .Set("api", Described(TypeSchema("string"), "What ${api} stands for."))
+      .Set("api", Described(TypeSchema("string"), "The value of ${api}."))
       .Set("model",
            Described(TypeSchema("string"), "Without --model; `required`: there must be one."))
       .Set("environment", VariableMapSchema());
@@ -209,7 +219,7 @@ std::string RenderConfigSchema() {
       .Set("ecosystems", TypeSchema("array").Set("items", TypeSchema("string")))
       .Set("images", ImagesSchema())
       .Set("gates", GatesSchema())
-      .Set("require", TypeSchema("array").Set("items", TypeSchema("string")))
+      .Set("require", TypeSchema("array").Set("items", ControlSchema()))
       .Set("bots",
            TypeSchema("array").Set(
                "items", TypeSchema("string").Set("pattern", "^[A-Za-z0-9-]{1,100}\\[bot\\]$")))

@@ -108,7 +108,7 @@ Result<std::string> ParsePost(const ConfigReader& reader, const std::string& par
                             codec::OneOf(known));
   }
   if (part == "none" && !alone) {
-    return codec::InvalidAt(reader.file(), at, "'none' stands alone", "post: [none]");
+    return codec::InvalidAt(reader.file(), at, "'none' excludes the others", "post: [none]");
   }
   if (forge::DeliversChanges(part) &&
       std::any_of(others.begin(), others.end(), forge::DeliversChanges)) {

@@ -114,7 +114,7 @@ TEST_CASE("A task that is not understood is refused by line, with the nearest na
         Case{"tasks: {a: {post: [commits, branch]}}", "the changes go to one place",
              "post: [comment, pull-request]"},
         Case{"tasks: {a: {post: []}}", "'post' is empty", "remove"},
-        Case{"tasks: {a: {post: [none, check]}}", "'none' stands alone", "post: [none]"},
+        Case{"tasks: {a: {post: [none, check]}}", "'none' excludes the others", "post: [none]"},
         Case{"tasks: {a: {when: {}}}", "'when' is empty", "remove"},
         Case{"tasks: {a: {when: {event: [push]}}}", "unknown key 'event' in when", "events"},
         Case{"tasks: {a: {when: {events: [pull_requests]}}}", "no event is called 'pull_requests'",

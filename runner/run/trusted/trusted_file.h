@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Finds the commit that a run believes, and reads files at it: policy, configuration, prompts.
 #pragma once
 
 #include <cstddef>

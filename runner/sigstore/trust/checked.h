@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A result whose failure is a reason why a signature does not count. TRY works with it as with
+// Result.
 #pragma once
 
 #include <utility>

@@ -8,12 +8,6 @@
 #include "codec/text/base64.h"
 
 namespace sigstore {
-namespace {
-
-// ParseJson's error for a document that two readers would understand differently.
-constexpr std::string_view kNameTwice = "a duplicate name in an object";
-
-}  // namespace
 
 Checked<std::string> DecodeBytes(std::string_view base64, const std::string& where) {
   std::string text(base64);
@@ -28,9 +22,9 @@ Checked<codec::Json> ReadJson(std::string_view text, const std::string& where, s
   Result<codec::Json> json =
       codec::ParseJson(text, {.bytes_max = bytes_max, .depth_max = 64, .values_max = 1000000});
   if (json.ok()) return std::move(json).value();
-  const std::string& what = json.error().what;
-  Reason reason = what == kNameTwice ? Reason::kDuplicateKey : Reason::kParse;
-  return Rejection{reason, where + ": " + what};
+  const bool twice = json.error().kind == ErrorKind::kNameTwice;
+  return Rejection{twice ? Reason::kDuplicateKey : Reason::kParse,
+                   where + ": " + json.error().what};
 }
 
 Checked<Message> Message::Read(const codec::Json& json, std::string where,

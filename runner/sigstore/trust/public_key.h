@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Public keys: parse them, and verify signatures with OpenSSL.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The codes for why a signature does not count, one for each cause, and their words in the output.
 #pragma once
 
 #include <string>
