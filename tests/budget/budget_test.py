@@ -163,60 +163,38 @@ class Budget(unittest.TestCase):
         self.assertNotIn('warn: refused', self.said)
         self.assertEqual(self.record['denials'], [])
 
-    def test_a_question_that_is_open_when_the_run_ends_is_counted(self):
-        """The server has it, and goes on working on it."""
+    def ask_and_leave_open(self, path):
+        """Shell commands that ask, and go on once the server has the question (of 40,000 bytes, for 500 tokens)."""
         asked = '{"model":"claude-sonnet-4-5","max_tokens":500,"x":"%s"}' % ('x' * 40000)
         address = f'http://{HOST}:{self.server.server_address[1]}'
-        # The agent ends once the server has the question. What it asks for that is no model's.
-        def ask(path):
-            return (f"echo '{asked}' >asked; curl -s -d @asked {address}{path} >/dev/null & "
-                    f"until curl -s -d x '{address}/seen?{path}' | grep -q yes; do sleep 0.1; done")
 
         def seen(handler):
             path = handler.path.removeprefix('/seen?')
             return 'yes' if any(known == path for known, _ in handler.server.seen) else 'no'
 
-        self.server.say = seen
-        self.run_agent([], '--max-tokens', '100000', after=ask('/never/v1/messages'), printed=0)
+        self.server.say = seen  # Of requests that are no model's.
+        return len(asked) // 2, (f"echo '{asked}' >asked; curl -s -d @asked {address}{path} >/dev/null & "
+                                 f"until curl -s -d x '{address}/seen?{path}' | grep -q yes; do sleep 0.1; done\n")
+
+    def test_a_question_that_is_open_when_the_run_ends_is_counted(self):
+        """The server has it, and goes on working on it."""
+        size, ask = self.ask_and_leave_open('/never/v1/messages')
+        self.run_agent([], '--max-tokens', '100000', after=ask, printed=0)
         self.assertEqual(self.code, 0, self.said)
-        self.assertEqual(self.limit('tokens')['used'], len(asked) // 4 + 500)
-        self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (len(asked) // 4, 500))
+        self.assertEqual(self.limit('tokens')['used'], size + 500)
+        self.assertEqual((self.record['usage']['input_tokens'], self.record['usage']['output_tokens']), (size, 500))
         # The control: one that is no model's.
-        self.run_agent([], '--max-tokens', '100000', after=ask('/never/else'), printed=0)
+        self.run_agent([], '--max-tokens', '100000', after=self.ask_and_leave_open('/never/else')[1], printed=0)
         self.assertEqual(self.limit('tokens')['used'], 0)
 
-    def test_a_models_server_gets_no_request_that_nothing_counts(self):
-        server = f'{HOST}:{self.server.server_address[1]}'
-        paths = ['/v9/think', '/api/event_logging/v2/batch', '/v1/messages']
-        for options, status in ((['--model-host', server, '--max-requests', '9'], 403), (['--max-requests', '9'], 200),
-                                (['--model-host', server], 200)):
+    def test_a_question_waits_while_an_open_one_may_use_up_the_rest(self):
+        _, ask = self.ask_and_leave_open('/never/v1/messages')
+        address = f'http://{HOST}:{self.server.server_address[1]}'
+        more = f"curl -s -o body -D head -w '%{{http_code}}\\n' -d '{{\"max_tokens\":9}}' {address}/v1/messages; grep -ic retry-after head"
+        for tokens, expected in (('20000', ['429', '1']), ('100000', ['200', '0'])):
             self.server.seen.clear()
-            answers = self.run_agent(paths, *options)
-            self.assertEqual([status for status, _ in answers], [status, 200, 200], options)
-            self.assertEqual(len(self.server.seen), 2 if status == 403 else 3)
-            self.assertEqual(self.limit('requests')['used'], 1)
-
-    def test_an_answer_in_the_background_is_refused_where_it_is_counted(self):
-        body = '{"model":"gpt-5","background":true}'
-        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], '--max-tokens', '500', body=body)], [403])
-        self.assertEqual(self.server.seen, [])
-        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], body=body)], [200])
-        body = body.replace('true', 'false')
-        self.assertEqual([status for status, _ in self.run_agent(['/v1/responses'], '--max-tokens', '500', body=body)], [200])
-
-    def test_a_host_that_has_used_up_its_bytes_is_cut_off(self):
-        self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1MiB')  # The control.
-        self.assertEqual(self.code, 0)
-        self.assertEqual((self.limit('host-bytes')['limit'], self.limit('host-bytes')['fired']), (1 << 20, False))
-        answers = self.run_agent(['/v1/messages'] * 4, '--host-bytes', '1KiB')
-        statuses = [status for status, _ in answers]
-        self.assertEqual((statuses[0], statuses[-1]), (200, 502))
-        self.assertIn("the run's limit of 1KiB to and from host.openshell.internal is used up", answers[-1][1])
-        self.assertEqual(self.code, 125)
-        self.assertEqual((self.record['outcome']['kind'], self.record['outcome']['limit']), ('limit', 'host-bytes'))
-        self.assertTrue(self.limit('host-bytes')['fired'])
-        findings = [line for line in self.lines if line['class_uid'] == 2004]
-        self.assertEqual([line['finding_info']['uid'] for line in findings], ['budget.host-bytes'])
+            self.run_agent([], '--max-tokens', tokens, after=ask + more, printed=2)
+            self.assertEqual((self.after, self.code), (expected, 0), self.said)
 
     def test_tokens_warn_and_then_refuse(self):
         answers = self.run_agent(['/v1/messages'] * 4, '--max-tokens', '250')

@@ -186,7 +186,7 @@ class Conversions(unittest.TestCase):
         files = {'.gitattributes': b'*.u working-tree-encoding=UTF-16\n*.j working-tree-encoding=SHIFT-JIS\n', 'a.j': b'abc\n', 'b': b'b\n'}
         made = self.repository(files)
         for edits, word in (({'new.u': b'no mark'}, 'byte order mark'), ({'new.u': b'\xff\xfe\0'}, 'left over'),
-                            ({'new.u': b'\xff\xfe\0\xd8'}, 'half of a pair'), ({'a.j': b'abd\n'}, 'SHIFT-JIS')):
+                            ({'new.u': b'\xff\xfe\0\xd8'}, 'half of a surrogate pair'), ({'a.j': b'abd\n'}, 'SHIFT-JIS')):
             with self.subTest(word=word):
                 told = self.round_trip(made, edits, complete=False)
                 self.assertIn(word, told)

@@ -101,7 +101,7 @@ def try_kind(directory, kind):
         check(named == (ecosystem in ecosystems), f'{name}: {ecosystem}: {config}')
     check(f'command: {command}\n' in config, f'{name}: command: {config}')
     status, text = run(directory, 'config', 'check')
-    check(status == 65 and f'{ci}:' in text and "'COMMIT' stands for" in text, f'{name}: placeholders: {text}')
+    check(status == 65 and f'{ci}:' in text and "'COMMIT' is a placeholder for" in text, f'{name}: placeholders: {text}')
     written = config + (directory / ci).read_text()
     status, text = run(directory, 'config', 'init', '--agent', 'command', '--release', RELEASE)
     check(status == 0 and f'filled in {ci}\n' in text and '\nto fill in' not in text, f'{name}: init --release: {text}')
@@ -130,7 +130,7 @@ def try_files(directory):
     text_of_init = text
     check('prompt_file' in (directory / '.agentic-ci/config.yml').read_text(), 'a file is replaced')
     status, text = run(directory, 'config', 'check')
-    check(status == 65 and ".github/workflows/agentic-ci.yml:" in text and "'OWNER' stands for" in text, text)
+    check(status == 65 and ".github/workflows/agentic-ci.yml:" in text and "'OWNER' is a placeholder for" in text, text)
     for on, word in (('push', 'ready_for_review'), ('label', 'labels.*.name'), ('command', 'issue_comment')):
         status, text = run(directory, 'config', 'init', '--force', '--on', on)
         workflow = (directory / '.github/workflows/agentic-ci.yml').read_text()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The README's blocks are run, and the examples are read, by the built binary.
+"""The blocks of the README and of the guides are run, and the examples are read, by the built binary.
 
 usage: readme_test.py [--update] BINARY
 
@@ -25,6 +25,7 @@ except ImportError:
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = ROOT / 'README.md'
+GUIDES = sorted((ROOT / 'docs/guides').glob('*.md'))
 UPDATE = '--update' in sys.argv
 sys.argv = [argument for argument in sys.argv if argument != '--update']
 BINARY = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ROOT / 'build' / 'release' / 'agentic-ci').resolve()
@@ -32,13 +33,13 @@ BLOCK = re.compile(r'```(yaml|console)\n(.*?)```\n', re.DOTALL)
 SHOWN_PORT, SHOWN_HOME = '8000', '/home/ci'
 
 
-def blocks(kind):
-    return [match.group(2) for match in BLOCK.finditer(README.read_text()) if match.group(1) == kind]
+def blocks(kind, document=README):
+    return [match.group(2) for match in BLOCK.finditer(document.read_text()) if match.group(1) == kind]
 
 
-def files():
-    """{path: text} of the README's `yaml` blocks."""
-    return {text.split('\n', 1)[0].removeprefix('# '): text for text in blocks('yaml')}
+def files(document=README):
+    """{path: text} of a document's `yaml` blocks."""
+    return {text.split('\n', 1)[0].removeprefix('# '): text for text in blocks('yaml', document)}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -47,9 +48,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class Stage:
-    """A repository with the README's policy, a service on loopback, and a key at home."""
+    """A repository with a document's files, a service on loopback, and a key at home."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, document):
         self.home = pathlib.Path(directory)
         self.checkout = self.home / 'shop'
         self.checkout.mkdir()
@@ -62,7 +63,7 @@ class Stage:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.port = str(self.server.server_address[1])
         (self.checkout / 'notes.txt').write_text('the answer is 42\n')
-        for path, text in files().items():
+        for path, text in files(document).items():
             (self.checkout / path).parent.mkdir(parents=True, exist_ok=True)
             (self.checkout / path).write_text(text.replace(f':{SHOWN_PORT}:', f':{self.port}:'))
         self.status = 0
@@ -74,32 +75,40 @@ class Stage:
                              stderr=subprocess.STDOUT, text=True,
                              env={'PATH': f'{self.home}/bin:{os.environ["PATH"]}', 'HOME': str(self.home)})
         self.status = run.returncode
-        return run.stdout.replace(str(self.home), SHOWN_HOME).replace(f':{self.port}', f':{SHOWN_PORT}')
+        return re.sub(rf'([:=]){self.port}\b', rf'\g<1>{SHOWN_PORT}', run.stdout.replace(str(self.home), SHOWN_HOME))
 
     def replay(self, transcript):
         commands = [line for line in transcript.splitlines() if line.startswith('$ ')]
         return ''.join(f'{command}\n{self.run(command[2:])}' for command in commands)
 
 
-class Readme(unittest.TestCase):
+class Documents(unittest.TestCase):
     maxDiff = None
 
-    def setUp(self):
+    def replay(self, document):
+        """Runs a document's transcripts in turn, in one repository; gives their number."""
         directory = tempfile.mkdtemp(prefix='readme-test-')
         self.addCleanup(shutil.rmtree, directory)
-        self.stage = Stage(directory)
-        self.addCleanup(self.stage.server.server_close)
-        self.addCleanup(self.stage.server.shutdown)
-
-    def test_transcripts_are_what_happens(self):
-        transcripts = blocks('console')
-        self.assertEqual(len(transcripts), 2)
+        stage = Stage(directory, document)
+        self.addCleanup(stage.server.server_close)
+        self.addCleanup(stage.server.shutdown)
+        transcripts = blocks('console', document)
         for transcript in transcripts:
-            happened = self.stage.replay(transcript)
+            happened = stage.replay(transcript)
             if UPDATE:
-                README.write_text(README.read_text().replace(transcript, happened))
+                document.write_text(document.read_text().replace(transcript, happened, 1))
             else:
                 self.assertEqual(transcript, happened, 'tests/demo/readme_test.py --update writes what happens now')
+        return len(transcripts)
+
+    def test_the_readmes_transcripts_are_what_happens(self):
+        self.assertEqual(self.replay(README), 2)
+
+    def test_the_guides_transcripts_are_what_happens(self):
+        self.assertGreaterEqual(len(GUIDES), 5)
+        for guide in GUIDES:
+            with self.subTest(guide.name):
+                self.assertGreaterEqual(self.replay(guide), 1)
 
 
 class Policies(unittest.TestCase):

@@ -148,6 +148,25 @@ class Directory(Case):
         shutil.copytree(self.results, self.top / 'part')
         self.assertEqual(self.call('merge', 'suite.yaml', 'all', 'part'), 0, self.said)
 
+    def test_links_below_more_directories_than_descriptors_are_not_merged(self):
+        self.assertEqual(self.evaluate('--results', 'part'), 0, self.said)
+        report = next((self.top / 'part/cells').iterdir()) / 'report'
+        for depth, status in ((5, 0), (400, IO)):
+            directory = os.open(report, os.O_RDONLY)
+            for _ in range(depth):
+                os.mkdir('d', dir_fd=directory)
+                inner = os.open('d', os.O_RDONLY, dir_fd=directory)
+                os.close(directory)
+                directory = inner
+            os.symlink('/etc/hostname', 'link', dir_fd=directory)
+            os.close(directory)
+            words = ['sh', '-c', 'ulimit -n 256; exec "$@"', 'sh', BINARY, 'eval', 'merge', 'suite.yaml', 'all', 'part']
+            done = subprocess.run(words, cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertFalse([file for file in (self.top / 'all').rglob('*') if file.is_symlink()])
+            for place in (report / 'd', self.top / 'all'):
+                subprocess.run(['rm', '-r', place], check=True)
+
     def test_a_repository_that_cannot_be_read_matters_to_cells_that_are_there_alone(self):
         self.git('init', '-q', '--object-format=sha256')
         self.assertEqual(self.evaluate(), 0, self.said)

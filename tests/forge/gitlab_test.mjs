@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci post` to a merge request of GitLab's: the note, discussions beside the lines, suggestions,
+// `agentic-ci post` to a merge request of GitLab's: the note, discussions on the lines, suggestions,
 // the commit's status, and what becomes of them when GitLab refuses, fails, or is posted to twice.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -93,7 +93,7 @@ const places = (service) => service.threads.map(({ notes: [{ position: p }] }) =
   p && [p.position_type, p.old_path, p.new_path, p.old_line ?? null, p.new_line ?? null]);
 
 describe('a report on a merge request', () => {
-  claim('is one note, and discussions beside the lines', async (service) => {
+  claim('is one note, and discussions on the lines', async (service) => {
     const posted = await post(service, report([
       onLine('two lines are wrong', 2, { end_line: 3, suggestion: '2\n3\n', severity: 'error' }),
       onLine('a line that was there', 4),
@@ -104,7 +104,7 @@ describe('a report on a merge request', () => {
     ]));
     assert.equal(posted.status, 0, posted.stderr);
     assert.match(posted.stdout, /^created http:\/\/127\.0\.0\.1:\d+\/acme\/web\/site\/-\/merge_requests\/7#note_\d+$/m);
-    assert.match(posted.stdout, /^review: 3 beside lines, 1 on files, 2 in the comment only, 0 resolved$/m);
+    assert.match(posted.stdout, /^review: 3 on lines, 1 on files, 2 in the comment only, 0 resolved$/m);
     assert.deepEqual(places(service), [
       ['text', 'src/a.c', 'src/a.c', null, 3],
       ['text', 'src/a.c', 'src/a.c', 2, 4],
@@ -180,13 +180,13 @@ describe('a report on a merge request', () => {
     assert.ok(!service.requests.some((r) => r.includes('/elsewhere')), 'a link led the token away');
   });
 
-  claim('has the thirty worst beside the lines, and every finding somewhere', async (service) => {
+  claim('has the thirty worst on the lines, and every finding somewhere', async (service) => {
     const findings = [];
     for (let i = 0; i < 500; ++i) findings.push(onLine(`finding number ${i}.`, 2 + i % 2));
     findings[499].severity = 'error';
     const posted = await post(service, report(findings));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /30 beside lines, 0 on files, 50 in the comment only, 0 resolved, 420 not posted/);
+    assert.match(posted.stdout, /30 on lines, 0 on files, 50 in the comment only, 0 resolved, 420 not posted/);
     for (let i = 0; i < 500; ++i) assert.ok(posted.stdout.includes(`finding number ${i}. [`), `finding ${i} is lost`);
     assert.match(texts(service)[0], /finding number 499\./);
     // One a discussion; the merge request, its diffs, the user, discussions and notes twice.
@@ -206,13 +206,13 @@ describe('a report on a merge request', () => {
     };
     let posted = await post(service, report([onLine('one', 2), onLine('two', 3)]));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /0 beside lines, 2 on files/);
+    assert.match(posted.stdout, /0 on lines, 2 on files/);
     assert.deepEqual(places(service).map((p) => p[0]), ['file', 'file']);
     service.discussions = [];
     service.fileComments = false;  // GitLab before 16.4.
     posted = await post(service, report([onLine('one', 2), onLine('two', 3)]));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /0 beside lines, 0 on files, 2 in the comment only/);
+    assert.match(posted.stdout, /0 on lines, 0 on files, 2 in the comment only/);
     assert.match(service.comments[0].body, /one[^]*two/);
   });
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `agentic-ci post`: findings and suggestions beside the lines, check runs, and what becomes of them when
+// `agentic-ci post`: findings and suggestions on the lines, check runs, and what becomes of them when
 // the forge refuses, fails, or is posted to twice.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -130,7 +130,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     assert.doesNotMatch(posted.stderr, /permissions:/);
   });
 
-  claim('has findings and suggested changes beside their lines', async (service, reviews) => {
+  claim('has findings and suggested changes on their lines', async (service, reviews) => {
     const directory = report([
       onLine('two lines are wrong', 2, { end_line: 3, suggestion: '2\n3\n', severity: 'error' }),
       onLine('somewhere else in the file', 20),
@@ -139,7 +139,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     ], { patch: PATCH });
     const posted = await post(service, directory);
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /^review: 2 beside lines, 1 on files, 2 in the comment only, 0 resolved$/m);
+    assert.match(posted.stdout, /^review: 2 on lines, 1 on files, 2 in the comment only, 0 resolved$/m);
     assert.equal(reviews.reviews.length, 1);
     const [first, second, third] = reviews.threads;
     assert.deepEqual([first.path, first.start_line, first.line], ['src/a.c', 2, 3]);
@@ -184,7 +184,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
   claim('keeps its thread where a finding is worded otherwise, and not where it is elsewhere', async (service, reviews) => {
     await post(service, report([onLine('first words', 2)]));
     const reworded = await post(service, report([onLine('other words', 2)]));
-    assert.match(reworded.stdout, /^review: 1 beside lines, 0 on files, 0 in the comment only, 0 resolved$/m);
+    assert.match(reworded.stdout, /^review: 1 on lines, 0 on files, 0 in the comment only, 0 resolved$/m);
     assert.deepEqual(reviews.threads.map((t) => t.resolved), [false]);
     await post(service, report([onLine('other words', 3)]));
     assert.deepEqual(reviews.threads.map((t) => [t.line, t.resolved]), [[2, true], [3, false]]);
@@ -236,7 +236,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     assert.deepEqual(reviews.threads.map((t) => t.resolved), [false, true]);
   });
 
-  claim('has the thirty worst beside the lines, and every finding somewhere', async (service, reviews) => {
+  claim('has the thirty worst on the lines, and every finding somewhere', async (service, reviews) => {
     const findings = [];
     for (let i = 0; i < 500; ++i) findings.push(onLine(`finding number ${i}.`, 2 + i % 2));
     findings[499].severity = 'error';
@@ -267,7 +267,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     assert.equal(alone.status, 77, alone.stderr);
     assert.match(alone.stderr, /2 of the findings have no place/);
     assert.match(alone.stderr, /--what comment,review/);
-    assert.match(alone.stdout, /^review: 1 beside lines, 0 on files, 0 in the comment only, 0 resolved, 2 not posted$/m);
+    assert.match(alone.stdout, /^review: 1 on lines, 0 on files, 0 in the comment only, 0 resolved, 2 not posted$/m);
     for (const text of ['placed', 'nowhere to go', 'of another file']) assert.ok(alone.stdout.includes(text), text);
     assert.equal(reviews.threads.length, 1);
     // The controls: with a comment, and with nothing to say there.
@@ -307,7 +307,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     assert.equal(posted.status, 0, posted.stderr);
     const places = reviews.threads.map((t) => [t.subject, t.line, /(one|two|three)/.exec(t.comments[0].body)[1]]);
     assert.deepEqual(places.sort(), [['FILE', null, 'two'], ['LINE', 1, 'three'], ['LINE', 2, 'one']]);
-    assert.match(posted.stdout, /^review: 2 beside lines, 1 on files, /m);
+    assert.match(posted.stdout, /^review: 2 on lines, 1 on files, /m);
   });
 
   claim('ends, when the forge refuses every line', async (service, reviews) => {
@@ -316,7 +316,7 @@ index ${'1'.repeat(40)}..${'2'.repeat(40)} 100644
     for (let i = 0; i < 30; ++i) findings.push(onLine(`number ${i}.`, 1 + i % 3));
     const posted = await post(service, report(findings));
     assert.equal(posted.status, 0, posted.stderr);
-    assert.match(posted.stdout, /^review: 0 beside lines, 10 on files, 20 in the comment only/m);
+    assert.match(posted.stdout, /^review: 0 on lines, 10 on files, 20 in the comment only/m);
     assert.ok(service.requests.length < 50, `${service.requests.length} requests`);
   });
 

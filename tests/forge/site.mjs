@@ -130,17 +130,32 @@ function change(site, { write = {}, remove = [], rename = {} }) {
   for (const [from, to] of Object.entries(rename)) fs.renameSync(site.at(from), site.at(to));
 }
 
-// Moves the branch as the case says. Returns the report of the run that saw it before.
+// Moves the branch as the case says. Returns the report of the run that saw it before. `side`: the base branch merges `base`; `has`: the
+// branch has merged it before the run; `of`: which of its commits the agent says it merged, by default the last.
 export function moveHead(site, one) {
   change(site, { write: MOVED.seen });
   site.head = site.commit('seen');
   site.push();
   if (one.base) {
-    site.git('checkout', '-q', '-B', one.base.branch ?? 'main', 'main');
-    change(site, one.base);
-    site.base = site.commit('of the base branch');
-    site.push(one.base.branch ?? 'main');
+    const branch = one.base.branch ?? 'main';
+    site.git('checkout', '-q', '-B', one.side ? 'topic' : branch, 'main');
+    const commits = [one.base].flat().map((made) => {
+      change(site, made);
+      return site.commit('of the base branch');
+    });
+    if (one.side) {
+      site.git('checkout', '-q', branch);
+      site.git('merge', '-q', '--no-ff', '--no-edit', 'topic');
+      commits.push(site.git('rev-parse', 'HEAD'));
+    }
+    site.base = commits.at(one.of ?? -1);
+    site.push(branch);
     site.git('checkout', '-q', 'fix');
+    if (one.has) {
+      site.git('merge', '-q', '--no-edit', branch);
+      site.head = site.git('rev-parse', 'HEAD');
+      site.push();
+    }
   }
   const directory = reportOf(site.patch((s) => change(s, one.patch)).text, (record) => {
     record.findings = [];

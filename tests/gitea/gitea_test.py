@@ -278,7 +278,7 @@ class Post(unittest.TestCase):
         report = self.report(beside('on the added line', 3), beside('on three lines', 2, end_line=4, suggestion='x\n'),
                              beside('far from the change', 18), finding('about the whole'))
         shown = self.post(report).stdout
-        self.assertIn('review: 2 beside lines, 0 on files, 2 in the comment only, 0 resolved\n', shown)
+        self.assertIn('review: 2 on lines, 0 on files, 2 in the comment only, 0 resolved\n', shown)
         threads = {thread['position']: thread for thread in self.threads()}
         self.assertEqual(sorted(threads), [3, 4])
         self.assertIn('on the added line', threads[3]['body'])

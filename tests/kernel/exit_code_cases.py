@@ -2,6 +2,7 @@
 """How a run ends: exit codes, and the record that every end leaves."""
 import errno
 import os
+import re
 import shutil
 import signal
 import socket
@@ -82,13 +83,23 @@ class ExitCodes(Case):
     def test_report_directory_on_a_disk_that_the_run_fills_is_74(self):
         self.feature('root', FIXTURES, 'nobody here can mount a small disk')
         report = f'{BASE}/small/{"root" if ROOT else "user"}/report'
-        run = self.shell('yes | head -c 3000000; echo end', report=report, code=74)
+        run = self.shell('echo more >>README.md; yes | head -c 3000000; echo end', report=report, code=74)
         self.assertEqual(run.out.splitlines()[-1], 'end')  # What was said is shown all the same.
         self.assertIn('No space left on device', run.err)
+        self.assertIn('\n+more\n', self.kept_patch(run))
         left = os.listdir(report)
         self.assertEqual([name for name in left if name == 'run.json' or name.endswith('.new')], [])
         self.shell('echo end', report=report)  # The control, where the last run could not write.
         self.assertIn('run.json', os.listdir(report))
+
+    def kept_patch(self, run):
+        """The patch that a run saved elsewhere since the report's disk was full. Removes it."""
+        self.assertRegex(run.err, r'the changes are in /\S+\.patch\n')
+        path = re.search(r'the changes are in (\S+)', run.err)[1]
+        try:
+            return read(path)
+        finally:
+            os.unlink(path)
 
     def test_report_that_does_not_fit_is_a_smaller_one_with_the_reason(self):
         self.feature('root', FIXTURES, 'nobody here can mount a small disk')
@@ -108,6 +119,8 @@ class ExitCodes(Case):
             shape = 'whole' if 'report.html' in rendered else 'less' if rendered else 'none'
             seen.add(shape)
             self.assertEqual(run.code, 0 if shape == 'whole' else 74, run.err)
+            if 'the changes are in ' in run.err:
+                self.assertIn('\n+x\n', self.kept_patch(run))
             if shape == 'less':
                 self.assertEqual(rendered, {'changes.patch', 'changes.json', 'summary.md', 'run.json'})
                 self.assertIn('No space left on device', run.record['outcome']['reason'])

@@ -6,17 +6,19 @@ usage: backends_test.py BINARY TESTBED CACHE [unittest arguments]
 """
 import json
 import pathlib
+import subprocess
 import sys
 import unittest
 
 from backends import CONTROLS, FEATURES
-from real import SECRET, Case, main, read
+from real import GIT, SECRET, Case, main, read
 
 
 class Gives(Case):
     """Tries every feature with one backend. A refusal has one of the statuses that say so."""
     COLUMN = ''
     REFUSALS = (64, 69)
+    LIMITS = ('--memory', '1GiB', '--cpus', '1', '--pids', '100', '--agent-cpu', '1m', '--file-size', '1GiB', '--open-files', '200')
 
     def chosen(self):
         return ['--backend', 'native', '--isolation', self.COLUMN]
@@ -86,6 +88,36 @@ class Gives(Case):
         found['elsewhere'] = self.done('sandbox', 'list', *self.chosen_gateway())[0] == 0
         self.assertEqual(found, {feature.key: self.COLUMN in feature.given for feature in FEATURES})
 
+    def run_requiring(self, names):
+        """A run whose configuration has these names in `require`: its status, what it says, and the state of each control."""
+        config = self.work / '.agentic-ci/config.yml'
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(f'require: {json.dumps(names)}\n' if names else 'bots: ["helper[bot]"]\n')
+        for words in (['add', '-A'], ['commit', '-q', '--allow-empty', '-m', 'require']):
+            subprocess.run([*GIT, *words], cwd=self.work, check=True)
+        status, output, errors = self.done('run', *self.chosen(), '--policy', self.policy, '--report-dir', self.base + '/r', *self.LIMITS,
+                                           '--', 'echo', 'started')
+        return status, output + errors, self.controls('r') if status == 0 else {}
+
+    def test_require_takes_what_the_record_calls_enforced_and_nothing_else(self):
+        schema = json.loads(self.done('config', 'schema')[1])
+        names = schema['properties']['require']['items']['enum']
+        self.assertGreaterEqual(len(names), 13)
+        status, said, states = self.run_requiring([])
+        self.assertEqual(status, 0, said)
+        enforced = [name for name in names if states.get(name) == 'enforced']
+        status, said, _ = self.run_requiring(enforced)
+        self.assertEqual((status, 'started' in said), (0, True), said)
+        # Each other name; on OpenShell, where a run takes seconds, one for each state.
+        others = {states.get(name, 'absent') if self.NAME == 'openshell' else name: name for name in names if name not in enforced}
+        self.assertTrue(others)
+        for name in others.values():
+            with self.subTest(name):
+                status, said, _ = self.run_requiring([name])
+                self.assertEqual(status, 69, said)
+                self.assertIn(f"requires '{name}' to be enforced; here, {states.get(name, 'it is not part of this tier')}", said)
+                self.assertNotIn('started', said)
+
     def chosen_gateway(self):
         return ['--gateway', 'https://127.0.0.1:1']
 
@@ -105,6 +137,7 @@ class Landlock(Gives):
 
 class Local(Gives):
     COLUMN = 'local'
+    LIMITS = ('--memory', '1GiB')
 
     @classmethod
     def setUpClass(cls):

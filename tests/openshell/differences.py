@@ -28,7 +28,7 @@ REQUESTS = (
     Difference('a method is in capitals', lambda request: request.method != request.method.upper()),
     Difference('a zero byte in a query is refused', target(r'\?.*%00')),
     Difference('an overlong form of UTF-8 in a path is refused', target('%C0%AF')),
-    Difference('a dot segment beside a backslash is refused', target(r'\.\.%5C')),
+    Difference('a dot segment with a backslash is refused', target(r'\.\.%5C')),
     Difference('a key that some server reads as the one of the rule has to match, too', target(r'[?&](T|t\[\]|\+t|%20t)=|;t=')),
     Difference('a backslash in a path is judged as a slash, too', target('%5C')),
     Difference('an encoded slash meets deny rules as a slash, too', target('%2F')),

@@ -14,12 +14,13 @@ from differences import FILES, REQUESTS  # noqa: E402
 PAGE = HERE.parents[1] / 'docs/reference/openshell-differences.md'
 HEAD = '''# Where OpenShell judges differently
 
-Generated policies and requests are judged by OpenShell's own engine and by agentic-ci in each test run. Every difference that was found is
-listed here; one that is not, or one that no longer occurs, fails the test. The reasons are in [decisions.md](../decisions.md), under "Where
-OpenShell's schema is read more strictly" and the sections about paths and messages.
+Generated policies and requests are judged by OpenShell's own engine and by agentic-ci in each test run. Every
+difference that was found is listed here; one that is not, or one that no longer occurs, fails the test. The reasons are
+in [decisions.md](../decisions.md), under "Where OpenShell's schema is read more strictly" and the sections about paths
+and messages.
 
-"Here" is `--backend native` and `agentic-ci policy`. With `--backend openshell`, agentic-ci reads the policy file, by its own rules, and
-OpenShell judges the requests.
+"Here" is `--backend native` and `agentic-ci policy`. With `--backend openshell`, agentic-ci reads the policy file, by
+its own rules, and OpenShell judges the requests.
 '''
 PARTS = (('Requests', 'A request is judged by these rules:', REQUESTS), ('Policy files', 'A file is read by these rules:', FILES))
 

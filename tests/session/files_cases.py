@@ -313,6 +313,24 @@ class Files(Case):
         self.ok('sandbox', 'put', 'one', 'mine/key', 'taken')
         self.says('cat taken', 'key\n')
 
+    def test_links_elsewhere_in_the_checkout_lead_no_copy_out_of_it(self):
+        """The sandbox is of a directory in the checkout; the rest is as much the pull request's."""
+        private = self.base + '/private'
+        os.mkdir(private)
+        pathlib.Path(private + '/key').write_text('key\n')
+        os.symlink('../private', self.work + '/out')
+        top, self.work = self.work, self.work + '/dir'
+        self.create()
+        self.script('echo planted >new')
+        for arguments in (['put', 'one', 'out/key', 'taken'], ['get', 'one', 'new', 'out/got']):
+            self.assertEqual(self.copy(arguments, top), 77, arguments)
+        self.assertEqual(os.listdir(private), ['key'])
+        self.says('ls taken', '', exit=2)
+        # The controls: no link of the checkout is on the way.
+        self.assertEqual(self.copy(['put', 'one', private + '/key', 'taken'], top), 0)
+        self.assertEqual(self.copy(['get', 'one', 'new', 'got'], top), 0)
+        self.assertEqual(read(top + '/got'), 'planted\n')
+
     def test_a_file_of_the_kernel_is_copied_as_it_reads(self):
         self.create()
         for path in ('/proc/version', '/proc/meminfo'):
@@ -543,6 +561,37 @@ class Files(Case):
         self.script('rm -r .github')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
 
+    def test_credentials_that_appear_in_the_checkout_later_are_hidden(self):
+        def other(*arguments):
+            subprocess.run(['git', '-C', self.work + '/other', *arguments], env=self.env, check=True)
+        work = pathlib.Path(self.work)
+        (work / 'old').mkdir()
+        (work / 'old/.npmrc').write_text('fund=false\n')
+        look = 'cat .netrc sub/.netrc other/.git/config old/.npmrc .npmrc later.txt 2>/dev/null'
+        self.create()
+        seen = self.script('echo mine >.npmrc; ' + look)['stdout']
+        self.assertEqual(seen, 'fund=false\nmine\n' if self.TIER == 'namespaces' else seen)
+        (work / 'sub').mkdir()
+        for name in ('.netrc', 'sub/.netrc', '.npmrc'):
+            (work / name).write_text('machine git.example login u password SECRET\n')
+        (work / 'later.txt').write_text('later\n')
+        (work / 'old/.npmrc').write_text('//registry.example/:_authToken=SECRET\n')  # In place.
+        subprocess.run(['git', 'init', '-q', 'other'], cwd=work, env=self.env, check=True)
+        other('config', 'user.name', 'shown')
+        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET')
+        result = self.script(look)
+        self.assertNotIn('SECRET', result['stdout'])
+        self.assertIn('mine\n', result['stdout'])  # The controls: the sandbox's own, and what is no credential.
+        if self.TIER == 'namespaces':
+            self.assertIn('later\n', result['stdout'])
+            self.assertIn('name = shown', result['stdout'])
+        self.assertEqual(result['changes'], [])
+        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET-again')
+        self.assertNotIn('SECRET', self.script(look)['stdout'])
+        diff = self.call('sandbox', 'diff', 'one').stdout
+        self.assertNotIn('netrc', diff)
+        self.assertNotIn('SECRET', diff)
+
 
 CHANGES = """
 echo changed >a.txt; rm b.txt; rm -r dir; mkdir dir; echo new >dir/new
@@ -559,7 +608,6 @@ python3 -c 'import os; print(os.getxattr("a.txt", "user.note"))'
 """
 SEEN = ("changed\nnew\n2 1400000000.25\nq\nfifo\n/etc/hostname\n../x\n0\nhome\nt\ner\nfifo\nq\n"
         "b'a\\x00b'\n")
-
 
 class Snapshots(Case):
     """Tier namespaces."""
@@ -597,6 +645,20 @@ class Snapshots(Case):
         self.assertEqual(self.call(*words).returncode, 65)
         (layout / 'index.json').unlink()
         self.assertEqual(self.call(*words).returncode, 0)
+
+    def test_no_link_in_the_checkout_leads_to_the_place_of_a_snapshot(self):
+        checkout, elsewhere = self.repository(), pathlib.Path(self.base, 'elsewhere')
+        elsewhere.mkdir()
+        pathlib.Path(checkout, 'link').symlink_to(elsewhere)
+        self.create()
+        for place in ('link', 'link/deeper'):
+            done = self.call('sandbox', 'snapshot', 'one', '--output', os.path.join(checkout, place))
+            self.assertEqual(done.returncode, 65, done.stderr)
+            self.assertIn('a symbolic link in a checkout is not followed', done.stderr)
+        self.assertEqual(os.listdir(elsewhere), [])
+        for place in (os.path.join(checkout, 'new/deep'), str(elsewhere)):
+            self.assertEqual(self.call('sandbox', 'snapshot', 'one', '--output', place).returncode, 0)
+            self.assertTrue(pathlib.Path(place, 'index.json').exists())
 
     def test_snapshots_are_listed_and_deleted_and_prune_counts_them(self):
         def ok(*arguments):
@@ -664,7 +726,7 @@ class Snapshots(Case):
         refused = self.call('sandbox', 'restore', 'one', layout)
         self.assertEqual(refused.returncode, 69, refused.stderr)
         self.assertIn('large: the limit of 2', refused.stderr)
-        self.assertIn('beside what the sandbox holds', refused.stderr)
+        self.assertIn('in addition to what the sandbox holds', refused.stderr)
         self.says('echo $x; wc -c </tmp/large', f'2\n{30 << 20}\n')
         self.assertEqual(self.call('sandbox', 'reset', 'one').returncode, 0)  # The control.
         self.restore(layout)

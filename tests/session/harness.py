@@ -87,7 +87,7 @@ class Case(unittest.TestCase):
         for path in (self.scratch, self.work):
             os.mkdir(path)
         self.marker = 'session-marker-' + os.path.basename(self.base)
-        self.env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': self.base, 'TMPDIR': self.scratch,
+        self.env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': self.base, 'NO_COLOR': '1', 'TMPDIR': self.scratch,
                     'XDG_RUNTIME_DIR': self.scratch, 'SESSION_MARKER': self.marker}
         files = {'a.txt': 'alpha\n', 'b.txt': 'beta\n', 'dir/c.txt': 'gamma\n', 'dir/sub/d.txt': 'delta\n'}
         for name, text in files.items():

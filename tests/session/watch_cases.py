@@ -114,7 +114,7 @@ class Screen:
         command = ['unshare', '-m', 'sh', '-c', self.HIDDEN, '-'] if hides_terminals else []
         self.process = subprocess.Popen(
             [*command, BIN, 'watch', what], stdin=self.theirs, stdout=self.theirs, stderr=self.theirs, cwd=case.base,
-            env={**case.env, 'TERM': 'xterm', 'LANG': 'C.UTF-8', **env}, start_new_session=True,
+            env={**case.env, 'NO_COLOR': '', 'TERM': 'xterm', 'LANG': 'C.UTF-8', **env}, start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         case.addCleanup(self.close)
 

@@ -35,6 +35,21 @@ class Tidy(unittest.TestCase):
         self.assertEqual(self.tidy({'runner/sandbox/limit/limit.cc': line}), '')
         self.assertIn('runner/a/a.cc:2: error: "agent-cpu": take it from runner/sandbox/limit/', self.tidy({'runner/a/a.cc': line}))
 
+    def test_a_key_of_ocsf_is_written_where_records_are(self):
+        line = HEAD + 'const char* kKey = "unmapped";\nconst char* kText = R"({"class_uid":4001})";\n'
+        self.assertEqual(self.tidy({'runner/record/ocsf.cc': line, 'runner/a/a_test.cc': line}), '')
+        said = self.tidy({'runner/a/a.cc': line})
+        self.assertIn('runner/a/a.cc:2: error: unmapped": take it from runner/record/', said)
+        self.assertIn('runner/a/a.cc:3: error: class_uid": take it from runner/record/', said)
+
+    def test_no_decision_hangs_on_the_text_of_an_error(self):
+        said = self.tidy({'runner/a/a.cc': HEAD + 'bool A(Error error) { return error.what.starts_with("x"); }\n'
+                                                  'bool B(Status s) { return s.error().what == "x" || s.error().what.empty(); }\n'
+                                                  'bool C(Error error) { return error.kind == ErrorKind::kOther; }\n'})
+        for line in (2, 3):
+            self.assertIn(f'runner/a/a.cc:{line}: error: no decision hangs on the text of an error', said)
+        self.assertEqual(len(said.splitlines()), 2)
+
     def test_a_document_names_files_that_exist(self):
         files = {'runner/a/b/c.cc': HEAD, 'docs/x.md': '# X\n`a/b/c.cc`, `runner/a/b/c.cc`, [y](reference/y.md), `my/own.py`\n',
                  'docs/reference/y.md': '# Y\n'}
@@ -52,6 +67,23 @@ class Tidy(unittest.TestCase):
                                     'tests/a/b.cc': HEAD + '// Our file.\n',
                                     'runner/a/a.cc': HEAD + '// This is not a string.\nauto a = "nobody:x:1";\n',
                                     'runner/a/a_test.cc': HEAD + 'auto b = "this is no size";\n'}), '')
+
+    def test_what_users_read_names_things(self):
+        said = self.tidy({'docs/x.md': '# X\nThe policy, by\nthen that of main.\n', 'docs/reference/schemas/x.json': '{"a": "It stands."}\n',
+                          'runner/a/a.cc': HEAD + 'auto a = "it is "\n         "told";\n'})
+        for line in ('docs/x.md:2: error: "by then"', 'docs/x.md:3: error: "that of"', 'docs/reference/schemas/x.json:1: error: "stands"',
+                     'runner/a/a.cc:2: error: "told"'):
+            self.assertIn(line, said)
+        # The controls: comments and decisions are not what users read.
+        self.assertEqual(self.tidy({'docs/x.md': '# X\n', 'docs/reference/schemas/x.json': '{}\n',
+                                    'docs/decisions.md': '# D\nBeside that of main, as told.\n',
+                                    'runner/a/a.cc': HEAD + '// Beside it, as told.\nint a;\n'}), '')
+
+    def test_a_long_header_opens_with_what_it_is_for(self):
+        text = HEAD + '{}#pragma once\n' + 'int a;\n' * 40
+        include = {'runner/a/a.cc': HEAD + '#include "a/b.h"\n'}
+        self.assertIn('runner/a/b.h:2: error: a header of more than 40 lines', self.tidy({'runner/a/b.h': text.format(''), **include}))
+        self.assertEqual(self.tidy({'runner/a/b.h': text.format('// What it is for.\n'), **include}), '')
 
     def test_banned_calls_are_named_with_their_replacement(self):
         output = self.tidy({'runner/a/a.cc': HEAD + 'void F() {\n  ::open("x", 0);\n  std::getenv("X");\n}\n'})

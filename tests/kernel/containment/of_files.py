@@ -148,7 +148,7 @@ def files():
     add('... in a directory opened before', '`openat`', lambda: os.open(
         'file', os.O_RDONLY, dir_fd=os.open(FACTS['hidden'], os.O_PATH)), ABSENT, LANDLOCK)
     add('List its directory', '`getdents64`', lambda: os.listdir(FACTS['hidden']), ABSENT, LANDLOCK)
-    add('List what lies beside an exposed directory', '`getdents64`', lambda: os.path.basename(FACTS['hidden']) in os.listdir(
+    add('List what is next to an exposed directory', '`getdents64`', lambda: os.path.basename(FACTS['hidden']) in os.listdir(
         os.path.dirname(FACTS['hidden'])) or fail(errno.ENOENT), 'ENOENT: own root', LANDLOCK)
     add('See its size and times', '`stat`', lambda: os.stat(hidden()), 'ENOENT: own root', 'ok: ')
     add('Run a program that is not exposed', '`execve`', lambda: executed(hidden('true')), ABSENT, LANDLOCK)
@@ -157,11 +157,11 @@ def files():
     add('... by an open that asks for no access', '`open(O_TRUNC)`', lambda: opened(hidden('spare 4'), 3 | os.O_TRUNC), ABSENT,
         UNASKED)
     add('Open it for neither reading nor writing', '`open(3)`', lambda: opened(hidden(), 3), ABSENT, UNASKED)
-    add('Make a file beside it', '`open(O_CREAT)`', lambda: write(hidden('new')), ABSENT, LANDLOCK)
-    add('Make a directory beside it', '`mkdir`', lambda: os.mkdir(hidden('made')), ABSENT, LANDLOCK)
-    add('Make a symbolic link beside it', '`symlink`', lambda: os.symlink('x', hidden('pointed')), ABSENT, LANDLOCK)
-    add('Make a named pipe beside it', '`mknod`', lambda: os.mkfifo(hidden('piped')), ABSENT, LANDLOCK)
-    add('Bind a Unix socket beside it', '`bind`', lambda: bound(FACTS['hidden']), ABSENT, LANDLOCK)
+    add('Make a file next to it', '`open(O_CREAT)`', lambda: write(hidden('new')), ABSENT, LANDLOCK)
+    add('Make a directory next to it', '`mkdir`', lambda: os.mkdir(hidden('made')), ABSENT, LANDLOCK)
+    add('Make a symbolic link next to it', '`symlink`', lambda: os.symlink('x', hidden('pointed')), ABSENT, LANDLOCK)
+    add('Make a named pipe next to it', '`mknod`', lambda: os.mkfifo(hidden('piped')), ABSENT, LANDLOCK)
+    add('Bind a Unix socket next to it', '`bind`', lambda: bound(FACTS['hidden']), ABSENT, LANDLOCK)
     add('Rename it', '`rename`', lambda: os.rename(hidden('spare 1'), hidden('spare 1') + 'x'), ABSENT, LANDLOCK)
     add('Move it to its own directory', '`rename`', lambda: os.rename(hidden('spare 2'), link_target(FACTS['hidden'])),
         ABSENT, 'EACCES|EXDEV: Landlock')

@@ -206,18 +206,18 @@ def privileges():
     add('Keep one for later', '`CapBnd`', lambda: held('CapBnd'), 'EPERM: no capabilities',
         'EPERM@root|ok@user: no capabilities@root', OK)
     add('Take a capability', '`capset`', lambda: capabilities(1 << 21), 'EPERM: no capabilities', None, ROOT)
-    add('Hand on a capability', '`prctl(PR_CAP_AMBIENT)`', lambda: capabilities(1 << 21, 1 << 21),
+    add('Raise an ambient capability', '`prctl(PR_CAP_AMBIENT)`', lambda: capabilities(1 << 21, 1 << 21),
         'EPERM: no capabilities', None, ROOT)
     add('Gain privileges by starting a program', '`NoNewPrivs`', no_new, 'EPERM: no_new_privs')
-    add('Give up that promise', '`prctl(PR_SET_NO_NEW_PRIVS, 0)`', lambda: call('prctl', 38, 0, 0, 0, 0), 'EINVAL: kernel', None,
+    add('Clear no_new_privs', '`prctl(PR_SET_NO_NEW_PRIVS, 0)`', lambda: call('prctl', 38, 0, 0, 0, 0), 'EINVAL: kernel', None,
         'nothing can')
-    add('Change what root means', '`prctl(PR_SET_SECUREBITS)`', lambda: call('prctl', 28, 0, 0, 0, 0), 'EPERM: no capabilities',
+    add('Change the securebits', '`prctl(PR_SET_SECUREBITS)`', lambda: call('prctl', 28, 0, 0, 0, 0), 'EPERM: no capabilities',
         None, ROOT)
     add('Run an exposed program that is set to run as root', '`execve`', lambda: started(FACTS['setuid']),
         'EPERM: nosuid + no_new_privs + user namespace', 'EPERM: no_new_privs')
-    add('Give a program of its own away to root', '`chown`', lambda: os.chown(own(), 0, 0), 'EINVAL|EPERM: user namespace',
+    add('Make root the owner of its own program', '`chown`', lambda: os.chown(own(), 0, 0), 'EINVAL|EPERM: user namespace',
         'EPERM: broker + user id', ROOT)
-    add('Give a program of its own a capability', '`setxattr(security.capability)`', lambda: attribute('security.capability'),
+    add('Give its own program a capability', '`setxattr(security.capability)`', lambda: attribute('security.capability'),
         'EPERM|EOPNOTSUPP: no capabilities', 'EOPNOTSUPP: seccomp + no capabilities', ROOT)
     add('Set a trusted attribute', '`setxattr(trusted.*)`', lambda: attribute('trusted.x'), 'EPERM|EOPNOTSUPP: no capabilities',
         'EOPNOTSUPP: seccomp + no capabilities', ROOT)

@@ -113,7 +113,7 @@ export class GitLabService {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  // As GitLab does behind a push: what is beside lines that are still there moves to the new head.
+  // As GitLab does behind a push: what is on lines that are still there moves to the new head.
   push(head, { files = this.files, outdated = () => false } = {}) {
     this.files = files;
     this.refs = { ...this.refs, head_sha: head };
