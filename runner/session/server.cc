@@ -111,12 +111,11 @@ std::optional<int> Server::ends() const {
 
 Deadline Server::next() const {
   if (help_) return help_->ends;
-  if (shell_due_) {
-    return shell_due_->killed ? shell_due_->lost : std::min(shell_due_->kill, shell_due_->lost);
-  }
-  if (!command_) return Deadline::Never();
+  Deadline shell = Deadline::Never();
+  if (shell_due_) shell = shell_due_->killed ? shell_due_->lost : shell_due_->kill;
+  if (!command_) return shell;
   if (phase_ == Phase::kEnding) return std::min(command_->kills, Deadline::After(kKillInterval));
-  return command_->ends;
+  return std::min(shell, command_->ends);
 }
 
 void Server::Serve(const pollfd* sources) {

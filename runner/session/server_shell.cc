@@ -14,10 +14,13 @@ constexpr milliseconds kShellLostAfter{60'000};
 
 }  // namespace
 
-// Bounds the time between two commands, in which no command's limit runs: a shell that is stopped,
-// or of which something else said that it had ended, would keep all commands waiting.
+// Bounds the time in which no command can run: a shell that is stopped, or of which something else
+// said that it had ended, would keep all commands waiting, and one that hangs at its beginning the
+// command that its predecessor was to run.
 void Server::AwaitShell() {
-  if (!stage_ || phase_ != Phase::kIdle || shell_.idle()) return shell_due_.reset();
+  const bool waits = (phase_ == Phase::kIdle && !shell_.idle()) ||
+                     (phase_ == Phase::kRunning && !shell_.ready());
+  if (!stage_ || !waits) return shell_due_.reset();
   if (!shell_due_) {
     shell_due_ = {Deadline::After(kShellPatience), Deadline::After(kShellLostAfter),
                   shell_.begun_shells()};

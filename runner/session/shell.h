@@ -45,6 +45,8 @@ class Shell {
   // Keeps the next shell from beginning a script that its shell has not begun.
   void DoNotRepeat() { begun_ = true; }
 
+  // True if a shell is there that has read its state.
+  bool ready() const { return ready_; }
   // True if a shell waits for a script.
   bool idle() const { return ready_ && nonce_.empty(); }
   // Returns the kind of the shell: "bash" or "sh"; empty until a shell was ready.

@@ -133,14 +133,21 @@ class Hostile(Case):
         self.assertEqual(self.script('echo "${kept-dropped}"')['stdout'], 'dropped\n')
 
     def test_a_state_that_hangs_each_shell_at_its_beginning_is_not_kept(self):
-        self.create()
-        self.script("me=$$; trap '[ $$ = $me ] || while :; do :; done' DEBUG; kept=here")
-        self.assertEqual(self.script('echo $kept')['stdout'], 'here\n')  # The control.
-        self.script('echo work >file; (until [ -e go ]; do sleep 0.1; done; kill -9 $me; exec ' + self.nap(1033) + ') >/dev/null 2>&1 &\n')
-        self.call('sandbox', 'put', 'one', __file__, 'go')  # Not by a command, which would end with its shell.
-        self.assertTrue(wait_until(lambda: self.napping(1033), BUSY_SECONDS))
-        # Each of its successors is killed after ten seconds.
-        self.assertEqual(self.script('echo "${kept-dropped}"; cat file')['stdout'], 'dropped\nwork\n')
+        # In the second sandbox nothing tells for three seconds that the shell has ended: the next command is begun all the same.
+        stops = {'one': ('', ''), 'two': ('kill -STOP $PPID; ', self.nap(3) + '; kill -CONT $PPID; ')}
+        waiting = []
+        for name, (before, after) in stops.items():
+            self.report = os.path.join(self.base, 'report-' + name)
+            self.create(name=name)
+            self.script("me=$$; trap '[ $$ = $me ] || while :; do :; done' DEBUG; kept=here", name=name)
+            self.assertEqual(self.script('echo $kept', name=name)['stdout'], 'here\n')  # The control.
+            ends = f'(until [ -e go ]; do sleep 0.1; done; {before}kill -9 $me; {after}exec {self.nap(1033)}) >/dev/null 2>&1 &\n'
+            self.script('echo work >file; ' + ends, name=name)
+            self.call('sandbox', 'put', name, __file__, 'go')  # Not by a command, which would end with its shell.
+            self.assertTrue(wait_until(lambda: self.napping(3 if before else 1033), BUSY_SECONDS))
+            waiting.append(self.start('echo "${kept-dropped}"; cat file', name=name))
+        for process in waiting:  # Each of its successors is killed after ten seconds.
+            self.assertEqual(process.communicate(timeout=600)[0], 'dropped\nwork\n')
 
     def peak(self):
         """The most memory, in KiB, that the sandbox's supervisor has had."""
