@@ -7,6 +7,7 @@
 #include "change/patch_section.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
+#include "codec/text/prose.h"
 #include "post/line_follower.h"
 
 namespace post {
@@ -286,7 +287,7 @@ RemarkText RenderRemark(const Remark& remark, const std::string& fence, bool nam
   } else if ((names_lines || remark.far_line > 0) && remark.line > 0) {
     text += LinesText(remark.line, std::max(remark.end_line, remark.far_line)) + ": ";
   }
-  text += codec::MarkdownText(remark.message, kMessageBytesMax) + " (" +
+  text += codec::MarkdownSentence(remark.message, kMessageBytesMax) + " (" +
           codec::MarkdownCode(remark.rule, 100) + ")\n";
   std::string why = codec::MarkdownText(remark.withheld, kReasonBytesMax);
   if (remark.suggestion) {

@@ -140,7 +140,7 @@ std::string FindingText(const RunRecord& record, const Finding& finding) {
     if (!url.empty()) place = "<a href=\"" + Text(url) + "\" rel=\"noreferrer\">" + place + "</a>";
     place += " ";
   }
-  return "<b>" + Text(finding.rule, 100) + "</b> " + place + Text(finding.message, 1000);
+  return "<b>" + Text(finding.rule, 100) + "</b> " + place + SentenceText(finding.message, 1000);
 }
 
 std::string RenderFindings(const RunRecord& record, const ChangesHtml& changes) {

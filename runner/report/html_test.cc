@@ -260,11 +260,14 @@ TEST_CASE("Many findings are grouped by file and filtered without a script") {
                                      i % 5 == 0 ? Severity::kError : Severity::kNote, "wrong",
                                      i < 10 ? "src/<a>.c" : "top.c", i + 1});
   }
+  input.record.findings[0].message = "`a < b` is wrong";
+  input.agent_text = "I looked.";
   const std::string page = RenderHtml(input);
   const auto has = [&](const std::string& part) {
     CAPTURE(part);
     CHECK(page.find(part) != std::string::npos);
   };
+  has("<code>a &#60; b</code> is wrong");
   has("<h2>Findings <small>4 errors, 16 notes</small></h2>");
   has("<input type=\"radio\" name=\"by-s\" id=\"by-sall\" checked> all <small>20</small>");
   has("id=\"by-s1\"> error <small>4</small>");
@@ -272,8 +275,8 @@ TEST_CASE("Many findings are grouped by file and filtered without a script") {
   has("#findings:has(#by-s1:checked) .cause:not(.s1),");
   has("<summary><code>src/&#60;a&#62;.c</code> <small>10</small></summary>");
   has("<div class=\"cause s1 r0 d");
-  // The worst come first where a person looks first, and places lead to the forge.
-  CHECK(page.find("What to look at") < page.find("src/&#60;a&#62;.c:1</code>"));
+  // They come before what the agent said, and places lead to the forge.
+  CHECK(page.find("src/&#60;a&#62;.c:1</code>") < page.find("own words"));
   has("<a href=\"https://f.example/o/r/blob/" + event.head_sha + "/src/%3Ca%3E.c#L1\"");
   has("<a href=\"https://f.example/o/r/pull/7\" rel=\"noreferrer\">o/r #7</a>");
   has("<a href=\"https://f.example/o/r/commit/" + event.head_sha + "\"");

@@ -12,6 +12,19 @@ std::string Text(std::string_view text, size_t bytes_max) {
 
 std::string CodeText(std::string_view text) { return "<code>" + Text(text, 1000) + "</code>"; }
 
+std::string SentenceText(std::string_view text, size_t bytes_max) {
+  std::string out;
+  for (text = text.substr(0, bytes_max); !text.empty();) {
+    const size_t begin = text.find('`');
+    const size_t end = begin == std::string_view::npos ? begin : text.find('`', begin + 1);
+    if (end == std::string_view::npos) return out + Text(text, bytes_max);
+    out += Text(text.substr(0, begin), bytes_max);
+    if (end > begin + 1) out += CodeText(text.substr(begin + 1, end - begin - 1));
+    text.remove_prefix(end + 1);
+  }
+  return out;
+}
+
 std::string Card(std::string_view title, const std::string& body, std::string_view id) {
   return "<div class=\"card\"" + (id.empty() ? "" : " id=\"" + std::string(id) + "\"") + "><h2>" +
          std::string(title) + "</h2>\n" + body + "</div>\n";

@@ -16,6 +16,8 @@ inline constexpr size_t kRowsMax = 500;
 // Returns `text` escaped, without credentials, bounded.
 std::string Text(std::string_view text, size_t bytes_max = 2000);
 std::string CodeText(std::string_view text);
+// Returns the same as Text; what stands between two backticks is code.
+std::string SentenceText(std::string_view text, size_t bytes_max);
 // Returns a headed box. `title` is HTML.
 std::string Card(std::string_view title, const std::string& body, std::string_view id = "");
 std::string Tag(std::string_view kind, std::string_view text);

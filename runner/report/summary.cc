@@ -107,18 +107,24 @@ std::string RenderHead(const RunRecord& record, const SummaryOptions& options) {
          "\n" + (options.since.empty() ? "" : "\n" + options.since + "\n");
 }
 
-// Renders the agent's worst findings, since the table of them all is folded.
-std::string RenderWorst(const RunRecord& record, Extent extent) {
+// Returns the agent's findings that are in the list above the tables: none where a gate refused,
+// whose table stands open.
+std::vector<const Finding*> ListedFindings(const RunRecord& record) {
   const bool refused = std::any_of(record.findings.begin(), record.findings.end(),
                                    [](const Finding& finding) { return finding.refuses; });
-  if (refused) return {};  // The gates' table stands open.
-  const std::vector<const Finding*> worst = WorstFindings(record);
+  return refused ? std::vector<const Finding*>() : WorstFindings(record);
+}
+
+// Renders the agent's worst findings, since the table of them all is folded.
+std::string RenderWorst(const RunRecord& record, Extent extent) {
+  const std::vector<const Finding*> worst = ListedFindings(record);
   std::string out;
   for (size_t i = 0; i < std::min(worst.size(), extent.rows); ++i) {
     const std::string where = PlaceOf(*worst[i]);
     out += "- **" + Render(worst[i]->severity) + "** " +
            (where.empty() ? "" : MarkdownCode(where, 160) + " ") +
-           MarkdownText(worst[i]->message, 300) + " (" + MarkdownCode(worst[i]->rule, 60) + ")\n";
+           codec::MarkdownSentence(worst[i]->message, 300) + " (" +
+           MarkdownCode(worst[i]->rule, 60) + ")\n";
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -220,7 +226,8 @@ std::string RenderFindingsOf(const char* title, const std::vector<const Finding*
                 findings.front()->refuses);
 }
 
-// Renders the findings. The runner's come before, and apart from, the agent's.
+// Renders the findings. The runner's come before, and apart from, the agent's, of which a table is
+// left out that would only repeat the list.
 std::string RenderFindings(const RunRecord& record, const std::set<const Finding*>& first,
                            Extent extent) {
   std::vector<const Finding*> gates;
@@ -232,6 +239,7 @@ std::string RenderFindings(const RunRecord& record, const std::set<const Finding
     std::stable_partition(table->begin(), table->end(),
                           [&](const Finding* finding) { return first.contains(finding); });
   }
+  if (agent.size() <= std::min(ListedFindings(record).size(), extent.rows)) agent.clear();
   return RenderFindingsOf("Gates", gates, extent) +
          RenderFindingsOf("Findings of the agent", agent, extent);
 }
@@ -424,7 +432,7 @@ std::string RenderFindingRow(const Finding& finding) {
   const std::string where = PlaceOf(finding);
   return std::string("| ") + (finding.refuses ? "⛔ refused" : Render(finding.severity)) + " | " +
          MarkdownCode(finding.rule, 60) + " | " + (where.empty() ? "" : MarkdownCode(where, 160)) +
-         " | " + MarkdownText(finding.message, 300) + " |\n";
+         " | " + codec::MarkdownSentence(finding.message, 300) + " |\n";
 }
 
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options) {

@@ -144,8 +144,8 @@ TEST_CASE("A review shows its counts, the worst findings and the agent's words u
   const std::string out = RenderSummary(input, options);
   CAPTURE(out);
   CHECK(
-      out.starts_with("### ⚠️ review, node: 20 · Done: No changes. "
-                      "1 error, 2 warnings, 1 note.\n\n"));
+      out.starts_with("### ⚠️ review, node: 20 · Done: "
+                      "1 error, 2 warnings, 1 note. No changes.\n\n"));
   CHECK(out.find("commit [`aaaaaaa`](<https://f.example/o/r/commit/" + std::string(40, 'a') +
                  ">) · asked by octocat") != std::string::npos);
   CHECK(out.find("\n\n2 fixed, 1 new since `ed864d1`\n\n"
@@ -155,6 +155,13 @@ TEST_CASE("A review shows its counts, the worst findings and the agent's words u
                  "**The agent's own words (not verified)**\n\n"
                  "One **defect** in `add`&#58; &#91;see") != std::string::npos);
   CHECK(out.find("minor") > out.find("<details><summary>Findings of the agent (4)"));
+  // A table that would only repeat the list is left out.
+  input.record.findings.pop_back();
+  input.record.findings[0].message = "`a||b` is **odd**; see `x";
+  const std::string few = RenderSummary(input, options);
+  CHECK(few.find("(`bug`)\n- **note** `src/a.c:3` `a││b` is **odd**; see &#96;x (`bug`)\n") !=
+        std::string::npos);
+  CHECK(few.find("Findings of the agent") == std::string::npos);
   // Where a gate refused, that comes first.
   input.record.outcome = {OutcomeKind::kRefused, "", "", 77, 0};
   input.record.findings.push_back(

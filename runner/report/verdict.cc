@@ -159,14 +159,14 @@ std::string NameRefused(const RunRecord& record,
 }
 
 std::string DescribeSuccess(const RunRecord& record) {
-  std::string out = DescribeChanges(record.changes);
-  if (record.changes.applied) out += ", applied to the checkout";
-  out = Sentence(out);
-  std::vector<std::string> notes;
+  std::string out;
   // The reason of an outcome `findings` counts them.
   if (!record.findings.empty() && record.outcome.kind == OutcomeKind::kSuccess) {
-    notes.push_back(CountFindings(record.findings));
+    out = Sentence(CountFindings(record.findings)) + " ";
   }
+  out += Sentence(DescribeChanges(record.changes) +
+                  (record.changes.applied ? ", applied to the checkout" : ""));
+  std::vector<std::string> notes;
   if (const int64_t refused = CountAttempts(record); refused > 0) {
     notes.push_back(Plural(refused, "request") + " refused");
   }

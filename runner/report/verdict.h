@@ -40,7 +40,7 @@ std::string NameOfRun(const RunRecord& record);
 // Returns one word or two: "Refused", "Failed", "Done", "Time limit", ...
 std::string Badge(const OutcomeRecord& outcome);
 // Returns what happened, without the badge: "2 protected paths and 1 secret in the patch. Nothing
-// was applied." "4 files changed (+18 −3). 1 error, 3 requests refused."
+// was applied." "1 error. 4 files changed (+18 −3). 3 requests refused."
 std::string VerdictLine(const RunRecord& record);
 // The functions that VerdictPlaces passes text from outside through.
 struct Quoting {

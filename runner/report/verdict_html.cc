@@ -38,18 +38,6 @@ std::string_view TitleOf(const OutcomeRecord& outcome) {
   return {};
 }
 
-// Notes need nothing done.
-std::string RenderWorst(const RunRecord& record, const ChangesHtml& changes) {
-  std::string rows;
-  for (const Finding* finding : WorstFindings(record)) {
-    if (finding->severity == Severity::kNote) continue;
-    const auto index = static_cast<size_t>(finding - record.findings.data());
-    rows += CauseRow({finding->severity == Severity::kError ? "bad" : "warn", "!",
-                      FindingText(record, *finding), "", LinkTo(index, changes)});
-  }
-  return rows;
-}
-
 std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
   std::string rows;
   for (const Cause& cause : Causes(record, kCausesMax)) {
@@ -60,7 +48,6 @@ std::string RenderCauses(const RunRecord& record, const ChangesHtml& changes) {
                   of_finding ? FindingText(record, record.findings[index]) : Text(cause.what, 2000),
                   Text(cause.advice, 1000), of_finding ? LinkTo(index, changes) : ""});
   }
-  rows += RenderWorst(record, changes);
   const auto refusing =
       static_cast<size_t>(std::count_if(record.findings.begin(), record.findings.end(),
                                         [](const Finding& finding) { return finding.refuses; }));
@@ -121,8 +108,8 @@ std::string RenderAgentText(const ReportInput& input) {
 
 std::string RenderVerdict(const ReportInput& input, const ChangesHtml& changes) {
   const RunRecord& record = input.record;
-  const std::string out = RenderCauses(record, changes) + RenderChecks(record) + RenderTail(input) +
-                          RenderAgentText(input) + RenderFindings(record, changes);
+  const std::string out = RenderCauses(record, changes) + RenderFindings(record, changes) +
+                          RenderChecks(record) + RenderTail(input) + RenderAgentText(input);
   if (!out.empty()) return out;
   return "<p class=\"soft\">Nothing needs a person’s attention.</p>\n";
 }

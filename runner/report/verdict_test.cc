@@ -53,7 +53,7 @@ TEST_CASE("Findings that fail a run are counted once in its title") {
   record.findings = {{FindingSource::kAgent, "r", Severity::kError, "m", "a.c", 1, false}};
   record.denials.emplace_back();
   record.denials[0].count = 1;
-  CHECK(VerdictLine(record) == "4 files changed (+18 −3). 1 error, 1 request refused.");
+  CHECK(VerdictLine(record) == "1 error. 4 files changed (+18 −3). 1 request refused.");
   record.outcome = {
       OutcomeKind::kFindings, "", "the agent found 1 error, and fail_on is error", 1, {}};
   const std::string title =

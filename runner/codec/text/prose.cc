@@ -215,4 +215,8 @@ std::string MarkdownProse(std::string_view text, size_t bytes_max) {
   return out;
 }
 
+std::string MarkdownSentence(std::string_view text, size_t bytes_max) {
+  return Inline(WithoutBlanks(VisibleLine(text, bytes_max)));
+}
+
 }  // namespace codec

@@ -15,4 +15,9 @@ namespace codec {
 // is empty for blank text.
 std::string MarkdownProse(std::string_view text, size_t bytes_max);
 
+// Renders `text` (one line from outside, any bytes) as a line of the same subset: its bold words
+// and code spans stay what they are. Takes at most `bytes_max` bytes of it; a mark of which the
+// other one is cut off is text.
+std::string MarkdownSentence(std::string_view text, size_t bytes_max);
+
 }  // namespace codec
