@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -20,6 +21,17 @@
 extern char** environ;
 
 namespace sys {
+
+std::string RandomHex() {
+  std::array<unsigned char, 16> bytes{};
+  ENSURE(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+  std::string digits;
+  for (unsigned char byte : bytes) {
+    digits += "0123456789abcdef"[byte >> 4];
+    digits += "0123456789abcdef"[byte & 15];
+  }
+  return digits;
+}
 
 Result<Fd> Open(const std::string& path, int flags, mode_t mode) {
   return OpenAt(AT_FDCWD, path, flags, mode);

@@ -21,6 +21,9 @@
 
 namespace sys {
 
+// Returns 32 random hexadecimal digits from the kernel: a name that nobody can guess or take.
+std::string RandomHex();
+
 Result<Fd> Open(const std::string& path, int flags, mode_t mode = 0);
 // `dir` may be AT_FDCWD.
 Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode = 0);

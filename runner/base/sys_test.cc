@@ -130,6 +130,13 @@ TEST_CASE("A secret that was moved away is empty, and one that is replaced is th
   CHECK(other.reveal() == "first");
 }
 
+TEST_CASE("Random digits are 32 hexadecimal ones, and never the same") {
+  const std::string one = sys::RandomHex();
+  CHECK(one.size() == 32);
+  CHECK(one.find_first_not_of("0123456789abcdef") == std::string::npos);
+  CHECK(one != sys::RandomHex());
+}
+
 TEST_CASE("A deadline is after now, never, or passed") {
   CHECK_FALSE(Deadline::Never().passed());
   CHECK(Deadline::Never().poll_ms() == -1);

@@ -85,7 +85,7 @@ Status PublishFailure(const forge::Event& event, const run::Request& request, co
 // Runs between two lines, so that nothing that the agent or the repository says is a command to the
 // CI.
 Result<int> RunQuoted(const run::Request& request) {
-  std::string word = TRY(forge::RandomWord());
+  std::string word = sys::RandomHex();
   TRY(Print(forge::RenderGroupBegin("agentic-ci run") + forge::RenderStopCommands(word)));
   Result<int> status = RunInBackend(request);
   TRY(Print(forge::RenderResumeCommands(word) + forge::RenderGroupEnd()));
@@ -140,7 +140,7 @@ Status WriteStepSummary(const forge::Event& event, std::string_view markdown) {
 
 Status WriteOutputs(const forge::Event& event, const Outputs& outputs) {
   if (event.output_path.empty()) return Ok();
-  std::string word = TRY(forge::RandomWord());
+  std::string word = sys::RandomHex();
   std::string text = TRY(forge::RenderOutputs(outputs, word));
   return Append(event.output_path, text);
 }

@@ -367,7 +367,7 @@ Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
 Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
   const std::string lines = FindingLines(posted);
   if (!reads_commands) return Print(lines);
-  const std::string word = TRY(forge::RandomWord());
+  const std::string word = sys::RandomHex();
   return Print(forge::RenderStopCommands(word) + lines + forge::RenderResumeCommands(word));
 }
 

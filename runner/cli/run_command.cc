@@ -89,9 +89,7 @@ void WarnOfInput(const Arguments& arguments) {
 void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
   if (error.kind != ErrorKind::kReportPlace) return;
   if (!run::IsInCi()) return;
-  Result<std::string> word = forge::RandomWord();
-  Result<std::string> moved =
-      word.ok() ? run::SetReportAside(report_dir, ".refused-" + word.value()) : std::move(word);
+  Result<std::string> moved = run::SetReportAside(report_dir, ".refused-" + sys::RandomHex());
   if (!moved.ok()) {
     logging::Warn("the refused report directory is still there", {{"why", moved.error().what}});
   } else if (!moved.value().empty()) {

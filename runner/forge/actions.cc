@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/actions.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
-
-#include "codec/text/hex.h"
 
 namespace forge {
 namespace {
@@ -140,14 +136,6 @@ std::string RenderStepSummary(std::string_view markdown, size_t bytes_there) {
   size_t line_end = kept.rfind('\n');
   if (line_end == std::string_view::npos) return "";
   return std::string(kept.substr(0, line_end + 1)) + std::string(kNote);
-}
-
-Result<std::string> RandomWord() {
-  std::string bytes(16, '\0');
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return Errno("getrandom");
-  }
-  return codec::EncodeHex(bytes);
 }
 
 }  // namespace forge

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workflow commands of GitHub Actions (also understood by Gitea and Forgejo), rendered as text. All
-// pure except RandomWord. `cli/` decides when and where to write them.
+// Workflow commands of GitHub Actions (also understood by Gitea and Forgejo), rendered as text.
+// Pure. `cli/` decides when and where to write them.
 #pragma once
 
 #include <string>
@@ -43,8 +43,8 @@ std::string RenderMask(std::string_view secret);
 std::string RenderGroupBegin(std::string_view title);
 std::string RenderGroupEnd();
 
-// Between these two lines the runner interprets no command: for text an agent wrote. `word` comes
-// from RandomWord, so that the text can not end it.
+// Between these two lines the runner interprets no command: for text an agent wrote. `word` is
+// sys::RandomHex(), so that the text cannot end it.
 std::string RenderStopCommands(std::string_view word);
 std::string RenderResumeCommands(std::string_view word);
 
@@ -56,8 +56,5 @@ Result<std::string> RenderOutputs(const std::vector<std::pair<std::string, std::
 // Renders `markdown` as it fits beside what is in the step's summary already (`bytes_there`):
 // whole, or cut at a line's end with a note. Empty if nothing fits.
 std::string RenderStepSummary(std::string_view markdown, size_t bytes_there);
-
-// Returns 32 hex digits of the kernel's randomness.
-Result<std::string> RandomWord();
 
 }  // namespace forge

@@ -91,14 +91,5 @@ TEST_CASE("RenderStepSummary fits beside what is there, cut at a line's end") {
   CHECK(RenderStepSummary("# hello\n", kStepSummaryBytesMax + 5).empty());
 }
 
-TEST_CASE("RandomWord is 32 hex digits and never the same") {
-  Result<std::string> one = RandomWord();
-  Result<std::string> other = RandomWord();
-  REQUIRE(one.ok());
-  CHECK(one.value().size() == 32);
-  CHECK(one.value().find_first_not_of("0123456789abcdef") == std::string::npos);
-  CHECK(one.value() != other.value());
-}
-
 }  // namespace
 }  // namespace forge

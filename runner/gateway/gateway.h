@@ -33,6 +33,7 @@ struct GatewayConfig {
   std::string policy_file;  // Named in records: "file:line:col" of the rule that decided.
   std::vector<BoundSecret> secrets;
   SharedText ca_bundle_pem;  // The authorities that the gateway trusts upstream, PEM. May be empty.
+  std::string sandbox_uid;   // In each record.
   Fd events_jsonl;           // OCSF, one JSON object per line; opened for appending.
   Fd events_log;             // The same events in OpenShell's shorthand; likewise.
   Fd identity;               // The asking end of a sys::SocketPair; see identity.h.

@@ -73,7 +73,7 @@ class Server {
         grants_(std::move(config.grants), credentials_,
                 [this](const Secret& token) { SendEvent(ServerEvent::kToken, token.reveal()); }),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log),
-                  credentials_.mask()),
+                  std::move(config.sandbox_uid), credentials_.mask()),
         identities_(loop_, std::move(config.identity)),
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const record::Notice& notice) { Note(notice); },

@@ -164,7 +164,8 @@ class TestServices {
   UpstreamTrust trust_ = UpstreamTrust::Load(authority_.pem()).value();
   UpstreamPool pool_{loop_, kTestSweep};
   std::unique_ptr<Resolver> resolver_ = Resolver::Open(loop_, {}).value();
-  record::Recorder recorder_{records_.Share(), Fd(::memfd_create("log", MFD_CLOEXEC)), secrets_};
+  record::Recorder recorder_{records_.Share(), Fd(::memfd_create("log", MFD_CLOEXEC)), "s1",
+                             secrets_};
   IdentityAsker identities_{loop_, Fd()};
   SyntheticPool names_;
   caller::Owner owner_;

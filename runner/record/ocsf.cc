@@ -53,9 +53,10 @@ constexpr int64_t kHttpActivity = 4002;
 constexpr char kSuccess[] = "Success";
 constexpr char kFailure[] = "Failure";
 
+constexpr char kVersion[] = "1.9.0";
 constexpr std::string_view kMetadata =
-    R"("metadata":{"version":"1.8.0","product":{"name":"agentic-ci gateway",)"
-    R"("vendor_name":"agentic-ci"},"profiles":["security_control"]})";
+    R"("metadata":{"version":"1.9.0","product":{"name":"agentic-ci gateway",)"
+    R"("vendor_name":"agentic-ci"},"profiles":["security_control","container"]})";
 
 constexpr std::string_view kConnectionClass =
     R"("class_uid":4001,"class_name":"Network Activity","category_uid":4,)"
@@ -317,6 +318,12 @@ std::string RenderOcsf(const Event& event, int64_t time_ms) {
   return out;
 }
 
+void AddSandbox(std::string_view uid, std::string& json) {
+  json.pop_back();  // The object's last brace.
+  json.append(R"(,"device":{"type_id":99,"type":"Other","container":{"uid":)");
+  json.append(codec::RenderJsonLine(codec::Json(std::string(uid)))).append("}}}");
+}
+
 std::string RenderDenial(const Event& denied) {
   std::string out;
   codec::JsonLine json(out);
@@ -346,7 +353,8 @@ std::string RenderOcsf(const Notice& notice, int64_t time_ms) {
   codec::Json product;
   product.Set("name", "agentic-ci gateway").Set("vendor_name", "agentic-ci");
   codec::Json metadata;
-  metadata.Set("version", "1.8.0").Set("product", std::move(product));
+  metadata.Set("version", kVersion).Set("product", std::move(product));
+  metadata.Set("profiles", codec::Json::FromStrings({"container"}));
   json.Set("metadata", std::move(metadata));
   codec::Json unmapped = codec::Json::EmptyObject();
   for (const auto& [key, value] : notice.context) unmapped.Set(key, codec::ValidUtf8(value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records as OCSF 1.8.0 JSON, the form that is the truth: rendered and parsed here alone. Pure.
+// Records as OCSF 1.9.0 JSON, the form that is the truth: rendered and parsed here alone. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,9 @@ void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 std::string RenderOcsf(const Event& event, int64_t time_ms);
 // The `counts` and `context` are in `unmapped`.
 std::string RenderOcsf(const Notice& notice, int64_t time_ms);
+// Adds to a rendered object the sandbox that it is about, as the device's container: `uid` tells
+// those of one host apart (run.json has it in `isolation`).
+void AddSandbox(std::string_view uid, std::string& json);
 // Renders what is needed of a denial that is kept over several runs, with its `count`.
 std::string RenderDenial(const Event& denied);
 

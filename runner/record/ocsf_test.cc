@@ -195,7 +195,7 @@ TEST_CASE("The JSON of a denied request holds what a policy line needs") {
   CHECK(json.IntegerAt("severity_id") == 3);
   CHECK(json.StringAt("status_detail") == "why");
   CHECK(json.StringAt("disposition") == "Blocked");
-  CHECK(json.Find("metadata")->StringAt("version") == "1.8.0");
+  CHECK(json.Find("metadata")->StringAt("version") == "1.9.0");
   const codec::Json* unmapped = json.Find("unmapped");
   REQUIRE(unmapped != nullptr);
   CHECK(unmapped->StringAt("decision") == "denied");

@@ -18,9 +18,13 @@ namespace record {
 // The lines for people, which say the same, follow together when the gateway next waits.
 class Recorder {
  public:
-  // `secrets` outlives this: a program that a host told one may put it into whatever is recorded.
-  Recorder(Fd jsonl, Fd log, const codec::SecretMask& secrets)
-      : jsonl_(std::move(jsonl)), log_(std::move(log)), secrets_(secrets) {}
+  // `sandbox` is its uid (AddSandbox). `secrets` outlives this: a program that a host told one may
+  // put it into whatever is recorded.
+  Recorder(Fd jsonl, Fd log, std::string sandbox, const codec::SecretMask& secrets)
+      : jsonl_(std::move(jsonl)),
+        log_(std::move(log)),
+        sandbox_(std::move(sandbox)),
+        secrets_(secrets) {}
 
   // Returns false if a file could not be written, or if kRecordBytesMax is reached: the gateway
   // must end.
@@ -36,6 +40,7 @@ class Recorder {
 
   Fd jsonl_;
   Fd log_;
+  std::string sandbox_;
   const codec::SecretMask& secrets_;
   std::string json_;   // The record that is being written.
   std::string lines_;  // For log_.

@@ -76,6 +76,7 @@ struct ControlRecord {
 
 struct IsolationRecord {
   std::string tier;  // "namespaces" or "landlock"; of another backend, its name.
+  std::string uid;   // Of the sandbox, in each of its records; 32 hexadecimal digits.
   std::vector<ControlRecord> controls;
 };
 

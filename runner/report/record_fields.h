@@ -76,6 +76,7 @@ void Fields(Io& io, ControlRecord& control) {
 template <typename Io>
 void Fields(Io& io, IsolationRecord& isolation) {
   io.Field("tier", isolation.tier);
+  io.Field("uid", isolation.uid);
   io.List("controls", isolation.controls);
 }
 

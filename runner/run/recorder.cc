@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "base/exit_code.h"
+#include "base/sys.h"
 #include "base/version.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
@@ -103,6 +104,7 @@ Recorder::Recorder(const Request& request)
   record.tool_version = kVersion;
   record.kernel = Kernel();
   record.started_at_ms = NowMs();
+  record.isolation.uid = sys::RandomHex();
   NoteTask();
 }
 

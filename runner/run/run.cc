@@ -167,9 +167,11 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
 
 // Takes the secrets and the record files.
 Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& plan,
-                                                ReportDirectory& directory, Fd identity,
+                                                ReportDirectory& directory,
+                                                const Recorder& recorder, Fd identity,
                                                 const sandbox::Cgroup& cgroup) {
   gateway::GatewayConfig config;
+  config.sandbox_uid = recorder.record().isolation.uid;
   config.host_bytes_max = request.host_bytes;
   config.policy = plan.policy.parsed.policy;
   config.policy_file = plan.policy.file;
@@ -182,12 +184,11 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   config.budget = plan.budget;
   config.budget.model_servers = ModelServers(request, config.secrets);
   config.sent_texts = request.sent_texts;
+  std::vector<gateway::Authority>& models = config.models;
   for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
-    config.models.push_back({model.host, model.port});
+    models.push_back({model.host, model.port});
   }
-  if (!request.model_host.empty()) {
-    config.models.push_back({request.model_host, request.model_port});
-  }
+  if (!request.model_host.empty()) models.push_back({request.model_host, request.model_port});
   config.prices = plan.config.prices;
   config.groups = TRY(cgroup.OpenTasks({"memory", "cpu"}));
   config.proxy = TRY(HostEgressProxy());
@@ -339,7 +340,7 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
   sandbox::Cgroup cgroup = sandbox::Cgroup::Create(request);
   gateway::GatewayConfig config =
-      TRY(ConfigureGateway(request, plan, directory, std::move(identity_asks), cgroup));
+      TRY(ConfigureGateway(request, plan, directory, recorder, std::move(identity_asks), cgroup));
   gateway::Gateway gateway =
       TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway"));
   recorder.Phase("gateway");

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/sys.h"
 #include "codec/text/neutral.h"
-#include "forge/actions.h"
 #include "run/ecosystem/ecosystem.h"
 #include "run/shown/left_files.h"
 
@@ -124,7 +124,7 @@ Result<std::string> RenderPrompt(const PromptTemplate& prompt, const TaskSources
     values["files"] = Lines(proposal.paths);
     values["diff"] = std::move(proposal.patch);
   }
-  std::string word = TRY(forge::RandomWord());
+  std::string word = sys::RandomHex();
   return prompt.Render(values, word);
 }
 

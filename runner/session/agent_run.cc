@@ -7,6 +7,7 @@
 
 #include "agent/harness.h"
 #include "base/log.h"
+#include "base/sys.h"
 #include "run/agent_output.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
@@ -45,7 +46,7 @@ std::string AgentScript(const agent::AgentPlan& plan) {
   }
   script += QuoteWords(words);
   if (plan.stdin_text.empty()) return script;
-  std::string end = MakeNonce();
+  std::string end = sys::RandomHex();
   return script + " <<'" + end + "'\n" + plan.stdin_text + "\n" + end;
 }
 

@@ -188,7 +188,7 @@ void Place::EndIfOrphan(const Facts& facts) const {
 }
 
 Result<Entry> Place::Make(std::string name) {
-  if (name.empty()) name = "sandbox-" + MakeNonce().substr(0, 8);
+  if (name.empty()) name = "sandbox-" + sys::RandomHex().substr(0, 8);
   TRY(CheckName(name));
   Fd lock = TRY(Lock());
   Entry entry;

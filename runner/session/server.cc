@@ -43,7 +43,8 @@ int64_t Milliseconds(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-Server::Server(ServerConfig config) : config_(std::move(config)), shell_(""), key_(MakeNonce()) {
+Server::Server(ServerConfig config)
+    : config_(std::move(config)), shell_(""), key_(sys::RandomHex()) {
   shell_ = Shell(key_);
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/shell.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <utility>
 
 #include "base/result.h"
+#include "base/sys.h"
 #include "codec/text/shell_word.h"
 
 namespace session {
@@ -111,17 +110,6 @@ std::string AliasCommands(std::string_view printed) {
 
 }  // namespace
 
-std::string MakeNonce() {
-  std::array<unsigned char, 16> bytes{};
-  ENSURE(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-  std::string text;
-  for (unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
 std::string QuoteWords(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + codec::ShellWord(word);
@@ -157,7 +145,7 @@ std::string Shell::Epilogue() const {
 // own copies close when something else is executed.
 std::string Shell::Begin(std::string_view script) {
   ENSURE(idle());
-  nonce_ = MakeNonce();
+  nonce_ = sys::RandomHex();
   functions_.clear();
   aliases_.clear();
   script_ = script;
@@ -196,7 +184,7 @@ std::optional<ScriptEnd> Shell::Take(std::string_view bytes, std::string* to_she
 
 // The state is all that may fail in it: some variables are read-only.
 std::string Shell::Beginning() {
-  starting_ = MakeNonce();
+  starting_ = sys::RandomHex();
   std::string state = state_;
   if (kind_ == "bash") state += std::string("\n") + kBashDirectory;
   return "\n" + key_ + " go\n{ \\eval " + codec::ShellWord(state) +

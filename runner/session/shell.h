@@ -11,9 +11,6 @@
 
 namespace session {
 
-// Makes the nonce of one shell or one script: 32 hexadecimal digits from the kernel.
-std::string MakeNonce();
-
 // Returns a command line of those words, each quoted.
 std::string QuoteWords(const std::vector<std::string>& words);
 

@@ -289,9 +289,9 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
     if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
-    written =
-        sys::WriteAll(directory_.events_jsonl.get(),
-                      secrets.Mask(record::RenderOcsf(*parsed->event, parsed->time_ms)) + "\n");
+    std::string json = record::RenderOcsf(*parsed->event, parsed->time_ms);
+    record::AddSandbox(recorder_.record().isolation.uid, json);
+    written = sys::WriteAll(directory_.events_jsonl.get(), secrets.Mask(json) + "\n");
     if (!written.ok()) return;
     written = sys::WriteAll(directory_.events_log.get(),
                             record::RenderTime(parsed->time_ms) + " OCSF " +

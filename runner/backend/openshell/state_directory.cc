@@ -107,7 +107,7 @@ Result<StateDirectory> StateDirectory::Make(const ProgramPlaces& places) {
   std::string root = TRY(Root());
   Fd all = TRY(LockAll(root));
   Sweep(places, root, kRemoteRemovalTime);
-  std::string name = kPrefix + session::MakeNonce().substr(0, kNameDigits);
+  std::string name = kPrefix + sys::RandomHex().substr(0, kNameDigits);
   std::string path = root + "/" + name;
   if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
   Fd lock = TRY(sys::Open(path + "/" + kLockName, O_RDWR | O_CREAT | O_EXCL, 0600));

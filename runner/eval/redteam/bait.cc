@@ -2,7 +2,6 @@
 #include "eval/redteam/bait.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,7 +13,6 @@
 
 #include "base/sys.h"
 #include "base/tree.h"
-#include "codec/text/hex.h"
 #include "eval/redteam/canary.h"
 #include "eval/redteam/connection.h"
 
@@ -23,14 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kVictimPause{10};
 constexpr size_t kBaitBytesMax = 4096;
-
-Result<std::string> RandomName() {
-  char bytes[12];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) {
-    return Errno("getrandom");
-  }
-  return codec::EncodeHex(std::string_view(bytes, sizeof bytes));
-}
 
 Result<Fd> ListenOnUnix(const std::string& name, bool abstract) {
   sockaddr_un address = {};
@@ -54,7 +44,7 @@ Result<Bait> Bait::Lay(const OwnProgram& program, OwnProgram::Variables variable
   TRY(sys::MakeDirectories(directory));
   // The agent must be kept out by more than a mode.
   if (::chmod(directory.c_str(), 0777) != 0) return Errno("chmod");
-  const std::string variable = std::string(kCanaryPrefix) + TRY(RandomName());
+  const std::string variable = std::string(kCanaryPrefix) + sys::RandomHex();
   variables.emplace_back(kVariable, variable);
   Targets waiting;
   waiting.bait = directory;
@@ -62,7 +52,7 @@ Result<Bait> Bait::Lay(const OwnProgram& program, OwnProgram::Variables variable
   Child victim = TRY(program.Start({"eval", "redteam-agent", Render(waiting)}, variables));
   Bait bait(std::move(scratch), std::move(victim));
   bait.variable_canary_ = variable;
-  bait.file_canary_ = std::string(kCanaryPrefix) + TRY(RandomName());
+  bait.file_canary_ = std::string(kCanaryPrefix) + sys::RandomHex();
   bait.text_ = bait.file_canary_;
   Targets& targets = bait.targets_;
   targets.bait = directory;
@@ -70,7 +60,7 @@ Result<Bait> Bait::Lay(const OwnProgram& program, OwnProgram::Variables variable
   TRY(sys::WriteFile(targets.bait_file, bait.text_));
   if (::chmod(targets.bait_file.c_str(), 0666) != 0) return Errno("chmod");
   bait.port_ = TRY(ListenOnLoopback(&targets.port));
-  targets.abstract_socket = "redteam-" + TRY(RandomName());
+  targets.abstract_socket = "redteam-" + sys::RandomHex();
   bait.abstract_ = TRY(ListenOnUnix(targets.abstract_socket, true));
   targets.bait_socket = directory + "/server";
   bait.socket_ = TRY(ListenOnUnix(targets.bait_socket, false));

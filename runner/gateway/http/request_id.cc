@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/http/request_id.h"
 
-#include <openssl/rand.h>
-
 #include <algorithm>
-#include <array>
 
 #include "base/ascii.h"
-#include "codec/text/hex.h"
 
 namespace gateway {
 namespace {
@@ -34,12 +30,6 @@ void KeepRequestId(codec::HttpFields* fields, const std::string& fresh) {
   if (ids == 0 || (ids == 1 && IsRequestId(id->value))) return;
   std::erase_if(*fields, is_id);
   fields->push_back({std::string(kField), fresh});
-}
-
-std::string NewRequestId() {
-  std::array<unsigned char, 16> bytes{};
-  ENSURE(::RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1);
-  return codec::EncodeHex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 }  // namespace gateway

@@ -16,7 +16,4 @@ bool IsRequestId(std::string_view id);
 // none.
 void KeepRequestId(codec::HttpFields* fields, const std::string& fresh);
 
-// Returns 32 random hexadecimal digits.
-std::string NewRequestId();
-
 }  // namespace gateway

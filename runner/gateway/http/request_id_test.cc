@@ -26,10 +26,5 @@ TEST_CASE("A request id that is one stays, anything else is replaced, and none i
   CHECK(Kept({{"Accept", "a"}}).empty());
 }
 
-TEST_CASE("A fresh request id is one, and never the same") {
-  CHECK(IsRequestId(NewRequestId()));
-  CHECK(NewRequestId() != NewRequestId());
-}
-
 }  // namespace
 }  // namespace gateway

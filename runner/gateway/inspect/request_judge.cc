@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/sys.h"
 #include "codec/data/position.h"
 #include "codec/wire/http_target.h"
 #include "codec/wire/query.h"
@@ -285,7 +286,7 @@ RequestVerdict PlanRequest(const RequestContext& context, const codec::RequestHe
   // If the gateway vouches for a request, its id is one.
   bool has_id = codec::FindField(verdict.request.fields, "x-request-id") != nullptr;
   if (has_id && context.credentials.BoundTo(context.authority.host, context.authority.port)) {
-    KeepRequestId(&verdict.request.fields, NewRequestId());
+    KeepRequestId(&verdict.request.fields, sys::RandomHex());
   }
   verdict.request.target = target.query.empty() ? target.path : target.path + "?" + target.query;
   verdict.event = std::move(event);

@@ -44,19 +44,6 @@ Result<Fd> OpenPart(int store, const char* name, const std::string& path) {
   return fd;
 }
 
-Result<std::string> RandomName() {
-  unsigned char bytes[12];
-  if (::getrandom(bytes, sizeof bytes, 0) != static_cast<ssize_t>(sizeof bytes)) {
-    return Errno("getrandom");
-  }
-  std::string name;
-  for (unsigned char byte : bytes) {
-    name += static_cast<char>('a' + (byte >> 4));
-    name += static_cast<char>('a' + (byte & 15));
-  }
-  return name;
-}
-
 Status Flock(int fd, int how) {
   while (::flock(fd, how) != 0) {
     if (errno != EINTR) return Errno("flock");
@@ -137,7 +124,7 @@ Result<std::optional<StoredLayer>> StoreDirectory::Find(const std::string& id) {
 }
 
 Status StoreDirectory::Retire(const std::string& id) {
-  std::string name = TRY(RandomName());
+  std::string name = sys::RandomHex();
   if (::renameat(layers_.get(), id.c_str(), staging_.get(), name.c_str()) != 0) {
     return errno == ENOENT ? Ok() : Status(Errno("removing layer " + id));
   }
@@ -148,7 +135,7 @@ Status StoreDirectory::Retire(const std::string& id) {
 
 Status StoreDirectory::WriteRecord(int layer, const LayerRecord& record) {
   // Two runs may do this at once, and both write the same.
-  std::string name = TRY(RandomName());
+  std::string name = sys::RandomHex();
   {
     Fd fd = TRY(sys::OpenAt(layer, name, O_WRONLY | O_CREAT | O_EXCL, 0600));
     TRY(sys::WriteAll(fd.get(), RenderRecord(record)));
@@ -162,7 +149,7 @@ Result<StagedLayer> StoreDirectory::Stage() {
   // is locked.
   Fd making = TRY(sys::OpenAt(staging_.get(), ".", O_RDONLY | O_DIRECTORY));
   TRY(Flock(making.get(), LOCK_SH));
-  std::string name = TRY(RandomName());
+  std::string name = sys::RandomHex();
   if (::mkdirat(staging_.get(), name.c_str(), 0700) != 0) {
     return Errno("mkdir " + path_ + "/staging/" + name);
   }
@@ -261,7 +248,7 @@ Result<bool> StoreDirectory::RemoveUnused(const std::string& id) {
   if (!fd.ok()) return fd.error().code == Code::kNotFound;
   if (::flock(fd.value().get(), LOCK_EX | LOCK_NB) != 0) return false;
   if (!StillThere(layers_.get(), id, fd.value().get())) return true;
-  std::string name = TRY(RandomName());
+  std::string name = sys::RandomHex();
   if (::renameat(layers_.get(), id.c_str(), staging_.get(), name.c_str()) != 0) {
     return errno == ENOENT ? Result<bool>(true) : Result<bool>(Errno("removing layer " + id));
   }

@@ -33,7 +33,7 @@ PartFile::~PartFile() {
 
 Result<PartFile> PartFile::Create(int directory, mode_t mode) {
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    std::string name = kPartPrefix + MakeNonce();
+    std::string name = kPartPrefix + sys::RandomHex();
     Fd file = TRY(sys::OpenAt(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     PartFile part(directory, std::move(file), std::move(name));
     if (::flock(part.file_.get(), LOCK_EX) != 0) return Errno("flock");
