@@ -280,7 +280,7 @@ Result<AgentDescription> FindAgentDescription(std::string_view name,
     YamlNode node = TRY(codec::ParseYaml(file.text, path));
     return ParseAgent(node, path);
   }
-  names.emplace_back("command");
+  names.emplace_back(kAnyProgram);
   for (const AgentDescription& agent : own) names.push_back(agent.name);
   std::string nearest = codec::NearestName(name, {names.begin(), names.end()});
   const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& known) {
@@ -293,7 +293,7 @@ Result<AgentDescription> FindAgentDescription(std::string_view name,
 
 Result<std::optional<AgentDescription>> DescribeAgent(std::string_view name,
                                                       std::span<const AgentDescription> own) {
-  if (name == "command") return std::optional<AgentDescription>();
+  if (name == kAnyProgram) return std::optional<AgentDescription>();
   return std::optional(TRY(FindAgentDescription(name, own)));
 }
 

@@ -16,6 +16,9 @@
 
 namespace agent {
 
+// The agent that any program can be: it has no description.
+inline constexpr char kAnyProgram[] = "command";
+
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 // One place where an agent's model may be.

@@ -38,6 +38,7 @@ enum class ErrorKind {
   kPushLost,       // Another push was first.
   kNameTwice,      // JSON with a name twice in an object.
   kReported,       // The run's report says it.
+  kPermission,     // The token lacks a permission, which the hint names.
 };
 
 // A place in a file that a person wrote; line and column count from 1, and are 0 if not known.

@@ -457,8 +457,9 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (outcome.ended.ok()) return 0;
   Error error = std::move(outcome.ended).error();
   if (any) error.what += " (" + PartsLine(outcome) + ")";
-  // No line of the workflow gives the token of a fork's run more than reading.
-  if (event.head_origin == forge::HeadOrigin::kFork && error.hint.starts_with("permissions:")) {
+  // No line of a workflow gives the token of a fork's run more than reading.
+  if (event.forge != forge::ForgeKind::kGitLab && event.head_origin == forge::HeadOrigin::kFork &&
+      error.kind == ErrorKind::kPermission) {
     error.hint = "post from a workflow of its own, as in examples/github-forks";
   }
   return error;

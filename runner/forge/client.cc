@@ -196,10 +196,10 @@ Error Client::Explain(const net::HttpResponse& response, const std::string& perm
                      "pull requests"};
       }
       return Error{Code::kRefused, "the token is not allowed to do this on " + where + ": " + said,
-                   permission};
+                   permission, 0, ErrorKind::kPermission};
     case 404:
-      return Error{Code::kNotFound, "no " + where + " that this token can see: " + said,
-                   permission};
+      return Error{Code::kNotFound, "no " + where + " that this token can see: " + said, permission,
+                   0, ErrorKind::kPermission};
     case 410:
       return Error{Code::kRefused, where + " does not accept comments: " + said};
     case 409:

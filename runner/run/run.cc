@@ -131,7 +131,7 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.foreign = plan.foreign;
   if (plan.image) wanted.image = PlanImage(*plan.image);
   wanted.argv = plan.agent.argv;
-  const std::string name = request.agent == "command" ? "agentic-ci" : request.agent;
+  const std::string name = request.agent == agent::kAnyProgram ? "agentic-ci" : request.agent;
   wanted.home_files = {{".gitconfig", RenderGitConfig(name)}};
   for (const auto& [path, text] : plan.agent.home_files) wanted.home_files.push_back({path, text});
   for (sandbox::WorkspaceFile& file : TrustFiles(places)) {

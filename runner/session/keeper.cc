@@ -16,6 +16,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "agent/description.h"
 #include "base/exit_code.h"
 #include "base/memory.h"
 #include "base/named_path.h"
@@ -195,7 +196,7 @@ run::Request RequestOf(const CreateRequest& create) {
   request.prompt.clear();
   request.prompt_file.clear();
   request.command.clear();
-  if (request.agent == "command") {
+  if (request.agent == agent::kAnyProgram) {
     request.command = {"sh"};
   } else {
     request.prompt = "-";  // Never given to it: agents cannot be planned without.
