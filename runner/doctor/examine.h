@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "sandbox/limit/limits.h"
+#include "sandbox/limit/limit.h"
 
 namespace doctor {
 

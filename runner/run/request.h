@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 #include "sandbox/isolation.h"
-#include "sandbox/limit/limits.h"
+#include "sandbox/limit/limit.h"
 
 namespace run {
 

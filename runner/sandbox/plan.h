@@ -18,7 +18,7 @@
 #include "policy/model/policy.h"
 #include "sandbox/host.h"
 #include "sandbox/isolation.h"
-#include "sandbox/limit/limits.h"
+#include "sandbox/limit/limit.h"
 #include "sandbox/network/network.h"
 
 namespace sandbox {

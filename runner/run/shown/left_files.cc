@@ -7,8 +7,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <bitset>
 #include <cerrno>
+#include <condition_variable>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -17,6 +22,7 @@
 #include "base/ascii.h"
 #include "base/fd.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "base/tree.h"
 #include "policy/model/credential_places.h"
 
@@ -24,6 +30,9 @@ namespace run {
 namespace {
 
 constexpr size_t kEntriesMax = 500'000;
+constexpr size_t kBranchesMin = 32;      // With fewer, one thread is faster.
+constexpr size_t kBranchPathMax = 2048;  // The bytes that the kernel opens in one step.
+constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 constexpr int kFilesComparedAtTop = 1000;
 constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
 constexpr size_t kTextBytesMax = size_t{1} << 20;
@@ -57,44 +66,141 @@ bool HasUserInfo(std::string_view text) {
   return false;
 }
 
+// A set of a few names, asked for each name of a checkout: most are not in it, and their length and
+// first character say so.
+class NameSet {
+ public:
+  explicit NameSet(std::set<std::string_view> names) : names_(std::move(names)) {
+    for (const std::string_view name : names_) may_[PlaceOf(name)] = true;
+  }
+  bool contains(std::string_view name) const {
+    return may_[PlaceOf(name)] && names_.contains(name);
+  }
+
+ private:
+  static constexpr size_t kLengths = 32;
+  static size_t PlaceOf(std::string_view name) {
+    return static_cast<unsigned char>(name[0]) * kLengths + name.size() % kLengths;
+  }
+
+  std::set<std::string_view> names_;
+  std::bitset<256 * kLengths> may_;
+};
+
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+struct Within {
+  int depth = 0;
+  bool credentials = false;  // True in a directory of credentials, where every file is one.
+  bool git = false;          // True in the checkout's own git directory, where only owners matter.
+  bool linked = false;       // Reached by a link, whose name alone matters.
+};
+
+// A directory to look through: its path in the checkout, with a `/` at the end.
+struct Branch {
+  std::string path;
+  Within within;
+};
+
+// The directories that are still to be looked through, by one thread or two.
+class Branches {
+ public:
+  void Push(Branch branch) {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(branch));
+    ++open_;
+    changed_.notify_one();
+  }
+  // Returns the next one, for which the caller then calls Done(); nullopt if there is no more, and
+  // if `size_max` wait.
+  std::optional<Branch> Next(size_t size_max = SIZE_MAX) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !waiting_.empty() || open_ == 0; });
+    if (waiting_.empty() || waiting_.size() >= size_max) return std::nullopt;
+    Branch next = std::move(waiting_.back());
+    waiting_.pop_back();
+    return next;
+  }
+  bool empty() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.empty();
+  }
+  void Done() {
+    const std::lock_guard lock(mutex_);
+    if (--open_ == 0) changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Branch> waiting_;
+  size_t open_ = 0;  // Those that wait or are being looked through.
+};
 
 class Walk {
  public:
-  Walk(const std::string& checkout, const std::string& report, std::vector<Seen>* seen)
-      : checkout_(checkout), report_(report), seen_(seen) {}
+  // What the walks through one checkout share.
+  struct Shared {
+    Branches branches;
+    std::atomic<size_t> entries{0};
+  };
 
-  LeftFiles Run() {
-    if (::stat(checkout_.c_str(), &top_) != 0) return {{}, {}, {}, false};
-    LookThrough(AT_FDCWD, checkout_, "", {});
+  // Borrows all.
+  Walk(const std::string& checkout, const std::string& report, bool notes_seen, Shared* shared)
+      : checkout_(checkout), report_(report), notes_seen_(notes_seen), shared_(*shared) {
+    Result<Fd> opened = sys::Open(checkout_, O_PATH | O_DIRECTORY);
+    found_.all = opened.ok() && ::fstat(opened.value().get(), &top_) == 0;
+    if (found_.all) checkout_fd_ = std::move(opened).value();
+  }
+
+  // Returns false if the checkout cannot be opened.
+  bool begun() const { return checkout_fd_.valid(); }
+  // Looks through branches until there is no more, or `waiting_max` wait.
+  void Run(size_t waiting_max = SIZE_MAX) {
+    while (std::optional<Branch> branch = shared_.branches.Next(waiting_max)) {
+      LookThrough(*branch);
+      shared_.branches.Done();
+    }
+  }
+
+  // Adds what another walk found.
+  void Add(Walk&& other) {
+    found_.all &= other.found_.all;
+    if (found_.foreign.empty()) found_.foreign = std::move(other.found_.foreign);
+    repositories_.merge(other.repositories_);
+    credentials_.merge(other.credentials_);
+    std::move(other.seen_.begin(), other.seen_.end(), std::back_inserter(seen_));
+  }
+  LeftFiles Take(std::vector<Seen>* seen) {
     found_.repositories.assign(repositories_.begin(), repositories_.end());
     found_.credentials.assign(credentials_.begin(), credentials_.end());
+    if (seen != nullptr) *seen = std::move(seen_);
     return std::move(found_);
   }
 
  private:
-  struct Within {
-    int depth = 0;
-    bool credentials = false;  // True in a directory of credentials, where every file is one.
-    bool git = false;     // True in the checkout's own git directory, where only owners matter.
-    bool linked = false;  // Reached by a link, whose name alone matters.
-  };
+  void LookThrough(const Branch& branch) {
+    const std::string path = branch.path.empty() ? "." : branch.path;
+    LookThrough(sys::OpenBeneath(checkout_fd_.get(), path, O_RDONLY | O_DIRECTORY), branch.path,
+                branch.within);
+  }
 
   // `path` is that of the directory in the checkout, with a `/` at the end.
-  void LookThrough(int parent, const std::string& name, const std::string& path, Within within) {
-    Result<Fd> opened = sys::OpenAt(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  void LookThrough(Result<Fd> opened, const std::string& path, Within within) {
     if (!opened.ok()) {
       const int failure = opened.error().os_error;
       found_.all &= failure == EACCES || failure == ENOENT;
       return;
     }
     const int directory = opened.value().get();
-    if (seen_ != nullptr) seen_->push_back({path + ".", ChangeOf(directory, ".")});
+    if (notes_seen_) seen_.push_back({path + ".", ChangeOf(directory, ".")});
     Directory stream(::fdopendir(opened.value().Take()), ::closedir);
     std::vector<std::string> below;
+    const size_t before = shared_.entries;
+    size_t looked_at = before;
     int files_left = path.empty() ? kFilesComparedAtTop : kFilesComparedBelow;
     while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
-      if (++entries_ > kEntriesMax) break;
+      if (++looked_at > kEntriesMax) break;
       const std::string_view of = entry->d_name;
       if (of == "." || of == "..") continue;
       const bool is_directory = IsDirectory(directory, *entry);
@@ -110,17 +216,17 @@ class Walk {
         below.emplace_back(of);
         continue;
       }
-      if (seen_ != nullptr && (within.credentials || MayName(of) || IsGitConfig(of))) {
-        seen_->push_back({path + std::string(of), ChangeOf(directory, entry->d_name)});
+      if (notes_seen_ && (within.credentials || MayName(of) || IsGitConfig(of))) {
+        seen_.push_back({path + std::string(of), ChangeOf(directory, entry->d_name)});
       }
       if (!within.git && (within.credentials || MayName(of))) {
         ConsiderFile(path + std::string(of), within.credentials);
       }
     }
+    if ((shared_.entries += looked_at - before) > kEntriesMax) found_.all = false;
     const bool bare = !within.git && !within.linked && IsRepository(directory, below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
     if (++within.depth > sys::kTreeDepthMax) found_.all &= below.empty();
-    if (entries_ > kEntriesMax) found_.all = false;
     for (const std::string& next : below) {
       if (!found_.all) return;
       if (bare && next == "objects") continue;
@@ -130,7 +236,12 @@ class Walk {
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= EndsInPlace(path + next, policy::kWithhold);
-      LookThrough(directory, next, path + next + "/", deeper);
+      std::string path_below = path + next + "/";
+      if (!deeper.linked && path_below.size() < kBranchPathMax) {
+        shared_.branches.Push({std::move(path_below), deeper});
+      } else {
+        LookThrough(sys::OpenAt(directory, next, kDirectory), path_below, deeper);
+      }
     }
   }
 
@@ -143,7 +254,7 @@ class Walk {
     if (::stat(real.value().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
     within.linked = true;
     within.credentials |= EndsInPlace(path, policy::kWithhold);
-    LookThrough(AT_FDCWD, real.value(), path + "/", within);
+    LookThrough(sys::Open(real.value(), kDirectory), path + "/", within);
   }
 
   void CompareOwner(int directory, const dirent& entry, const std::string& path) {
@@ -171,7 +282,7 @@ class Walk {
   // Returns whether a file called `name` may hold a credential, by its name alone. Called for every
   // file.
   static bool MayName(std::string_view name) {
-    static const std::set<std::string_view> last = LastNames();
+    static const NameSet last(LastNames());
     return last.contains(name) || IsGoogleCredential(name);
   }
 
@@ -181,7 +292,7 @@ class Walk {
 
   // Returns whether a directory called `name` may be a part of such a path.
   static bool MayNameDirectory(std::string_view name) {
-    static const std::set<std::string_view> parts = DirectoryNames();
+    static const NameSet parts(DirectoryNames());
     return parts.contains(name);
   }
 
@@ -234,9 +345,11 @@ class Walk {
 
   const std::string& checkout_;
   const std::string& report_;
-  std::vector<Seen>* const seen_;
+  const bool notes_seen_;
+  Shared& shared_;
+  Fd checkout_fd_;
   struct stat top_ {};
-  size_t entries_ = 0;
+  std::vector<Seen> seen_;
   std::set<std::string> repositories_;
   std::set<std::string> credentials_;
   LeftFiles found_;
@@ -257,7 +370,20 @@ timespec ChangeOf(int checkout, const std::string& path) {
 
 LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report,
                         std::vector<Seen>* seen) {
-  return Walk(checkout, report, seen).Run();
+  Walk::Shared shared;
+  Walk first(checkout, report, seen != nullptr, &shared);
+  if (!first.begun()) return first.Take(seen);
+  shared.branches.Push({});
+  first.Run(kBranchesMin);
+  if (!shared.branches.empty()) {
+    Walk second(checkout, report, seen != nullptr, &shared);
+    {
+      const sys::BackgroundTask beside([&] { second.Run(); });
+      first.Run();
+    }
+    first.Add(std::move(second));
+  }
+  return first.Take(seen);
 }
 
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,

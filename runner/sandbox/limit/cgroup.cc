@@ -18,7 +18,7 @@
 
 #include "base/process.h"
 #include "base/sys.h"
-#include "sandbox/limit/limits.h"
+#include "sandbox/limit/limit.h"
 
 // Exported by libcgroup 2.0.2 and missing from its public headers.
 extern "C" {
