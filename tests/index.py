@@ -33,7 +33,7 @@ def suites(text):
 
 def times(log):
     """{suite: seconds} of a log of tools/check."""
-    return {name: float(seconds) for name, seconds in re.findall(r'^(?:ok|FAIL\w*) (\S+) \(([\d.]+)s\)', log, re.MULTILINE)}
+    return {name: float(seconds) for name, seconds in re.findall(r'^(?:ok|FAIL\w*) (\S+) \(([\d.]+)s', log, re.MULTILINE)}
 
 
 def known_times():

@@ -47,7 +47,8 @@ class Tally:
             if done.failed:
                 print('\n'.join(excerpt(done.output.rstrip().splitlines())))
             word = 'FAILED' if done.failed else 'skipped' if done.skipped and not done.passed else 'ok'
-            print(f'{word} {done.name} ({done.seconds:.1f}s){", and is run again at the end" if again else ""}', flush=True)
+            spent = f', {done.processor:.1f}s of processor' if done.processor else ''
+            print(f'{word} {done.name} ({done.seconds:.1f}s{spent}){", and is run again at the end" if again else ""}', flush=True)
             if again:
                 return False
             self.passed += done.passed

@@ -24,6 +24,7 @@ class Done:
     passed: int
     failed: int
     skipped: str | None = None
+    processor: float = 0  # Seconds, of all processes that were waited for.
 
 
 def skip_reasons(output):
@@ -80,13 +81,17 @@ def list_tests(directory, pattern):
 
 
 def run_test(directory, name, prefix=''):
+    """Runs one test, and returns what has become of it."""
     with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
         junit = pathlib.Path(scratch) / 'check.xml'
-        subprocess.run(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
-                        '--output-log', junit.with_suffix('.log'),
-                        '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(['ctest', '--test-dir', directory, '-R', f'^{re.escape(name)}$', '--output-junit', junit,
+                                    '--output-log', junit.with_suffix('.log'),
+                                    '--test-output-size-passed', '1000000', '--test-output-size-failed', '1000000'],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         tree = ElementTree.parse(junit)
+    processor = used.ru_utime + used.ru_stime
     case = tree.find('testcase')
     output = case.findtext('system-out') or ''
     seconds = float(case.get('time'))
@@ -97,10 +102,10 @@ def run_test(directory, name, prefix=''):
     if left_out is not None:
         missing = is_required(name, reasons)
         why = reasons[0] if reasons else 'no reason given'
-        return Done(prefix + name, seconds, output, 0, int(missing), None if missing else why)
+        return Done(prefix + name, seconds, output, 0, int(missing), None if missing else why, processor)
     passed, failed, skipped = count_cases(output, case.get('status') == 'run')
     if skipped and is_required(name, reasons):
         failed, skipped = failed + skipped, 0
     why = ', '.join(reasons[:3])
     return Done(prefix + name, seconds, output, passed, failed,
-                f'{skipped} cases{": " + why if why else ""}' if skipped else None)
+                f'{skipped} cases{": " + why if why else ""}' if skipped else None, processor)
