@@ -18,9 +18,8 @@ Result<int> DoctorCommand(const Arguments& arguments) {
                                 .cpus = 1,
                                 .pids = 1024,
                                 .disk_bytes = int64_t{8} << 30,
-                                .cpu_s = 60,
-                                .open_files = 1024,
-                                .file_bytes = int64_t{1} << 30};
+                                .cpu_s = 60};
+  for (const sandbox::ProcessLimitRow& row : sandbox::kProcessLimits) limits.*row.member = 1 << 20;
   doctor::Examination found = TRY(doctor::Examine(arguments.Get("workdir", "."), limits));
   std::string text = arguments.Has("json") ? doctor::RenderJson(found) : doctor::RenderText(found);
   if (!arguments.Has("json") && !found.tier.empty()) {

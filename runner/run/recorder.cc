@@ -208,8 +208,9 @@ void Recorder::Note(const AgentEnd& end, sandbox::Sandbox& sandbox) {
   NoteLimit(LimitName::kDisk, Bound(set.disk_bytes), static_cast<double>(sandbox.DiskPeakBytes()),
             end);
   if (set.lasting && sandbox.disk_filled()) input_.record.limits.back().fired = true;
-  NoteLimit(LimitName::kOpenFiles, Bound(set.open_files), std::nullopt, end);
-  NoteLimit(LimitName::kFileSize, Bound(set.file_bytes), std::nullopt, end);
+  for (const sandbox::ProcessLimitRow& row : sandbox::kProcessLimits) {
+    NoteLimit(row.limit, Bound(set.*row.member), std::nullopt, end);
+  }
   NoteLimit(LimitName::kOutput, Bound(request_.output_bytes), static_cast<double>(end.output_bytes),
             end);
   NoteSummary(end);

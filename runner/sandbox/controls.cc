@@ -17,11 +17,10 @@ void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
                                  : "added up over processes; children that their parents do not "
                                    "wait for are not counted"});
   }
-  if (limits.open_files > 0) {
-    controls->push_back({ControlName::kOpenFiles, ControlState::kEnforced, "RLIMIT_NOFILE"});
-  }
-  if (limits.file_bytes > 0) {
-    controls->push_back({ControlName::kFileSize, ControlState::kEnforced, "RLIMIT_FSIZE"});
+  for (const ProcessLimitRow& row : kProcessLimits) {
+    if (limits.*row.member > 0) {
+      controls->push_back({row.control, ControlState::kEnforced, std::string(row.note)});
+    }
   }
 }
 

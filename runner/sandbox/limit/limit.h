@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sandbox/limit/control.h"
+
 namespace sandbox {
 
 // The limits of one run; 0 is as much as there is, but for the disk.
@@ -101,5 +103,18 @@ constexpr const LimitRow* FindLimit(std::string_view text, std::string_view Limi
   }
   return nullptr;
 }
+
+// The limits that the kernel keeps for each process by itself: agent_process.cc sets them.
+struct ProcessLimitRow {
+  LimitName limit;
+  ControlName control;
+  int64_t SandboxLimits::*member;
+  std::string_view note;
+};
+
+inline constexpr auto kProcessLimits = std::to_array<ProcessLimitRow>({
+    {LimitName::kOpenFiles, ControlName::kOpenFiles, &SandboxLimits::open_files, "RLIMIT_NOFILE"},
+    {LimitName::kFileSize, ControlName::kFileSize, &SandboxLimits::file_bytes, "RLIMIT_FSIZE"},
+});
 
 }  // namespace sandbox
