@@ -318,10 +318,14 @@ std::string RenderOcsf(const Event& event, int64_t time_ms) {
   return out;
 }
 
-void AddSandbox(std::string_view uid, std::string& json) {
-  json.pop_back();  // The object's last brace.
-  json.append(R"(,"device":{"type_id":99,"type":"Other","container":{"uid":)");
-  json.append(codec::RenderJsonLine(codec::Json(std::string(uid)))).append("}}}");
+std::string RenderSandbox(std::string_view uid) {
+  return R"("device":{"type_id":99,"type":"Other","container":{"uid":)" +
+         codec::RenderJsonLine(codec::Json(uid)) + "}}";
+}
+
+void AddMember(std::string_view member, std::string& json) {
+  json.back() = ',';
+  json.append(member).append("}");
 }
 
 std::string RenderDenial(const Event& denied) {

@@ -18,9 +18,11 @@ void AppendOcsf(const Event& event, int64_t time_ms, std::string& out);
 std::string RenderOcsf(const Event& event, int64_t time_ms);
 // The `counts` and `context` are in `unmapped`.
 std::string RenderOcsf(const Notice& notice, int64_t time_ms);
-// Adds to a rendered object the sandbox that it is about, as the device's container: `uid` tells
-// those of one host apart (run.json has it in `isolation`).
-void AddSandbox(std::string_view uid, std::string& json);
+// Renders the member that says which sandbox a record is about, as the device's container: `uid`
+// tells those of one host apart (run.json has it in `isolation`).
+std::string RenderSandbox(std::string_view uid);
+// Adds a rendered member to a rendered object that has others.
+void AddMember(std::string_view member, std::string& json);
 // Renders what is needed of a denial that is kept over several runs, with its `count`.
 std::string RenderDenial(const Event& denied);
 

@@ -389,6 +389,14 @@ TEST_CASE("What is about no connection is rendered as OpenShell renders it") {
         "701ms [POST /v1/messages]");
 }
 
+TEST_CASE("A record names its sandbox") {
+  std::string json = RenderOcsf(Notice::Seen("budget.tokens", "half is used"), 0);
+  AddMember(RenderSandbox("a\"b"), json);
+  const codec::Json parsed = codec::ParseJson(json).value();
+  CHECK(parsed.Find("device")->Find("container")->StringAt("uid") == "a\"b");
+  CHECK(parsed.Find("finding_info")->StringAt("uid") == "budget.tokens");
+}
+
 TEST_CASE("Times are UTC with milliseconds") {
   CHECK(RenderTime(0) == "1970-01-01T00:00:00.000Z");
   CHECK(RenderTime(1787306400123) == "2026-08-21T10:00:00.123Z");

@@ -5,7 +5,6 @@
 
 #include "base/sys.h"
 #include "record/limits.h"
-#include "record/ocsf.h"
 #include "record/shorthand.h"
 
 namespace record {
@@ -24,7 +23,7 @@ bool Recorder::Record(const Event& event) {
   size_t lines = lines_.size();
   json_.clear();
   AppendOcsf(event, time_ms, json_);
-  AddSandbox(sandbox_, json_);
+  AddMember(sandbox_, json_);
   lines_.append(RenderTime(time_ms)).append(" OCSF ");
   AppendShorthand(event, lines_);
   return Write(lines);
@@ -35,7 +34,7 @@ bool Recorder::Record(const Notice& notice) {
   int64_t time_ms = NowMs();
   size_t lines = lines_.size();
   json_ = RenderOcsf(notice, time_ms);
-  AddSandbox(sandbox_, json_);
+  AddMember(sandbox_, json_);
   lines_.append(RenderTime(time_ms)).append(" OCSF ").append(RenderShorthand(notice));
   return Write(lines);
 }

@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 #include "codec/data/secret_mask.h"
 #include "record/event.h"
 #include "record/limits.h"
+#include "record/ocsf.h"
 
 namespace record {
 
@@ -18,12 +20,12 @@ namespace record {
 // The lines for people, which say the same, follow together when the gateway next waits.
 class Recorder {
  public:
-  // `sandbox` is its uid (AddSandbox). `secrets` outlives this: a program that a host told one may
-  // put it into whatever is recorded.
-  Recorder(Fd jsonl, Fd log, std::string sandbox, const codec::SecretMask& secrets)
+  // `sandbox` is its uid (RenderSandbox). `secrets` outlives this: a program that a host told one
+  // may put it into whatever is recorded.
+  Recorder(Fd jsonl, Fd log, std::string_view sandbox, const codec::SecretMask& secrets)
       : jsonl_(std::move(jsonl)),
         log_(std::move(log)),
-        sandbox_(std::move(sandbox)),
+        sandbox_(RenderSandbox(sandbox)),
         secrets_(secrets) {}
 
   // Returns false if a file could not be written, or if kRecordBytesMax is reached: the gateway
@@ -40,7 +42,7 @@ class Recorder {
 
   Fd jsonl_;
   Fd log_;
-  std::string sandbox_;
+  std::string sandbox_;  // The member of each record.
   const codec::SecretMask& secrets_;
   std::string json_;   // The record that is being written.
   std::string lines_;  // For log_.

@@ -290,7 +290,7 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
     if (!written.ok() || !parsed || !parsed->event) return;
     const codec::SecretMask& secrets = recorder_.secrets();
     std::string json = record::RenderOcsf(*parsed->event, parsed->time_ms);
-    record::AddSandbox(recorder_.record().isolation.uid, json);
+    record::AddMember(record::RenderSandbox(recorder_.record().isolation.uid), json);
     written = sys::WriteAll(directory_.events_jsonl.get(), secrets.Mask(json) + "\n");
     if (!written.ok()) return;
     written = sys::WriteAll(directory_.events_log.get(),
