@@ -20,8 +20,8 @@
 #include "report/event_lines.h"
 #include "report/findings.h"
 #include "report/terminal/end_log.h"
+#include "report/verdict.h"
 #include "report/write.h"
-#include "run/outcome.h"
 #include "run/supervise.h"
 #include "run/trusted/config.h"
 
@@ -208,9 +208,22 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
   return gates;
 }
 
-Status ApplyChanges(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
-                    Recorder& recorder) {
-  if (changes.patch.empty()) return Ok();
+report::OutcomeRecord JudgeRun(const Plan& plan, const AgentEnd& end, RunSigns signs,
+                               const change::ChangeSet& changes, Recorder& recorder) {
+  signs.nothing_changed = changes.files.empty() && changes.conflicts.empty() && changes.complete;
+  recorder.Phase("changes");
+  const change::Verdict verdict =
+      change::JudgeChanges(changes, GatesOf(plan, changes), &recorder.secrets());
+  recorder.Note(verdict);
+  return DecideOutcome(end, signs, verdict);
+}
+
+Status FinishRun(report::OutcomeRecord outcome, const Request& request,
+                 const change::ChangeSet& changes, bool applies, const std::string& checkout,
+                 bool in_git, Recorder& recorder) {
+  recorder.Note(JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings));
+  const bool succeeded = report::Succeeded(recorder.record().outcome.kind);
+  if (!applies || !succeeded || changes.patch.empty()) return Ok();
   std::optional<change::Repository> git;
   if (in_git) git = TRY(change::Repository::Open(checkout));
   TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, changes).Context("applying the changes"));

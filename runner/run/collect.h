@@ -9,6 +9,7 @@
 #include "change/capture.h"
 #include "change/gate.h"
 #include "report/terminal/live_view.h"
+#include "run/outcome.h"
 #include "run/prepare.h"
 #include "run/recorder.h"
 #include "run/report_directory.h"
@@ -38,9 +39,17 @@ std::string ChooseMerged(const Plan& plan, const std::vector<std::string>& commi
 // Returns the bounds of this run's gates for `changes`.
 change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
 
-// Applies the changes to `checkout`, which is a repository's if `in_git`, and notes that.
-Status ApplyChanges(const change::ChangeSet& changes, const std::string& checkout, bool in_git,
-                    Recorder& recorder);
+// Decides how a run ended whose agent ended as `end`, by the run's gates and by `signs`; notes what
+// the gates said.
+report::OutcomeRecord JudgeRun(const Plan& plan, const AgentEnd& end, RunSigns signs,
+                               const change::ChangeSet& changes, Recorder& recorder);
+
+// Notes the outcome, for which the findings count as the request says. If it is a success and
+// `applies`, applies the changes to `checkout`, which is a repository's if `in_git`, and notes
+// that.
+Status FinishRun(report::OutcomeRecord outcome, const Request& request,
+                 const change::ChangeSet& changes, bool applies, const std::string& checkout,
+                 bool in_git, Recorder& recorder);
 
 report::TerminalStyle StyleOf(const Request& request);
 

@@ -27,7 +27,6 @@
 #include "report/model_use.h"
 #include "report/terminal/end_log.h"
 #include "report/terminal/live_view.h"
-#include "report/verdict.h"
 #include "report/write.h"
 #include "run/budget.h"
 #include "run/checks.h"
@@ -424,12 +423,7 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
   if (request.record_files) TRY(RecordFiles(tree, plan, directory, recorder.secrets()));
   NoteGit(sandbox, &plan, recorder);
   change::ChangeSet changes = TRY(CollectChanges(tree, plan, recorder));
-  signs.nothing_changed = changes.files.empty() && changes.conflicts.empty() && changes.complete;
-  recorder.Phase("changes");
-  change::Verdict verdict =
-      change::JudgeChanges(changes, GatesOf(plan, changes), &recorder.secrets());
-  recorder.Note(verdict);
-  report::OutcomeRecord outcome = DecideOutcome(end, signs, verdict);
+  report::OutcomeRecord outcome = JudgeRun(plan, end, std::move(signs), changes, recorder);
   recorder.Phase("judgement");
   watch.reset();  // Changes that are being applied are finished.
   const std::string checkout = plan.checkout.path;
@@ -446,10 +440,8 @@ Status RunAgent(const OptionRules& rules, Request& request, ReportDirectory& dir
     outcome.agent_status = end.status;
     recorder.Phase("checks");
   }
-  recorder.Note(JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings));
-  bool apply = companion != nullptr ? companion->applies(request.apply) : request.apply;
-  if (!apply || !report::Succeeded(recorder.record().outcome.kind)) return Ok();
-  return ApplyChanges(changes, checkout, in_git, recorder);
+  const bool applies = companion != nullptr ? companion->applies(request.apply) : request.apply;
+  return FinishRun(std::move(outcome), request, changes, applies, checkout, in_git, recorder);
 }
 
 // Prints what would be done, with no agent and no gateway, whose certificate is not known yet.

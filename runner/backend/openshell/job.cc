@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/tree.h"
-#include "change/apply.h"
 #include "change/given/given_files.h"
 #include "codec/text/neutral.h"
 #include "record/ocsf.h"
@@ -24,7 +23,6 @@
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
-#include "report/verdict.h"
 #include "run/collect.h"
 #include "run/outcome.h"
 #include "run/run.h"
@@ -434,15 +432,10 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   // Last: until then, what could not be ended may have made more.
   run::RunSigns signs = TRY(TakeEvents(reachable, ended).Context("reading the records"));
   change::ChangeSet changes = TRY(std::move(taken));
-  signs.nothing_changed = changes.files.empty() && changes.complete;
   // Judged by the agent's own words, since OpenShell's records have no answers.
   constexpr int kUnauthorized = 401;
   if (end.summary.api_error_status == kUnauthorized) signs.refused_by = "the model";
-  recorder_.Phase("changes");
-  change::Verdict verdict =
-      change::JudgeChanges(changes, run::GatesOf(*plan_, changes), &recorder_.secrets());
-  recorder_.Note(verdict);
-  report::OutcomeRecord outcome = run::DecideOutcome(end, signs, verdict);
+  report::OutcomeRecord outcome = run::JudgeRun(*plan_, end, std::move(signs), changes, recorder_);
   if (end.kind == EndKind::kGatewayLost) {
     const bool refused = lost_ && lost_->code != Code::kTemporary;
     outcome.exit_code = static_cast<int>(refused ? ExitCodeOf(lost_->code) : ExitCode::kTemporary);
@@ -452,14 +445,9 @@ Status Job::Finish(run::AgentEnd end, bool apply) {
   if (end.kind == sandbox::LimitName::kDisk) {
     outcome.reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
   }
-  outcome = run::JudgeFindings(outcome, request_.fail_on, recorder_.record().findings);
-  recorder_.Note(outcome);
   recorder_.Phase("judgement");
-  if (!apply || !report::Succeeded(outcome.kind) || changes.patch.empty()) return Ok();
-  TRY(change::ApplyPatch(plan_->checkout.path, plan_->checkout.git(), changes)
-          .Context("applying the changes"));
-  recorder_.NoteApplied();
-  return Ok();
+  return run::FinishRun(std::move(outcome), request_, changes, apply, plan_->checkout.path,
+                        git != nullptr, recorder_);
 }
 
 Result<int> Run(run::Request request, const run::OptionRules& rules) {
