@@ -12,6 +12,7 @@ class Deadline {
   using Clock = std::chrono::steady_clock;
 
   static Deadline After(std::chrono::milliseconds span) { return Deadline(Clock::now() + span); }
+  static Deadline At(Clock::time_point at) { return Deadline(at); }
   static Deadline Never() { return Deadline(Clock::time_point::max()); }
 
   bool never() const { return at_ == Clock::time_point::max(); }

@@ -15,6 +15,7 @@
 #include "base/wire.h"
 #include "change/capture.h"
 #include "change/given/given_files.h"
+#include "codec/text/shell_word.h"
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "session/change_list.h"
@@ -28,17 +29,21 @@ using std::chrono::milliseconds;
 
 constexpr size_t kClientsMax = 64;
 constexpr size_t kChunkBytes = 65536;
-// The time that a shell may take to say that its killed command has ended; then it is killed too.
-constexpr milliseconds kShellGrace{60};
-constexpr milliseconds kKillInterval{5};
-constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
-constexpr milliseconds kLostAfter{10'000};
 constexpr milliseconds kFarewell{2000};
-
-Error Busy() { return {Code::kTemporary, "busy: another command is running in this sandbox"}; }
 
 int64_t Milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration_cast<milliseconds>(time).count();
+}
+
+// A command of the sandbox's own shell, and so with no more rights than any other; in a session of
+// its own, whose terminal is `path`.
+std::string TerminalScript(const std::string& kind, const std::string& term,
+                           const std::string& path) {
+  std::string missing = "agentic-ci: a shell on a terminal needs the program setsid";
+  return "if \\command -v setsid >/dev/null; then (TERM=" + codec::ShellWord(term) +
+         " \\command setsid -c " + (kind == "bash" ? "bash" : "sh") + " -i 0<>" +
+         codec::ShellWord(path) + " 1>&0 2>&0; exit \"$?\"); else \\command printf '%s\\r\\n' " +
+         codec::ShellWord(missing) + " >" + codec::ShellWord(path) + "; (exit 127); fi";
 }
 
 }  // namespace
@@ -46,6 +51,7 @@ int64_t Milliseconds(std::chrono::nanoseconds time) {
 Server::Server(ServerConfig config)
     : config_(std::move(config)), shell_(""), key_(sys::RandomHex()) {
   shell_ = Shell(key_);
+  state_.command_timeout = config_.command_timeout;
 }
 
 void Server::Replace(agent::AgentPlan* plan) {
@@ -72,7 +78,7 @@ Status Server::Begin(const Stage& stage) {
 Status Server::LookAtSandbox() {
   processes_.emplace(stage_->sandbox);
   late_.Forget();
-  for (const auto& client : clients_) client->touched.reset();  // They look at the tree before.
+  for (auto& [id, client] : clients_) client.touched.reset();  // They look at the tree before.
   files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
   given_ = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
                                   stage_->sandbox.began());
@@ -88,8 +94,8 @@ Result<change::LayerWatch> Server::WatchLayer(change::LayerWatch::Since since) c
 
 void Server::End() {
   control_.Close();
-  StopHelping();
-  for (const auto& client : clients_) client->touched.reset();
+  StopHelp();
+  for (auto& [id, client] : clients_) client.touched.reset();
   processes_.reset();
   stage_.reset();
 }
@@ -98,29 +104,19 @@ void Server::AddSources(std::vector<pollfd>* sources) const {
   sources->push_back({clients_.size() < kClientsMax ? config_.listener : -1, POLLIN, 0});
   auto control = static_cast<short>(POLLIN | (to_shell_.empty() ? 0 : POLLOUT));
   sources->push_back({control_.get(), control, 0});
-  sources->push_back({help_ ? help_->helper.fd() : -1, POLLIN, 0});
+  sources->push_back({helper_ ? helper_->fd() : -1, POLLIN, 0});
   sources->push_back({config_.keeper.get(), POLLIN, 0});
-  for (const auto& client : clients_) {
-    sources->push_back({client->channel.fd(), client->channel.events(), 0});
+  for (const auto& [id, client] : clients_) {
+    sources->push_back({client.channel.fd(), client.channel.events(), 0});
   }
 }
 
 std::optional<int> Server::ends() const {
-  if (lost_) return SIGKILL;  // As of a process that this signal ended.
-  return deleted_ || reset_ || abandoned_ ? std::optional(0) : std::nullopt;
-}
-
-Deadline Server::next() const {
-  if (help_) return help_->ends;
-  Deadline shell = Deadline::Never();
-  if (shell_due_) shell = shell_due_->killed ? shell_due_->lost : shell_due_->kill;
-  if (!command_) return shell;
-  if (phase_ == Phase::kEnding) return std::min(command_->kills, Deadline::After(kKillInterval));
-  return std::min(shell, command_->ends);
+  if (state_.lost) return SIGKILL;  // As of a process that this signal ended.
+  return state_.ended || state_.reset ? std::optional(0) : std::nullopt;
 }
 
 void Server::Serve(const pollfd* sources) {
-  constexpr size_t kFixed = 4;
   if (sources[1].revents != 0) TakeControl(sources[1].revents);
   if (sources[2].revents != 0) TakeHelp();
   if (sources[3].revents != 0) {
@@ -130,35 +126,41 @@ void Server::Serve(const pollfd* sources) {
     config_.keeper.Close();
     (void)::kill(::getpid(), SIGTERM);
   }
-  for (size_t i = 0; i < clients_.size(); ++i) {
-    if ((sources[kFixed + i].revents & POLLOUT) != 0) clients_[i]->channel.Flush();
-    if ((sources[kFixed + i].revents & ~POLLOUT) != 0) ReadClient(*clients_[i]);
+  const pollfd* source = sources + 4;
+  for (auto& [id, client] : clients_) {
+    const short events = (source++)->revents;
+    std::string message;
+    Fd fd;
+    if ((events & POLLOUT) != 0) client.channel.Flush();
+    if ((events & ~POLLOUT) != 0 && client.channel.Receive(&message, &fd)) {
+      TakeMessage(id, client, message, std::move(fd));
+    }
   }
   if (sources[0].revents != 0) (void)Accept();
-  Advance();
-  for (const auto& client : clients_) {
-    if (client->channel.closed()) Leave(*client);
+  Do({Event::Kind::kTimer});
+  for (auto at = clients_.begin(); at != clients_.end();) {
+    auto client = at++;
+    if (client->second.channel.closed()) Leave(client->first);
   }
-  std::erase_if(clients_, [](const auto& client) { return client->channel.closed(); });
-  StartNext();
+  Do({Event::Kind::kNext});
   TellShell();
+}
+
+void Server::Leave(ClientId id) {
+  std::erase_if(requests_, [id](const auto& entry) { return entry.second.job.client == id; });
+  Do({Event::Kind::kLeft, id});
+  clients_.erase(id);
 }
 
 bool Server::Accept() {
   Fd socket(::accept4(config_.listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket.valid()) return false;
-  if (SamePeer(socket.get())) clients_.push_back(std::make_unique<Client>(std::move(socket)));
+  if (SamePeer(socket.get())) clients_.emplace(++last_client_, std::move(socket));
   return true;
 }
 
-void Server::ReadClient(Client& client) {
-  std::string message;
-  Fd fd;
-  if (client.channel.Receive(&message, &fd)) TakeMessage(client, message, std::move(fd));
-}
-
 // Takes one message of a client. A message that is not understood ends the connection.
-void Server::TakeMessage(Client& client, std::string_view message, Fd fd) {
+void Server::TakeMessage(ClientId id, Client& client, std::string_view message, Fd fd) {
   MessageKind kind{};
   std::string piece;
   ExecRequest exec;
@@ -167,40 +169,106 @@ void Server::TakeMessage(Client& client, std::string_view message, Fd fd) {
     client.script += piece;
     if (client.script.size() > kScriptBytesMax) client.channel.Close();
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kExec) {
-    Enqueue(client, {&client, kind, exec, std::exchange(client.script, {})});
+    Ask(id, {.job = {.kind = kind}, .exec = exec, .script = std::exchange(client.script, {})});
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kDiff) {
-    Enqueue(client, {&client, kind, exec});
+    Ask(id, {.job = {.kind = kind}, .exec = exec});
   } else if (wire::Read(message, kind) && kind == MessageKind::kTouched) {
     SendTouched(client);
   } else if (wire::Read(message, kind) && kind == MessageKind::kStatus) {
-    client.awaits_state = true;
-    TellReady();
+    Do({Event::Kind::kStatus, id});
   } else if (wire::Read(message, kind) && kind == MessageKind::kReset) {
-    ResetInPlace(client);
+    Do({.kind = Event::Kind::kReset, .client = id, .flag = stage_->sandbox.renewable()});
   } else if (wire::Read(message, kind, end) && kind == MessageKind::kDelete) {
-    deleted_ = true;
-    apply_ = apply_ || end.apply;
-    client.awaits_end = true;
-  } else if (!TakeTransfer(client, message, std::move(fd))) {
+    Do({.kind = Event::Kind::kDelete, .client = id, .flag = end.apply});
+  } else if (!TakeTransfer(id, client, message, std::move(fd))) {
     client.channel.Close();
   }
 }
 
-void Server::Enqueue(Client& client, Job job) {
-  bool free = phase_ == Phase::kIdle && jobs_.empty();
-  if (!free && !job.exec.waits) {
-    return client.channel.Send(wire::Write(MessageKind::kFault, Busy()));
-  }
-  jobs_.push_back(std::move(job));
+void Server::Ask(ClientId client, Request request) {
+  const ExecRequest& exec = request.exec;
+  request.job = {++last_job_, client, request.job.kind, exec.waits, milliseconds(exec.timeout_ms)};
+  Event event{Event::Kind::kAsked, client, request.job};
+  requests_.emplace(last_job_, std::move(request));
+  Do(std::move(event));
 }
 
-// A client that goes away takes its command with it.
-void Server::Leave(Client& client) {
-  std::erase_if(jobs_, [&](const Job& job) { return job.client == &client; });
-  if (help_ && help_->client == &client) StopHelping();
-  if (!command_ || command_->client != &client) return;
-  command_->client = nullptr;
-  if (phase_ == Phase::kRunning) EndCommand(EndReason::kCancelled);
+void Server::Do(Event event) {
+  events_.push_back(std::move(event));
+  if (events_.size() > 1) return;  // The result of an action.
+  for (; !events_.empty(); events_.pop_front()) {
+    events_.front().shell = {shell_.idle(), shell_.generation(), shell_.begun_shells(),
+                             shell_.ready()};
+    for (const Action& action : Step(state_, events_.front(), Deadline::Clock::now())) {
+      Carry(action);
+    }
+  }
+}
+
+void Server::Carry(const Action& action) {
+  auto request = requests_.find(action.job);
+  switch (action.kind) {
+    case Action::Kind::kFault:
+      return Answer(action, wire::Write(MessageKind::kFault, *action.error));
+    case Action::Kind::kDone:
+      return Answer(action, wire::Write(MessageKind::kDone, action.text));
+    case Action::Kind::kTellState:
+      return Send(action.client, wire::Write(MessageKind::kState, Describe()));
+    case Action::Kind::kTellSnapshot:
+      return TellSnapshot(action);
+    case Action::Kind::kTellResult:
+      return TellResult();
+    case Action::Kind::kTellReady:
+      return TellReady();
+    case Action::Kind::kClose:
+      return clients_.at(action.client).channel.Close();
+    case Action::Kind::kLook:
+      Look(requests_.extract(request).mapped());
+      return Do({Event::Kind::kNext});
+    case Action::Kind::kBegin:
+      return Tell(Event::Kind::kBegun, action, BeginExec(requests_.extract(request).mapped()));
+    case Action::Kind::kBeginTerminal:
+      return BeginCommand(
+          TerminalScript(shell_.kind(), request->second.terminal.term, action.text));
+    case Action::Kind::kStartHelper:
+      return Tell(Event::Kind::kStarted, action, StartHelp(request->second));
+    case Action::Kind::kStopHelper:
+      return StopHelp();
+    case Action::Kind::kOmitPut:
+      return (void)files_->Look();
+    case Action::Kind::kKill:
+      return KillBut(command_->before, false);
+    case Action::Kind::kKillWithShell:
+      return KillBut(command_->before, true);
+    case Action::Kind::kKillShell:
+      return KillBut(processes_->List(), true);
+    case Action::Kind::kCheckMemory:
+      if (KilledForMemory()) Do({Event::Kind::kKilledForMemory});
+      return;
+    case Action::Kind::kForgiveMemory:
+      return stage_->sandbox.ForgiveMemory();
+    case Action::Kind::kRenew:
+      return Tell(Event::Kind::kRenewed, action, MakeNext(Shell(key_), &fresh_));
+    case Action::Kind::kPutInPlace:
+      std::optional<Next>& next = action.job != 0 ? next_ : fresh_;
+      return Tell(Event::Kind::kPlaced, action, PutInPlace(*std::exchange(next, {})));
+  }
+}
+
+void Server::Tell(Event::Kind kind, const Action& action, const Status& done) {
+  Event event{.kind = kind, .client = action.client, .job = {.id = action.job}};
+  if (!done.ok()) event.error = done.error();
+  Do(std::move(event));
+}
+
+void Server::Send(ClientId client, std::string message) {
+  auto found = clients_.find(client);
+  if (found != clients_.end()) found->second.channel.Send(std::move(message));
+}
+
+void Server::Answer(const Action& action, std::string message) {
+  requests_.erase(action.job);
+  Send(action.client, std::move(message));
 }
 
 void Server::TakeControl(short events) {
@@ -212,23 +280,8 @@ void Server::TakeControl(short events) {
   if (n <= 0) return control_.Close();
   std::optional<ScriptEnd> end =
       shell_.Take(std::string_view(chunk, static_cast<size_t>(n)), &to_shell_);
-  if (end && command_) command_->end = std::move(end);
-  TellReady();
-}
-
-// A shell that is killed may have told the end just before: the next command waits for the next
-// shell all the same.
-bool Server::HasEnded() const {
-  return command_ && command_->end && !help_ && phase_ != Phase::kDraining &&
-         command_->killed_generation != shell_.generation();
-}
-
-void Server::DrainIfEnded() {
-  if (!HasEnded()) return;
-  // The kernel may have ended the command before its supervisor could.
-  if (!command_->reason && KilledForMemory(*command_)) command_->reason = EndReason::kMemory;
-  if (command_->reason) KillCommand();
-  phase_ = Phase::kDraining;
+  if (end && command_) command_->end = *end;
+  Do({.kind = Event::Kind::kShell, .flag = end.has_value()});
 }
 
 void Server::TellShell() {
@@ -242,91 +295,49 @@ void Server::TellShell() {
 }
 
 void Server::TellReady() {
-  was_ready_ = was_ready_ || shell_.idle();
-  if (!was_ready_) return;
-  if (config_.ready.valid()) {
-    CloseInherited(&config_.inherited);
-    // Its creator ended meanwhile, so this sandbox has no user.
-    abandoned_ = !sys::WriteAll(config_.ready.get(), wire::Write(State())).ok();
-    config_.ready.Close();
-  }
-  for (const auto& client : clients_) {
-    if (!std::exchange(client->awaits_state, false)) continue;
-    client->channel.Send(wire::Write(MessageKind::kState, State()));
-  }
+  if (!config_.ready.valid()) return;
+  CloseInherited(&config_.inherited);
+  // Where its creator ended meanwhile, this sandbox has no user.
+  bool told = sys::WriteAll(config_.ready.get(), wire::Write(Describe())).ok();
+  config_.ready.Close();
+  if (!told) Do({Event::Kind::kAbandoned});
 }
 
-SandboxState Server::State() const {
+SandboxState Server::Describe() const {
   SandboxState state;
   state.shell = shell_.kind();
   state.cwd = shell_.cwd();
-  state.busy = phase_ != Phase::kIdle;
-  state.waiting = static_cast<int64_t>(jobs_.size());
+  state.busy = state_.busy();
+  state.waiting = static_cast<int64_t>(state_.jobs.size());
   state.commands = commands_;
   state.seconds_left = config_.expires.poll_ms() / 1000;
-  if (stage_) state.limits = LimitsUsed();
+  state.limits = LimitsUsed();
   return state;
 }
 
-// Does what is due by now.
-void Server::Advance() {
-  if (help_ && help_->ends.passed()) {
-    StopHelping(Error{Code::kTemporary, "the sandbox's time limit for one command passed"});
-  }
-  AwaitShell();
-  if (!command_) return;
-  DrainIfEnded();
-  if (phase_ == Phase::kRunning && command_->ends.passed()) EndCommand(EndReason::kTimeout);
-  if (phase_ != Phase::kEnding) return;
-  KillCommand();
-  if (command_->lost.passed()) lost_ = true;  // Not even its shell's end could be had.
+std::vector<LimitUse> Server::LimitsUsed() const {
+  sandbox::Sandbox& sandbox = stage_->sandbox;
+  const sandbox::SandboxLimits& most = sandbox.inside().plan->limits;
+  const sandbox::Cgroup& cgroup = sandbox.cgroup();
+  std::optional<std::chrono::nanoseconds> time = cgroup.ProcessorTime();
+  auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(time.value_or(std::chrono::nanoseconds{0}));
+  return {{"memory", cgroup.MemoryPeakBytes().value_or(-1), most.memory_bytes, "bytes"},
+          {"disk", sandbox.DiskPeakBytes(), most.disk_bytes, "bytes"},
+          {"processes", static_cast<int64_t>(processes_->List().size()), most.pids, ""},
+          {"processor time", time ? seconds.count() : -1, most.cpu_s, "s"}};
 }
 
-// Beside a terminal, what works with files does not wait for its end.
-std::optional<Server::Job> Server::TakeNextJob() {
-  auto next = jobs_.begin();
-  if (phase_ == Phase::kRunning && command_->terminal) {
-    next = std::find_if(jobs_.begin(), jobs_.end(),
-                        [](const Job& job) { return job.kind != MessageKind::kExec; });
-  } else if (phase_ != Phase::kIdle || !shell_.idle()) {
-    return std::nullopt;
-  }
-  if (next == jobs_.end()) return std::nullopt;
-  Job job = std::move(*next);
-  jobs_.erase(next);
-  return job;
+Status Server::BeginExec(const Request& request) {
+  TRY(HideLateFiles());
+  BeginCommand(request.script);
+  command_->repeats = agent::RepeatFilter(request.exec.stream);
+  command_->lists_changes = request.exec.lists_changes;
+  return Ok();
 }
 
-void Server::StartNext() {
-  while (std::optional<Job> job = TakeNextJob()) {
-    Client& client = *job->client;
-    const bool starts = job->kind == MessageKind::kExec || job->kind == MessageKind::kTerminal;
-    Status hidden = starts ? HideLateFiles() : Ok();
-    if (!hidden.ok()) {
-      client.channel.Send(wire::Write(MessageKind::kFault, hidden.error()));
-    } else if (job->kind == MessageKind::kDiff) {
-      SendDiff(client);
-    } else if (job->kind == MessageKind::kApply) {
-      Apply(client);
-    } else if (job->kind == MessageKind::kExec) {
-      int64_t limit = config_.command_timeout.count();
-      if (job->exec.timeout_ms > 0) limit = job->exec.timeout_ms;
-      BeginCommand(&client, job->script, Deadline::After(milliseconds(limit)));
-      command_->repeats = agent::RepeatFilter(job->exec.stream);
-      command_->lists_changes = job->exec.lists_changes;
-    } else {
-      Status started = StartHelp(std::move(*job));
-      if (started.ok()) return;
-      StopHelping();
-      client.channel.Send(wire::Write(MessageKind::kFault, started.error()));
-    }
-  }
-}
-
-void Server::BeginCommand(Client* client, const std::string& script, Deadline ends) {
+void Server::BeginCommand(const std::string& script) {
   command_.emplace(stage_->secrets);
-  command_->client = client;
-  command_->ends = ends;
   command_->before = processes_->List();
   command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
@@ -344,36 +355,18 @@ void Server::BeginCommand(Client* client, const std::string& script, Deadline en
     command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
   }
   to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.
-  phase_ = Phase::kRunning;
   ++commands_;
 }
 
-void Server::EndCommand(EndReason reason) {
+void Server::KillBut(std::set<pid_t> spared, bool with_shell) {
   shell_.DoNotRepeat();
-  command_->reason = reason;
-  command_->kills = Deadline::After(kShellGrace);
-  command_->lost = Deadline::After(kLostAfter);
-  phase_ = Phase::kEnding;
-  KillCommand();
-}
-
-// All that was not there before it. The shell is given a moment to say so.
-void Server::KillCommand() {
-  std::set<pid_t> spared = command_->before;
-  pid_t shell = processes_->shell();
-  bool waits = command_->end || !command_->kills.passed();
-  if (waits) {
-    spared.insert(shell);
-  } else {
-    spared.erase(shell);
-    command_->killed_generation = shell_.generation();
-    command_->kills = Deadline::After(kNextShellGrace);
-  }
+  const pid_t shell = processes_->shell();
+  with_shell ? (void)spared.erase(shell) : (void)spared.insert(shell);
   processes_->KillBut(spared);
 }
 
 void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
-  if (!command_ || command_->terminal) return;
+  if (!command_ || state_.command->terminal) return;
   bool output = pipe == run::AgentOutput::Pipe::kOutput;
   if (output) bytes = command_->repeats.Feed(bytes);
   int64_t room = std::max<int64_t>(config_.output_bytes - command_->taken_bytes, 0);
@@ -382,54 +375,55 @@ void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
   auto lost = static_cast<int64_t>(bytes.size() - taken.size());
   (output ? command_->truncated_output : command_->truncated_error) += lost;
   codec::MaskedStream& masked = output ? command_->output : command_->error;
-  SendPieces(output ? MessageKind::kOutput : MessageKind::kError, masked.Feed(taken));
-  if (lost > 0 && phase_ == Phase::kRunning) EndCommand(EndReason::kOutput);
+  SendPieces(state_.command->job.client, output ? MessageKind::kOutput : MessageKind::kError,
+             masked.Feed(taken));
+  if (lost > 0) Do({Event::Kind::kOutputTooLong});
 }
 
-void Server::SendPieces(MessageKind kind, std::string_view bytes) {
-  if (command_->client == nullptr) return;
+void Server::SendPieces(ClientId client, MessageKind kind, std::string_view bytes) {
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPieceBytesMax))) {
-    command_->client->channel.Send(wire::Write(kind, bytes.substr(0, kPieceBytesMax)));
+    Send(client, wire::Write(kind, bytes.substr(0, kPieceBytesMax)));
   }
 }
 
 bool Server::full() const {
-  return command_ && command_->client != nullptr && command_->client->channel.full();
+  auto client = command_ ? clients_.find(state_.command->job.client) : clients_.end();
+  return client != clients_.end() && client->second.channel.full();
 }
 
 void Server::Drained() {
-  SendPieces(MessageKind::kOutput, command_->output.Finish());
-  SendPieces(MessageKind::kError, command_->error.Finish());
-  CommandResult result = ResultOf(*command_);
-  auto tell = [&] {
-    if (command_->client == nullptr) return;
-    command_->client->channel.Send(wire::Write(MessageKind::kResult, result));
-  };
-  if (!command_->lists_changes) tell();
-  const change::TouchedFiles touched = LookAfter(*command_);
-  if (command_->lists_changes) {
-    result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
-    tell();
-  }
-  command_.reset();
-  phase_ = Phase::kIdle;
-  StartNext();
+  Do({Event::Kind::kDrained});
   TellShell();
 }
 
-bool Server::KilledForMemory(const Command& command) const {
-  return stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command.kills_before;
+void Server::TellResult() {
+  const ClientId client = state_.command->job.client;
+  SendPieces(client, MessageKind::kOutput, command_->output.Finish());
+  SendPieces(client, MessageKind::kError, command_->error.Finish());
+  CommandResult result = ResultOf(*command_);
+  if (!command_->lists_changes) Send(client, wire::Write(MessageKind::kResult, result));
+  const change::TouchedFiles touched = LookAfter(*command_);
+  if (command_->lists_changes) {
+    result.changes_complete = AddChanges(touched.files, &result.changes) && touched.complete;
+    Send(client, wire::Write(MessageKind::kResult, result));
+  }
+  command_.reset();
+  Do({Event::Kind::kTold});
+}
+
+bool Server::KilledForMemory() const {
+  return stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command_->kills_before;
 }
 
 CommandResult Server::ResultOf(const Command& command) {
   CommandResult result;
-  result.status = command.end->status;
-  result.shell_lost = command.end->lost || command.killed_generation;
+  result.status = command.end.status;
+  result.shell_lost = command.end.lost || state_.command->killed_generation;
   result.cwd = shell_.cwd();
   // A shell knows no more than its `$?`.
   const EndReason own = result.status > 128 ? EndReason::kSignal : EndReason::kExit;
-  result.reason = command.reason.value_or(own);
-  if (KilledForMemory(command)) {
+  result.reason = state_.command->reason.value_or(own);
+  if (KilledForMemory()) {
     result.reason = EndReason::kMemory;
     stage_->sandbox.ForgiveMemory();
   }
@@ -444,37 +438,33 @@ CommandResult Server::ResultOf(const Command& command) {
 }
 
 bool Server::Absorb(sandbox::LimitName limit) {
-  if (limit != sandbox::LimitName::kMemory || !command_ || phase_ == Phase::kIdle) return false;
-  if (help_) StopHelping(Error{Code::kTemporary, "the memory limit ended what runs meanwhile"});
-  // Once more while it is being ended: it is not this command that takes the memory.
-  if (phase_ != Phase::kRunning)
-    return command_->reason == EndReason::kMemory && !command_->lost.passed();
-  EndCommand(EndReason::kMemory);
-  stage_->sandbox.ForgiveMemory();
-  return true;
+  if (limit != sandbox::LimitName::kMemory) return false;
+  Do({Event::Kind::kMemory});
+  return state_.absorbs(Deadline::Clock::now());
 }
 
 void Server::Conclude(const Result<EndReport>& end, const std::string& why) {
   Deadline deadline = Deadline::After(kFarewell);
   // After a reset, those that wait to be accepted are the next instance's.
-  while (!reset_ && clients_.size() < kClientsMax && Accept()) {
+  while (!state_.reset && clients_.size() < kClientsMax && Accept()) {
   }
-  for (const auto& client : clients_) {
+  for (auto& [id, client] : clients_) {
     std::string message;
     Fd fd;
     MessageKind kind{};
     DeleteRequest request;
-    while (!reset_ && client->channel.Receive(&message, &fd)) {
+    bool awaits_end = state_.awaits_end.contains(id);
+    while (!state_.reset && client.channel.Receive(&message, &fd)) {
       bool deletes = wire::Read(message, kind, request) && kind == MessageKind::kDelete;
-      client->awaits_end = client->awaits_end || deletes;
+      awaits_end = awaits_end || deletes;
     }
-    if (client->awaits_end) {
-      client->channel.Send(end.ok() ? wire::Write(MessageKind::kEnded, end.value())
-                                    : wire::Write(MessageKind::kFault, end.error()));
+    if (awaits_end) {
+      client.channel.Send(end.ok() ? wire::Write(MessageKind::kEnded, end.value())
+                                   : wire::Write(MessageKind::kFault, end.error()));
     } else {
-      client->channel.Send(wire::Write(MessageKind::kFault, Error{Code::kIo, why}));
+      client.channel.Send(wire::Write(MessageKind::kFault, Error{Code::kIo, why}));
     }
-    client->channel.Finish(deadline);
+    client.channel.Finish(deadline);
   }
   clients_.clear();
 }

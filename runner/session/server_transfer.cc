@@ -63,41 +63,34 @@ std::string WhyRefused(const change::Verdict& verdict) {
   return why;
 }
 
-void SendText(Channel& channel, std::string_view text) {
-  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kPieceBytesMax))) {
-    channel.Send(wire::Write(MessageKind::kPiece, text.substr(0, kPieceBytesMax)));
-  }
-}
-
 }  // namespace
 
-bool Server::TakeTransfer(Client& client, std::string_view message, Fd fd) {
+bool Server::TakeTransfer(ClientId id, Client& client, std::string_view message, Fd fd) {
   MessageKind kind{};
-  Job job{};
-  job.client = &client;
+  Request request{};
   if (wire::Read(message, kind) && kind == MessageKind::kApply) {
-    job.kind = kind;
+    request.job.kind = kind;
   } else if (wire::Read(message, kind) && kind == MessageKind::kCommit) {
-    Commit(client);
+    Do({Event::Kind::kCommit, id});
     return true;
   } else if (!fd.valid()) {
     return false;
   } else if (wire::Read(message, kind) && kind == MessageKind::kSnapshot) {
-    job.kind = kind;
-  } else if (wire::Read(message, kind, job.transfer) &&
+    request.job.kind = kind;
+  } else if (wire::Read(message, kind, request.transfer) &&
              (kind == MessageKind::kPut || kind == MessageKind::kGet)) {
-    job.kind = kind;
-  } else if (wire::Read(message, kind, job.terminal) && kind == MessageKind::kTerminal) {
-    job.kind = kind;
-    job.exec.waits = false;  // A person is told at once.
-  } else if (wire::Read(message, kind, job.restore) && kind == MessageKind::kRestore) {
-    job.kind = kind;
-    job.script = std::exchange(client.script, {});
+    request.job.kind = kind;
+  } else if (wire::Read(message, kind, request.terminal) && kind == MessageKind::kTerminal) {
+    request.job.kind = kind;
+    request.exec.waits = false;  // A person is told at once.
+  } else if (wire::Read(message, kind, request.restore) && kind == MessageKind::kRestore) {
+    request.job.kind = kind;
+    request.script = std::exchange(client.script, {});
   } else {
     return false;
   }
-  job.stream = std::move(fd);
-  Enqueue(client, std::move(job));
+  request.stream = std::move(fd);
+  Ask(id, std::move(request));
   return true;
 }
 
@@ -137,24 +130,30 @@ change::TouchedFiles Server::LookAfter(const Command& command) {
   return touched;
 }
 
+// Answers a diff or an apply.
+void Server::Look(const Request& request) {
+  const ClientId client = request.job.client;
+  if (request.job.kind == MessageKind::kDiff) return SendDiff(client);
+  Result<std::string> applied = Apply();
+  Send(client, applied.ok() ? wire::Write(MessageKind::kDone, applied.value())
+                            : wire::Write(MessageKind::kFault, applied.error()));
+}
+
 // Sends the changes as a run's report has them, of what there is now; nothing inside moves
 // meanwhile.
-void Server::SendDiff(Client& client) {
+void Server::SendDiff(ClientId client) {
   Pause pause(*processes_);
   Result<change::ChangeSet> changes = Capture();
-  if (!changes.ok()) {
-    return client.channel.Send(wire::Write(MessageKind::kFault, changes.error()));
-  }
-  SendText(client.channel, changes.value().patch);
+  if (!changes.ok()) return Send(client, wire::Write(MessageKind::kFault, changes.error()));
+  SendPieces(client, MessageKind::kPiece, changes.value().patch);
   std::vector<FileChange> list;
   bool complete = AddChanges(changes.value().files, &list) && changes.value().complete &&
                   changes.value().conflicts.empty();
-  client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
+  Send(client, wire::Write(MessageKind::kChanges, list, complete));
 }
 
 // Sends the touched files, and stops nothing in the sandbox for it.
 void Server::SendTouched(Client& client) {
-  if (!stage_) return client.channel.Close();
   if (!client.touched) {
     Result<change::LayerWatch> watch = WatchLayer(change::LayerWatch::Since::kBeginning);
     if (!watch.ok()) return client.channel.Send(wire::Write(MessageKind::kFault, watch.error()));
@@ -167,114 +166,90 @@ void Server::SendTouched(Client& client) {
 }
 
 // Applies the changes by the gates that judge them at the sandbox's end.
-void Server::Apply(Client& client) {
-  auto apply = [&]() -> Result<std::string> {
-    Pause pause(*processes_);
-    change::ChangeSet changes = TRY(Capture());
-    change::Verdict verdict =
-        change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
-    if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-    TRY(report::WriteConflicts(stage_->report.at(), run::ConflictFiles(changes)));
-    std::string done = std::to_string(changes.files.size());
-    for (const change::Conflict& conflict : changes.conflicts) {
-      if (done.size() > kPieceBytesMax) break;
-      done += "\n" + codec::NeutralLine(conflict.path + ": " +
-                                        run::DescribeConflict(conflict, stage_->report.path + "/"));
-    }
-    if (changes.patch.empty()) return done;
-    const sandbox::Sandbox& sandbox = stage_->sandbox;
-    if (!sandbox.copied()) {
-      Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
-      TRY(change::HideFutureLower(sandbox.upper(), lower.get()));
-    }
-    TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
-    change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
-    TRY(git_.Follow(sandbox).Context("the changes are applied, but git inside does not know"));
-    return done;
-  };
-  Result<std::string> applied = apply();
-  client.channel.Send(applied.ok() ? wire::Write(MessageKind::kDone, applied.value())
-                                   : wire::Write(MessageKind::kFault, applied.error()));
+Result<std::string> Server::Apply() {
+  Pause pause(*processes_);
+  change::ChangeSet changes = TRY(Capture());
+  change::Verdict verdict = change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
+  if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
+  TRY(report::WriteConflicts(stage_->report.at(), run::ConflictFiles(changes)));
+  std::string done = std::to_string(changes.files.size());
+  for (const change::Conflict& conflict : changes.conflicts) {
+    if (done.size() > kPieceBytesMax) break;
+    done += "\n" + codec::NeutralLine(conflict.path + ": " +
+                                      run::DescribeConflict(conflict, stage_->report.path + "/"));
+  }
+  if (changes.patch.empty()) return done;
+  const sandbox::Sandbox& sandbox = stage_->sandbox;
+  if (!sandbox.copied()) {
+    Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+    TRY(change::HideFutureLower(sandbox.upper(), lower.get()));
+  }
+  TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
+  change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
+  TRY(git_.Follow(sandbox).Context("the changes are applied, but git inside does not know"));
+  return done;
 }
 
-Result<Helper> Server::StartHelper(Job& job) {
+Result<Helper> Server::StartHelper(Request& request) {
   const sandbox::Sandbox& sandbox = stage_->sandbox;
   sandbox::Inside inside = sandbox.inside();
   std::vector<Fd> given;
-  given.push_back(std::move(job.stream));
-  if (job.kind == MessageKind::kPut || job.kind == MessageKind::kGet) {
-    if (!job.transfer.path.starts_with('/')) {
-      job.transfer.path = inside.plan->workdir + "/" + job.transfer.path;
+  given.push_back(std::move(request.stream));
+  if (request.job.kind == MessageKind::kPut || request.job.kind == MessageKind::kGet) {
+    if (!request.transfer.path.starts_with('/')) {
+      request.transfer.path = inside.plan->workdir + "/" + request.transfer.path;
     }
-    auto work = job.kind == MessageKind::kPut ? TakeFiles(*inside.plan, job.transfer)
-                                              : SendFiles(job.transfer);
+    auto work = request.job.kind == MessageKind::kPut ? TakeFiles(*inside.plan, request.transfer)
+                                                      : SendFiles(request.transfer);
     return Helper::Start(sandbox, inside, sandbox::Rights::kAgent, std::move(given), work);
   }
-  if (job.kind == MessageKind::kTerminal) {
+  if (request.job.kind == MessageKind::kTerminal) {
     return Helper::Start(sandbox, inside, sandbox::Rights::kAgent, std::move(given),
-                         OpenTerminalInside(job.terminal));
+                         OpenTerminalInside(request.terminal));
   }
   if (!inside.has_processes()) {
     return Error{Code::kUnsupported, "snapshots need a sandbox of tier namespaces"};
   }
-  if (job.kind == MessageKind::kSnapshot) {
+  if (request.job.kind == MessageKind::kSnapshot) {
     pause_.emplace(*processes_);
     given.push_back(TRY(Duplicate(inside.layers)));
     return Helper::Start(sandbox, inside, sandbox::Rights::kLayers, std::move(given),
                          SendLayer(*inside.plan));
   }
   const int64_t room = stage_->sandbox.RoomBeside();
-  next_.emplace(TRY(MakeNext()));
+  Shell shell(key_, request.restore.facts.shell,
+              StateFor(request.restore, request.script, *inside.plan));
+  TRY(MakeNext(std::move(shell), &next_));
   return Helper::Start(sandbox, sandbox.InsideOf(next_->renewal), sandbox::Rights::kAgent,
-                       std::move(given), TakeLayer(*inside.plan, job.restore, room));
+                       std::move(given), TakeLayer(*inside.plan, request.restore, room));
 }
 
-Status Server::StartHelp(Job job) {
-  Helper helper = TRY(StartHelper(job));
-  help_.emplace(Help{job.client, job.kind, std::move(helper), std::move(job.restore),
-                     std::move(job.script), std::move(job.terminal),
-                     Deadline::After(config_.command_timeout)});
-  phase_ = Phase::kHelping;
+Status Server::StartHelp(Request& request) {
+  if (request.job.kind == MessageKind::kTerminal) TRY(HideLateFiles());
+  helper_.emplace(TRY(StartHelper(request)));
   return Ok();
 }
 
-void Server::StopHelping(const std::optional<Error>& why) {
-  if (help_ && why) help_->client->channel.Send(wire::Write(MessageKind::kFault, *why));
-  help_.reset();
+void Server::StopHelp() {
+  helper_.reset();
   pause_.reset();
   next_.reset();
-  if (phase_ != Phase::kHelping && phase_ != Phase::kRestored) return;
-  phase_ = command_ ? Phase::kRunning : Phase::kIdle;
-  if (!command_) return;
-  DrainIfEnded();
-  if (phase_ == Phase::kRunning && command_->client == nullptr) EndCommand(EndReason::kCancelled);
 }
 
 void Server::TakeHelp() {
-  if (!help_ || phase_ != Phase::kHelping) return;
-  Result<std::string> done = help_->helper.Take();
-  Client& client = *help_->client;
-  if (done.ok() && help_->kind == MessageKind::kRestore) {
-    phase_ = Phase::kRestored;
-    return client.channel.Send(wire::Write(MessageKind::kDone, done.value()));
-  }
-  MessageKind kind = help_->kind;
-  TerminalRequest terminal = std::move(help_->terminal);
-  StopHelping();
-  if (done.ok() && kind == MessageKind::kTerminal) {
-    return BeginTerminal(client, terminal, done.value());
-  }
-  if (!done.ok()) return client.channel.Send(wire::Write(MessageKind::kFault, done.error()));
-  if (kind == MessageKind::kSnapshot) return TellSnapshot(client, done.value());
-  if (kind == MessageKind::kPut) (void)files_->Look();  // No command made these changes.
-  client.channel.Send(wire::Write(MessageKind::kDone, done.value()));
+  if (!helper_) return;
+  Result<std::string> done = helper_->Take();
+  helper_.reset();
+  Event event{Event::Kind::kHelped};
+  done.ok() ? (void)(event.text = done.value()) : (void)(event.error = done.error());
+  Do(std::move(event));
 }
 
 // Secrets are not in a sandbox; what a user gave it all the same is not kept.
-void Server::TellSnapshot(Client& client, const std::string& sent) {
+void Server::TellSnapshot(const Action& action) {
   const sandbox::SandboxPlan& plan = *stage_->sandbox.inside().plan;
   SnapshotFacts facts;
-  (void)wire::Read(sent, facts.files, facts.bytes, facts.left_out, facts.first_left_out);
+  (void)wire::Read(action.text, facts.files, facts.bytes, facts.left_out, facts.first_left_out);
   facts.checkout = plan.workdir;
   facts.shell = shell_.kind();
   facts.cwd = shell_.cwd();
@@ -286,61 +261,29 @@ void Server::TellSnapshot(Client& client, const std::string& sent) {
     room -= variable.size() + sizeof(uint32_t);
   }
   facts.policy_sha256 = stage_->policy_sha256;
-  SendText(client.channel, stage_->secrets.Mask(shell_.state()));
-  client.channel.Send(wire::Write(MessageKind::kSnapshotFacts, facts));
+  SendPieces(action.client, MessageKind::kPiece, stage_->secrets.Mask(shell_.state()));
+  Answer(action, wire::Write(MessageKind::kSnapshotFacts, facts));
 }
 
-Result<Server::Next> Server::MakeNext() {
+Status Server::MakeNext(Shell shell, std::optional<Next>* next) {
   Fd now = std::move(control_);
   Result<Fd> input = OpenInput();  // It leaves our end in control_.
   Fd control = std::exchange(control_, std::move(now));
   if (!input.ok()) return std::move(input).error();
-  return Next{TRY(stage_->sandbox.Renew(std::move(input).value())), std::move(control)};
+  next->emplace(Next{TRY(stage_->sandbox.Renew(std::move(input).value())), std::move(control),
+                     std::move(shell)});
+  return Ok();
 }
 
-Status Server::PutInPlace(Next next, Shell shell, const std::string& why) {
-  if (command_ && command_->client != nullptr) {
-    command_->client->channel.Send(wire::Write(MessageKind::kFault, Error{Code::kIo, why}));
-  }
+Status Server::PutInPlace(Next next) {
   command_.reset();
-  phase_ = Phase::kIdle;
   control_ = std::move(next.control);
   to_shell_.clear();
-  shell_ = std::move(shell);
-  shell_due_.reset();
-  was_ready_ = false;
+  shell_ = std::move(next.shell);
   meanwhile_ = {};
   git_ = {};
   TRY(stage_->sandbox.Replace(std::move(next.renewal)));
   return LookAtSandbox();  // No command made the restored changes.
-}
-
-void Server::ResetInPlace(Client& client) {
-  if (!stage_ || !stage_->sandbox.renewable()) {
-    reset_ = true;
-    client.awaits_end = true;
-    return;
-  }
-  auto reset = [&]() -> Status {
-    Next next = TRY(MakeNext());
-    StopHelping(Error{Code::kIo, "the sandbox was reset"});
-    return PutInPlace(std::move(next), Shell(key_), "the sandbox was reset");
-  };
-  Status done = reset();
-  // The next command waits for the shell, which begins meanwhile.
-  client.channel.Send(done.ok() ? wire::Write(MessageKind::kState, State())
-                                : wire::Write(MessageKind::kFault, done.error()));
-}
-
-void Server::Commit(Client& client) {
-  if (phase_ != Phase::kRestored || help_->client != &client) return client.channel.Close();
-  const sandbox::SandboxPlan& plan = *stage_->sandbox.inside().plan;
-  Shell shell(key_, help_->restore.facts.shell, StateFor(help_->restore, help_->state, plan));
-  Next next = std::move(*next_);
-  StopHelping();
-  Status done = PutInPlace(std::move(next), std::move(shell), "the sandbox was restored");
-  client.awaits_state = done.ok();
-  if (!done.ok()) client.channel.Send(wire::Write(MessageKind::kFault, done.error()));
 }
 
 }  // namespace session
