@@ -104,6 +104,7 @@ void FillRun(report::RunRecord* run) {
   run->agent = {"claude-code", "", "2.1.197", "claude-opus-4-8", {"/opt/claude/claude", "-p"}};
   run->isolation = {
       "namespaces",
+      std::string(32, 'd'),
       {{"user namespace", ControlState::kEnforced, ""},
        {"network namespace", ControlState::kEnforced, "loopback only"},
        {"read-only root", ControlState::kEnforced, "host root, credentials masked"},
