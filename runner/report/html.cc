@@ -36,8 +36,7 @@ std::string DescribeEvent(const EventRecord& event) {
   if (event.repository.empty()) return {};
   const WebPages pages = PagesOf(event);
   std::string name = Text(event.repository, 200);
-  if (event.number > 0)
-    name += (event.forge == "gitlab" ? " !" : " #") + std::to_string(event.number);
+  if (event.number > 0) name += " " + pages.Reference(event.number);
   std::string out = "<b>" + LinkedTo(pages.Proposal(event.number), name) + "</b>";
   if (!event.head_ref.empty()) {
     out += " " + Text(event.head_ref, 200);

@@ -265,35 +265,63 @@ double DurationSeconds(const RunRecord& record) {
   return std::max<double>(0, static_cast<double>(ms)) / 1000;
 }
 
+namespace {
+
+// What follows a repository's address.
+struct PagePaths {
+  std::string_view forge;  // EventRecord::forge.
+  std::string_view commit;
+  std::string_view proposal;
+  std::string_view file;
+  char sigil = '#';
+};
+
+constexpr PagePaths kPagePaths[] = {
+    {"github", "/commit/", "/pull/", "/blob/"},
+    {"gitea", "/commit/", "/pulls/", "/src/commit/"},
+    {"gitlab", "/-/commit/", "/-/merge_requests/", "/-/blob/", '!'},
+};
+
+// Returns null for a forge whose pages are not known.
+const PagePaths* PathsOf(std::string_view forge) {
+  for (const PagePaths& paths : kPagePaths) {
+    if (paths.forge == forge) return &paths;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::string WebPages::Commit(std::string_view sha) const {
-  if (!IsPlainUrl(url) || !codec::IsObjectId(sha)) return {};
-  return url + (forge == "gitlab" ? "/-" : "") + "/commit/" + std::string(sha);
+  const PagePaths* paths = PathsOf(forge);
+  if (paths == nullptr || !IsPlainUrl(url) || !codec::IsObjectId(sha)) return {};
+  return url + std::string(paths->commit) + std::string(sha);
 }
 
 std::string WebPages::Proposal(int64_t number) const {
-  if (!IsPlainUrl(url) || number <= 0) return {};
-  return url +
-         (forge == "gitlab"  ? "/-/merge_requests/"
-          : forge == "gitea" ? "/pulls/"
-                             : "/pull/") +
-         std::to_string(number);
+  const PagePaths* paths = PathsOf(forge);
+  if (paths == nullptr || !IsPlainUrl(url) || number <= 0) return {};
+  return url + std::string(paths->proposal) + std::to_string(number);
 }
 
 std::string WebPages::File(std::string_view sha, std::string_view path, int line) const {
-  if (!IsPlainUrl(url) || !codec::IsObjectId(sha) || path.empty()) return {};
-  const std::string page = url +
-                           (forge == "gitlab"  ? "/-/blob/"
-                            : forge == "gitea" ? "/src/commit/"
-                                               : "/blob/") +
-                           std::string(sha) + "/" + codec::PercentEncodePath(path) +
+  const PagePaths* paths = PathsOf(forge);
+  if (paths == nullptr || !IsPlainUrl(url) || !codec::IsObjectId(sha) || path.empty()) return {};
+  const std::string page = url + std::string(paths->file) + std::string(sha) + "/" +
+                           codec::PercentEncodePath(path) +
                            (line > 0 ? "#L" + std::to_string(line) : "");
   return IsPlainUrl(page) ? page : "";
+}
+
+std::string WebPages::Reference(int64_t number) const {
+  const PagePaths* paths = PathsOf(forge);
+  return (paths == nullptr ? '#' : paths->sigil) + std::to_string(number);
 }
 
 WebPages PagesOf(const EventRecord& event) {
   const size_t at = event.repository.empty() ? std::string::npos
                                              : event.run_url.find("/" + event.repository + "/");
-  if (at == std::string::npos) return {};
+  if (at == std::string::npos) return {"", event.forge};
   return {event.run_url.substr(0, at) + "/" + event.repository, event.forge};
 }
 

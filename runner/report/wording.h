@@ -63,6 +63,8 @@ struct WebPages {
 
   std::string Commit(std::string_view sha) const;
   std::string Proposal(int64_t number) const;
+  // Returns "#7", or "!7" on GitLab: how people name a proposal.
+  std::string Reference(int64_t number) const;
   // `path` as bytes; `line` 0 for the file.
   std::string File(std::string_view sha, std::string_view path, int line) const;
 };
