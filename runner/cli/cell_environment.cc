@@ -4,7 +4,7 @@
 
 #include "base/sys.h"
 #include "cli/eval_command.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 
 extern char** environ;
 
@@ -13,8 +13,7 @@ namespace {
 
 // Returns whether a variable is about this process's own CI event, which is not about the cells.
 bool IsOfEvent(std::string_view name) {
-  return forge::ShowsCi(name) || name == "INPUTS" || name == "PATH" ||
-         name.starts_with("GITHUB_") || name.starts_with("GITLAB_") || name.starts_with("CI_") ||
+  return forge::IsOfCi(name) || name == "INPUTS" || name == "PATH" ||
          (name.starts_with("AGENTIC_CI_") && name != "AGENTIC_CI_PROXY_BY_NAME");
 }
 

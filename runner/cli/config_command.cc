@@ -19,6 +19,7 @@
 #include "codec/data/json.h"
 #include "codec/data/yaml.h"
 #include "codec/text/quantity.h"
+#include "forge/open/open.h"
 #include "gateway/credential/provider.h"
 #include "run/prepare.h"
 #include "run/registry_sources.h"

@@ -17,6 +17,7 @@
 #include "cli/post_command.h"
 #include "cli/run_command.h"
 #include "forge/actions.h"
+#include "forge/open/open.h"
 #include "post/remark.h"
 #include "report/findings.h"
 #include "run/credentials.h"
@@ -122,11 +123,12 @@ Outputs RunOutputs(const report::RunRecord& record, const std::string& report_di
 report::SummaryOptions LinksOf(const forge::Event& event) {
   // A run's artifacts are a part of its page on GitHub; elsewhere the run links to them. A report
   // that was made by another run is not among them.
-  const bool github = event.forge == forge::ForgeKind::kGitHub && !event.run_url.empty() &&
-                      event.name != "workflow_run";
-  return {.report_url = github ? event.run_url + "#artifacts" : "",
+  const forge::Facts& facts = forge::FactsOf(event.forge);
+  const bool there =
+      !facts.artifacts_anchor.empty() && !event.run_url.empty() && event.name != "workflow_run";
+  return {.report_url = there ? event.run_url + std::string(facts.artifacts_anchor) : "",
           .run_url = event.run_url,
-          .pages = {event.server_url + "/" + event.repository, std::string(Name(event.forge))}};
+          .pages = {event.server_url + "/" + event.repository, std::string(facts.name)}};
 }
 
 Status WriteStepSummary(const forge::Event& event, std::string_view markdown) {

@@ -12,7 +12,7 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 #include "image/open_source.h"
 #include "image/progress.h"
 #include "image/pull.h"

@@ -111,8 +111,7 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"policy-ref", "REF", "",
       "The git ref to read the repository's policy and configuration from. If not given, the base "
       "of the CI event, or `HEAD` outside CI. `worktree` reads the checkout itself, which a pull "
-      "request can change. Required under CI systems other than those of GitHub, GitLab, Gitea and "
-      "Forgejo."},
+      "request can change. Required under CI systems whose events agentic-ci does not read."},
      Text{&run::Request::policy_ref}},
     {{"keep-policy", "", "",
       "When the run receives SIGUSR1, it reads the `policy` file again and applies its network "

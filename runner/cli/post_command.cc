@@ -9,17 +9,16 @@
 
 #include "base/sys.h"
 #include "cli/github.h"
-#include "cli/gitlab.h"
 #include "cli/output.h"
 #include "codec/data/json.h"
 #include "codec/text/nearest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
-#include "forge/event.h"
 #include "forge/open/open.h"
 #include "forge/posted_part.h"
 #include "post/pull_request.h"
+#include "report/findings.h"
 #include "report/read.h"
 #include "run/host_proxy.h"
 #include "run/trusted/config.h"
@@ -27,14 +26,6 @@
 
 namespace cli {
 namespace {
-
-// Returns 0 if the event has none.
-Result<int64_t> ProposalNumber(const Arguments& arguments, const forge::Event& event) {
-  if (!arguments.Has("number")) return event.proposal_number;
-  Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
-  if (number.ok()) return number;
-  return Error{Code::kUsage, "--number: " + number.error().what};
-}
 
 // Unless it is given, longer than all repetitions against a forge that recovers, and shorter than
 // people wait for a comment.
@@ -46,17 +37,26 @@ Result<std::chrono::seconds> ReadLimit(const Arguments& arguments) {
 }
 
 Result<forge::Place> ReadPlace(const Arguments& arguments, const forge::Event& event) {
-  if (PostsToGitLab(arguments, event)) return GitLabPlace(arguments, event);
   forge::Place place;
-  place.repository = arguments.Get("repository", event.repository);
+  place.kind = forge::ForgeAt(arguments.Get("api-url", event.api_url), event.forge);
+  const forge::Facts& facts = forge::FactsOf(place.kind);
+  // Another forge's event names nothing here.
+  const bool own = event.forge == place.kind;
+  place.repository = arguments.Get("repository", own ? event.repository : "");
+  const std::string form(facts.repository_form);
   if (place.repository.empty()) {
-    return Error{Code::kSetup, "the event does not name a repository", "--repository OWNER/NAME"};
+    return Error{Code::kSetup, "the event does not name a " + std::string(facts.repository),
+                 "--repository " + form};
   }
-  if (!forge::ValidRepository(place.repository)) {
-    return Error{Code::kUsage, "--repository: '" + place.repository + "' is not OWNER/NAME"};
+  if (!facts.valid_repository(place.repository)) {
+    return Error{Code::kUsage, "--repository: '" + place.repository + "' is not " + form};
   }
-  place.number = TRY(ProposalNumber(arguments, event));
-  if (event.forge == forge::ForgeKind::kGitea) place.kind = forge::ForgeKind::kGitea;
+  if (own && place.repository == event.repository) place.project_id = event.project_id;
+  place.number = own ? event.proposal_number : 0;
+  if (!arguments.Has("number")) return place;
+  Result<int64_t> number = codec::ParseCount(arguments.Get("number"));
+  if (!number.ok()) return Error{Code::kUsage, "--number: " + number.error().what};
+  place.number = number.value();
   return place;
 }
 
@@ -75,11 +75,16 @@ post::Target TargetAt(forge::Place place, const Arguments& arguments, const forg
   return target;
 }
 
-Result<Secret> ReadToken(const forge::Place& place) {
-  if (place.kind == forge::ForgeKind::kGitLab) return GitLabToken();
-  std::optional<std::string> token = sys::Environment("GITHUB_TOKEN");
-  if (token && !token->empty()) return Secret(*token);
-  return Error{Code::kSetup, "GITHUB_TOKEN is not set", "GITHUB_TOKEN: ${{ github.token }}"};
+Result<Secret> ReadToken(const forge::Facts& facts, const std::string& hint) {
+  const auto read = [](const char* name) { return sys::Environment(name).value_or(""); };
+  std::string token = read(facts.token);
+  if (!token.empty()) return Secret(std::move(token));
+  std::string what = std::string(facts.token) + " is not set";
+  if (!read(facts.weak_token).empty()) {
+    what += ", and " + std::string(facts.weak_token) + " may not post: the findings are in " +
+            std::string(facts.findings_elsewhere);
+  }
+  return Error{Code::kSetup, what, hint};
 }
 
 // `limit` is what the whole post has: a request that hangs leaves time for the others.
@@ -155,12 +160,13 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Capabilit
 // Returns whether the event names no pull request, but a head that one may have.
 bool AsksForNumber(const Arguments& arguments, const forge::Event& event,
                    const forge::Place& place) {
-  return place.number == 0 && !arguments.Has("number") && event.name == "workflow_run" &&
-         !event.head_sha.empty() && place.repository == event.repository;
+  return forge::FactsOf(place.kind).find_proposal != nullptr && place.number == 0 &&
+         !arguments.Has("number") && event.name == "workflow_run" && !event.head_sha.empty() &&
+         place.repository == event.repository;
 }
 
 Status CheckNumber(const post::Parts& parts, const forge::Place& place) {
-  const forge::Capabilities& can = forge::CapabilitiesOf(place.kind);
+  const forge::Capabilities& can = forge::FactsOf(place.kind).can;
   bool about_proposal = parts.comment || parts.review || (can.status_of_proposal && parts.status);
   about_proposal |= parts.patch.way == post::PatchWay::kCommits;
   if (!about_proposal || place.number > 0) return Ok();
@@ -196,9 +202,7 @@ Status ReadPatchRequest(const Arguments& arguments, const forge::Event& event,
   }
   patch->number = target.place.number;
   // A fork's branch is not this repository's, whatever it is called.
-  const bool gitlab = target.place.kind == forge::ForgeKind::kGitLab;
-  bool own = event.head_origin == forge::HeadOrigin::kBase &&
-             gitlab == (event.forge == forge::ForgeKind::kGitLab);
+  bool own = event.head_origin == forge::HeadOrigin::kBase && event.forge == target.place.kind;
   if (own) patch->base = event.head_ref;
   patch->marker_key = target.marker_key;
   patch->run_url = target.run_url;
@@ -363,7 +367,25 @@ Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
   return 0;
 }
 
-// Every finding as a line of the job's log, in which no word of theirs is a command.
+// Returns every finding, the agent's, the gates' and refused requests', as a line of a job's log:
+// what is left where something could not be posted. "src/a.c:3: warning: text [rule]"
+std::string FindingLines(const report::PostedReport& report) {
+  constexpr size_t kLogLineBytesMax = 2000;
+  std::string lines;
+  for (const report::Finding& finding : report::ListFindings(report.record)) {
+    const bool placed = !finding.path.empty();
+    std::string where = finding.path;
+    if (placed && finding.line > 0) where += ":" + std::to_string(finding.line);
+    if (placed) where += ": ";
+    std::string level = finding.refuses ? "refused" : report::Render(finding.severity);
+    lines += codec::NeutralLine(where + level + ": " + finding.message + " [" + finding.rule + "]",
+                                kLogLineBytesMax) +
+             "\n";
+  }
+  return lines;
+}
+
+// Prints those lines, in which no word of theirs is a command.
 Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
   const std::string lines = FindingLines(posted);
   if (!reads_commands) return Print(lines);
@@ -372,7 +394,7 @@ Status PrintFindings(const report::PostedReport& posted, bool reads_commands) {
 }
 
 // Returns `error` after the findings went to the job's log, since nothing can be posted.
-Error WithoutGitLab(const Arguments& arguments, Error error) {
+Error WithoutToken(const Arguments& arguments, Error error) {
   Result<report::PostedReport> posted = report::ReadReport(arguments.operands.front());
   if (!posted.ok()) return std::move(posted).error();
   if (!arguments.Has("json") && !arguments.Has("dry-run")) {
@@ -382,12 +404,13 @@ Error WithoutGitLab(const Arguments& arguments, Error error) {
   return error;
 }
 
-// Reads the report again, with a link to its page where GitLab knows that.
-Result<report::PostedReport> WithPage(const Arguments& arguments, const forge::Event& event,
-                                      forge::Client& client, Deadline deadline) {
+// Reads the report again, with a link to its page where the forge knows that.
+Result<report::PostedReport> WithPage(const forge::Facts& facts, const Arguments& arguments,
+                                      const forge::Event& event, forge::Client& client,
+                                      Deadline deadline) {
   const std::string& directory = arguments.operands.front();
   report::SummaryOptions links = LinksOf(event);
-  links.report_url = FindPage(client, event, directory, deadline);
+  links.report_url = facts.find_page(client, sys::Environment, event, directory, deadline);
   return report::ReadReport(directory, links);
 }
 
@@ -400,8 +423,9 @@ Result<int> PostCommand(const Arguments& arguments) {
   }
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   forge::Place place = TRY(ReadPlace(arguments, event));
-  const bool gitlab = place.kind == forge::ForgeKind::kGitLab;
-  post::Parts parts = TRY(ReadParts(arguments, forge::CapabilitiesOf(place.kind)));
+  const forge::Facts& facts = forge::FactsOf(place.kind);
+  const bool findings_in_log = !facts.findings_elsewhere.empty();
+  post::Parts parts = TRY(ReadParts(arguments, facts.can));
   Result<report::PostedReport> read =
       report::ReadReport(arguments.operands.front(), LinksOf(event));
   if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
@@ -413,15 +437,16 @@ Result<int> PostCommand(const Arguments& arguments) {
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
   forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
-  Result<Secret> token = ReadToken(place);
-  if (!token.ok() && gitlab) return WithoutGitLab(arguments, std::move(token).error());
+  Result<Secret> token = ReadToken(facts, options.token_hint);
+  if (!token.ok() && findings_in_log) return WithoutToken(arguments, std::move(token).error());
   options.token = TRY(std::move(token));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
   if (asks) {
-    place.number = TRY(forge::FindProposal(client, event, deadline));
+    place.number = TRY(facts.find_proposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  if (gitlab && read.ok()) read = WithPage(arguments, event, client, deadline);
+  if (facts.find_page != nullptr && read.ok())
+    read = WithPage(facts, arguments, event, client, deadline);
   const report::PostedReport posted = TRY(std::move(read));
   const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
@@ -437,7 +462,7 @@ Result<int> PostCommand(const Arguments& arguments) {
   }
   if (!arguments.Has("json")) {
     const bool reads_commands = forge::ReadsWorkflowCommands(event.forge);
-    const bool lost = !outcome.undelivered.empty() || (gitlab && !outcome.ended.ok());
+    const bool lost = !outcome.undelivered.empty() || (findings_in_log && !outcome.ended.ok());
     if (lost) TRY(PrintFindings(posted, reads_commands));
     if (reads_commands) TRY(Print(Undelivered(outcome)));
   }
@@ -458,7 +483,7 @@ Result<int> PostCommand(const Arguments& arguments) {
   Error error = std::move(outcome.ended).error();
   if (any) error.what += " (" + PartsLine(outcome) + ")";
   // No line of a workflow gives the token of a fork's run more than reading.
-  if (event.forge != forge::ForgeKind::kGitLab && event.head_origin == forge::HeadOrigin::kFork &&
+  if (forge::ReadsWorkflowCommands(event.forge) && event.head_origin == forge::HeadOrigin::kFork &&
       error.kind == ErrorKind::kPermission) {
     error.hint = "post from a workflow of its own, as in examples/github-forks";
   }

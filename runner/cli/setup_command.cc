@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "cli/sandbox_command.h"
 #include "codec/data/digest.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 #include "report/denials.h"
 #include "report/terminal/end_log.h"
 #include "run/prepare.h"

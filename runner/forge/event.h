@@ -9,12 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "codec/text/neutral.h"
-
 namespace forge {
 
-enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab };
+// Each but kNone has a row in forge/open/open.cc; kCount is none of them.
+enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab, kCount };
 
 // The event that started the workflow. kNone means that no event was read, kOther an event without
 // a meaning of its own here (schedule, workflow_run, pull_request_review, ...), which may carry a
@@ -86,19 +84,6 @@ struct Event {
 // Gives an environment variable, as sys::Environment does.
 using EnvironmentReader = std::function<std::optional<std::string>(const std::string&)>;
 
-// Reads the event: with GITLAB_CI=true from CI_* (forge/gitlab_event.h), otherwise from GITHUB_*
-// and the file that GITHUB_EVENT_PATH names. Without GITHUB_ACTIONS=true (Gitea and Forgejo set it
-// too, beside GITEA_ACTIONS or FORGEJO_ACTIONS) the forge is kNone and only the variables that
-// other continuous integrations set are looked at, for `unread_ci`. Fails with kInvalid if it is
-// not an event (no JSON, larger than 25 MiB, a malformed hash or repository), with kRefused for a
-// reference that is not handled, with kNotFound if there is no such file, with kSetup if a variable
-// is missing that every job has.
-Result<Event> ReadEvent(const EnvironmentReader& environment);
-
-// Does the part of ReadEvent that is pure: `payload` is the file's text, which a stranger wrote
-// parts of.
-Result<Event> ParseEvent(const EnvironmentReader& environment, std::string_view payload);
-
 // Returns whether `ref` is a branch name: codec::ValidRefName(), and short enough for a branch.
 bool ValidRef(std::string_view ref);
 
@@ -108,22 +93,5 @@ bool ValidRepository(std::string_view repository);
 // True for the path of a GitLab project: "group/name" below up to twenty groups, each part of
 // [A-Za-z0-9._-].
 bool ValidProject(std::string_view path);
-
-// Returns whether the forge searches a job's log for GitHub's workflow commands (forge/actions.h).
-bool ReadsWorkflowCommands(ForgeKind forge);
-
-// Returns the commands that the log of this job is searched for; nullopt if no continuous
-// integration runs it.
-std::optional<codec::LogCommands> LogCommandsOf(const EnvironmentReader& environment);
-
-// Returns whether `name` is a variable by which ReadEvent() recognises a continuous integration,
-// also one whose events are not read.
-bool ShowsCi(std::string_view name);
-
-// Returns whether the forge can collapse sections of a job's log (forge/log_section.h).
-bool FoldsLog(const EnvironmentReader& environment);
-
-// Returns "github", "gitea", "gitlab" or "none", for records.
-std::string_view Name(ForgeKind forge);
 
 }  // namespace forge

@@ -3,14 +3,18 @@
 // nothing of them decides whom a run believes: that is forge/event.h.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-#include "forge/event.h"
-
 namespace forge {
+
+// The bounds on an event's file and on the labels that are read, each GitHub's own: of a webhook's
+// payload, and of one issue.
+inline constexpr size_t kEventBytesMax = 25 * 1024 * 1024;
+inline constexpr size_t kLabelsMax = 100;
 
 // The texts of an event, each empty if the event does not have it. They are bytes as they came, of
 // any length that an event may have.
@@ -27,12 +31,5 @@ struct EventText {
   std::string comment;  // The text of a comment or a review.
   std::string comment_author;
 };
-
-// Reads CI_MERGE_REQUEST_* with GITLAB_CI=true, otherwise the file that GITHUB_EVENT_PATH names, as
-// ReadEvent() did. Returns an empty text without a forge.
-Result<EventText> ReadEventText(const EnvironmentReader& environment, const Event& event);
-
-// Parses the event's file; pure. Fails with kInvalid if `payload` is not a JSON object.
-Result<EventText> ParseEventText(std::string_view payload);
 
 }  // namespace forge

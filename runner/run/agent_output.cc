@@ -11,7 +11,7 @@
 
 #include "base/sys.h"
 #include "codec/text/neutral.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 
 namespace run {
 namespace {

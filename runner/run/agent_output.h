@@ -14,7 +14,7 @@
 #include "base/deadline.h"
 #include "codec/data/secret_mask.h"
 #include "codec/text/neutral.h"
-#include "forge/log_section.h"
+#include "forge/open/log_section.h"
 #include "report/terminal/live_view.h"
 
 namespace run {

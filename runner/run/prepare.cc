@@ -11,7 +11,7 @@
 #include "base/sys.h"
 #include "codec/text/neutral.h"
 #include "codec/wire/http_target.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 #include "net/http_client.h"
 #include "run/budget.h"
 #include "run/host_proxy.h"
@@ -156,17 +156,23 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config,
                             const std::optional<ForkRun>& fork, const Trust& trust, bool is_signed,
                             forge::Event& event) {
   const bool wanted = !request.secrets.empty() || !request.providers.empty();
-  if (wanted && event.forge == forge::ForgeKind::kGitLab && !request.gitlab_trust_variables) {
-    return RequireSignature(event, is_signed, trust);
+  if (!wanted || event.forge == forge::ForgeKind::kNone) return trust;
+  const forge::Facts& facts = forge::FactsOf(event.forge);
+  switch (facts.starter) {
+    case forge::StarterProof::kNone:
+      break;  // Not trusted: JudgeTrust().
+    case forge::StarterProof::kSignature:
+      if (request.gitlab_trust_variables) return trust;
+      return RequireSignature(event, is_signed, trust);
+    case forge::StarterProof::kPermission: {
+      std::string token = sys::Environment(facts.token).value_or("");
+      if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr, fork);
+      ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
+      return AskForge(event, config.bots, fork, std::move(access), Deadline::After(kAskingLimit))
+          .Context("asking the forge who started this run");
+    }
   }
-  const bool known =
-      event.forge == forge::ForgeKind::kGitHub || event.forge == forge::ForgeKind::kGitea;
-  if (!wanted || !known) return trust;
-  std::string token = sys::Environment("GITHUB_TOKEN").value_or("");
-  if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr, fork);
-  ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
-  return AskForge(event, config.bots, fork, std::move(access), Deadline::After(kAskingLimit))
-      .Context("asking the forge who started this run");
+  return JudgeTrust(event);
 }
 
 // Returns the commit that is checked out; empty without one, as on an unborn branch.
@@ -177,9 +183,11 @@ std::string HeadOf(const Checkout& checkout) {
 }
 
 Result<bool> VerifySignature(const Request& request, forge::Event* event) {
-  return VerifyEvent(sys::Environment,
-                     {request.gitlab_issuer, request.gitlab_keys, request.ca_file, HostProxy()},
-                     event, Deadline::After(kAskingLimit));
+  const auto verify = forge::FactsOf(event->forge).verify;
+  if (verify == nullptr) return false;
+  return verify(sys::Environment,
+                {request.gitlab_issuer, request.gitlab_keys, request.ca_file, HostProxy()}, event,
+                Deadline::After(kAskingLimit));
 }
 
 // Returns what AskWhoStarted() does, for a run that may go on. Who may not start it ends it here,

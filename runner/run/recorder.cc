@@ -10,6 +10,7 @@
 #include "base/exit_code.h"
 #include "base/sys.h"
 #include "base/version.h"
+#include "forge/open/open.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
 #include "report/transcript.h"
@@ -125,7 +126,7 @@ void Recorder::Phase(const char* phase) {
 
 void Recorder::Note(const forge::Event& event, const Trust& trust) {
   report::EventRecord& record = input_.record.event;
-  if (event.forge != forge::ForgeKind::kNone) record.forge = forge::Name(event.forge);
+  if (event.forge != forge::ForgeKind::kNone) record.forge = forge::FactsOf(event.forge).name;
   record.kind = event.name;
   record.repository = event.repository;
   record.number = event.proposal_number;

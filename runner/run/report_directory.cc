@@ -17,7 +17,7 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "codec/data/json.h"
-#include "forge/event.h"
+#include "forge/open/open.h"
 #include "report/event_lines.h"
 #include "report/record.h"
 #include "run/trusted/task.h"

@@ -13,7 +13,6 @@
 
 #include "base/sys.h"
 #include "codec/data/json.h"
-#include "forge/event.h"
 #include "forge/open/open.h"
 #include "forge/sticky_comment.h"
 
@@ -78,7 +77,7 @@ Result<codec::Json> Post(const std::vector<std::string>& operands) {
 Result<codec::Json> ReadEvent() {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   codec::Json json;
-  json.Set("forge", forge::Name(event.forge));
+  json.Set("forge", forge::FactsOf(event.forge).name);
   json.Set("name", event.name);
   json.Set("repository", event.repository);
   json.Set("number", event.proposal_number);

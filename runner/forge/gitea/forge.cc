@@ -3,14 +3,20 @@
 
 namespace forge {
 
-const Capabilities& Gitea::Can() {
-  static constexpr Capabilities kGitea = [] {
-    Capabilities can;
-    can.names = "Gitea and Forgejo";
-    can.several = true;
-    return can;
-  }();
-  return kGitea;
-}
+namespace {
+
+constexpr const char* kGiteaFlags[] = {"GITEA_ACTIONS", "FORGEJO_ACTIONS"};
+
+}  // namespace
+
+constexpr Facts kGiteaFacts = [] {
+  Facts facts = ActionsFacts<ForgeKind::kGitea>();
+  facts.name = "gitea";
+  facts.can.names = "Gitea and Forgejo";
+  facts.can.several = true;
+  facts.flags = kGiteaFlags;
+  facts.open = OpenAs<Gitea>;
+  return facts;
+}();
 
 }  // namespace forge

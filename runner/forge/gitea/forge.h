@@ -4,11 +4,14 @@
 #include <optional>
 #include <string>
 
+#include "forge/facts.h"
 #include "forge/gitea/branches.h"
 #include "forge/gitea/reviews.h"
 #include "forge/rest/forge.h"
 
 namespace forge {
+
+extern const Facts kGiteaFacts;
 
 // Gitea and Forgejo. Borrows the client.
 class Gitea : public RestForge {
@@ -18,8 +21,7 @@ class Gitea : public RestForge {
         reviews_(client, place.repository, place.number),
         branches_(client, place.repository) {}
 
-  static const Capabilities& Can();
-  const Capabilities& capabilities() const override { return Can(); }
+  const Capabilities& capabilities() const override { return kGiteaFacts.can; }
   Result<std::optional<std::string>> ReadFile(const std::string& path, const std::string& commit,
                                               Deadline deadline) override {
     return branches_.ReadFile(path, commit, deadline);

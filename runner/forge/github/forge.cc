@@ -6,19 +6,26 @@
 
 namespace forge {
 
-const Capabilities& GitHub::Can() {
-  static constexpr Capabilities kGitHub = [] {
-    Capabilities can;
-    can.names = "GitHub";
-    can.check_runs = true;
-    can.code_scanning = true;
-    can.comments_on_files = true;
-    can.line_ranges = true;
-    can.suggestions = true;
-    return can;
-  }();
-  return kGitHub;
-}
+namespace {
+
+constexpr const char* kGitHubFlags[] = {"GITHUB_ACTIONS"};
+
+}  // namespace
+
+constexpr Facts kGitHubFacts = [] {
+  Facts facts = ActionsFacts<ForgeKind::kGitHub>();
+  facts.name = "github";
+  facts.can.names = "GitHub";
+  facts.can.check_runs = true;
+  facts.can.code_scanning = true;
+  facts.can.comments_on_files = true;
+  facts.can.line_ranges = true;
+  facts.can.suggestions = true;
+  facts.flags = kGitHubFlags;
+  facts.artifacts_anchor = "#artifacts";
+  facts.open = OpenAs<GitHub>;
+  return facts;
+}();
 
 Status GitHub::PostCheckRun(const CheckRun& run, Deadline deadline) {
   return forge::PostCheckRun(client_, place().repository, run, deadline);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "forge/facts.h"
 #include "forge/github/branches.h"
 #include "forge/github/reviews.h"
 #include "forge/rest/forge.h"
 
 namespace forge {
+
+extern const Facts kGitHubFacts;
 
 // GitHub, and GitHub Enterprise Server. Borrows the client.
 class GitHub : public RestForge {
@@ -15,8 +18,7 @@ class GitHub : public RestForge {
         reviews_(client, place.repository, place.number),
         branches_(client, place.repository) {}
 
-  static const Capabilities& Can();
-  const Capabilities& capabilities() const override { return Can(); }
+  const Capabilities& capabilities() const override { return kGitHubFacts.can; }
   Reviews& reviews() override { return reviews_; }
   Branches& branches() override { return branches_; }
   Status PostCheckRun(const CheckRun& run, Deadline deadline) override;

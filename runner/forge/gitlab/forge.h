@@ -7,12 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "forge/facts.h"
 #include "forge/forge.h"
 #include "forge/gitlab/branches.h"
 #include "forge/gitlab/discussions.h"
 #include "forge/gitlab/notes.h"
 
 namespace forge {
+
+extern const Facts kGitLabFacts;
 
 // Borrows the client.
 class GitLab : public Forge {
@@ -26,8 +29,7 @@ class GitLab : public Forge {
         branches_(client, project_) {}
 
   const Place& place() const override { return place_; }
-  static const Capabilities& Can();
-  const Capabilities& capabilities() const override { return Can(); }
+  const Capabilities& capabilities() const override { return kGitLabFacts.can; }
   Result<Viewer> AskViewer(Deadline deadline) override { return GitLabViewer(client_, deadline); }
   Comments& comments() override { return notes_; }
   Reviews& reviews() override { return discussions_; }

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <optional>
 #include <utility>
 
+#include "base/named_path.h"
 #include "codec/data/json.h"
 #include "codec/text/base64.h"
 #include "forge/event_fields.h"
-#include "forge/gitlab_event.h"
+#include "forge/gitlab/event.h"
 #include "net/http_client.h"
 #include "net/retry.h"
 #include "net/url.h"
@@ -240,6 +242,21 @@ Result<std::string> FetchGitLabKeys(const std::string& issuer, const GitLabKeysA
   return Error{later ? Code::kTemporary : Code::kSetup,
                request.url + " answered " + std::to_string(response.status),
                later ? "" : "--gitlab-issuer URL"};
+}
+
+Result<bool> VerifyGitLabEvent(const EnvironmentReader& environment, const SignatureTerms& terms,
+                               Event* event, Deadline deadline) {
+  const std::string token = environment(kGitLabTokenVariable).value_or("");
+  if (token.empty()) return false;
+  GitLabTokenTerms wanted;
+  wanted.issuer = WithoutSlash(terms.issuer.empty() ? event->server_url : terms.issuer);
+  wanted.now_s = std::time(nullptr);
+  wanted.keys = TRY(terms.keys_file.empty()
+                        ? FetchGitLabKeys(wanted.issuer, {terms.ca_file, terms.proxy}, deadline)
+                        : ReadNamedFile(terms.keys_file, kGitLabKeysBytesMax));
+  const GitLabJob job = TRY(VerifyGitLabToken(token, wanted));
+  TRY(TakeGitLabJob(job, environment, event));
+  return true;
 }
 
 }  // namespace forge

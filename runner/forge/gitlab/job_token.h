@@ -10,6 +10,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "forge/event.h"
+#include "forge/facts.h"
 #include "net/proxy.h"
 
 namespace forge {
@@ -52,6 +53,10 @@ Result<GitLabJob> VerifyGitLabToken(std::string_view token, const GitLabTokenTer
 // was read from, say other than the token. A branch or tag that the token does not call protected
 // has no trusted_sha, as CI_DEFAULT_BRANCH is not signed.
 Status TakeGitLabJob(const GitLabJob& job, const EnvironmentReader& environment, Event* event);
+
+// Verifies the job's token, if there is one, and takes what it says into `event`: Facts::verify.
+Result<bool> VerifyGitLabEvent(const EnvironmentReader& environment, const SignatureTerms& terms,
+                               Event* event, Deadline deadline);
 
 struct GitLabKeysAccess {
   std::string ca_file;  // If empty, the system's.

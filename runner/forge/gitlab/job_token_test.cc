@@ -13,7 +13,7 @@
 #include "base/openssl_owner.h"
 #include "codec/text/base64.h"
 #include "forge/event_fields.h"
-#include "forge/gitlab_event.h"
+#include "forge/gitlab/event.h"
 
 namespace forge {
 namespace {

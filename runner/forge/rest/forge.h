@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "forge/client.h"
+#include "forge/facts.h"
 #include "forge/forge.h"
 #include "forge/rest/comments.h"
+#include "forge/rest/event.h"
+#include "forge/rest/proposal.h"
 
 namespace forge {
 
@@ -39,5 +42,30 @@ class RestForge : public Forge {
   Place place_;
   GitHubComments comments_;
 };
+
+// Returns what the rows of GitHub and of Gitea, of `kKind`, have in common.
+template <ForgeKind kKind>
+constexpr Facts ActionsFacts() {
+  Facts facts;
+  facts.kind = kKind;
+  facts.variables = kActionsVariables;
+  facts.prefixes = kActionsPrefixes;
+  facts.event_file = "GITHUB_EVENT_PATH";
+  facts.parse_event = [](const EnvironmentReader& environment, std::string_view payload) {
+    return ParseActionsEvent(environment, kKind, payload);
+  };
+  facts.parse_text = [](const EnvironmentReader&, std::string_view payload) {
+    return ParseActionsText(payload);
+  };
+  facts.events = kActionsEvents;
+  facts.log_commands = codec::LogCommands::kWorkflow;
+  facts.starter = StarterProof::kPermission;
+  facts.token = "GITHUB_TOKEN";
+  facts.client = [](const Place& place) {
+    return RestClient(place.repository, place.number, kKind == ForgeKind::kGitea);
+  };
+  facts.find_proposal = FindProposal;
+  return facts;
+}
 
 }  // namespace forge

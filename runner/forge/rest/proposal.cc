@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/rest/proposal.h"
 
+#include "forge/rest/comments.h"
+
 namespace forge {
 namespace {
 
@@ -29,6 +31,25 @@ Result<Proposal> ParseProposal(const codec::Json& json) {
     return Error{Code::kTemporary, "the forge's response is not a pull request"};
   }
   return proposal;
+}
+
+Result<int64_t> FindProposal(Client& client, const Event& event, Deadline deadline) {
+  constexpr size_t kOpenMax = 5000;
+  const std::string owner = event.head_repository.substr(0, event.head_repository.find('/'));
+  ApiPath pulls = (ApiPath::Repository(event.repository) / "pulls").Query("state", "open");
+  // Gitea does not know the filter, and lists all.
+  if (!owner.empty()) pulls = pulls.Query("head", owner + ":" + event.head_ref);
+  int64_t number = 0;
+  for (const codec::Json& json : TRY(client.GetAll(pulls, kPullsPermission, kOpenMax, deadline))) {
+    const codec::Json* head = json.Find("head");
+    if (head == nullptr || head->StringAt("sha") != event.head_sha) continue;
+    if (number != 0) {
+      return Error{Code::kRefused, "several pull requests have the head " + event.head_sha,
+                   "--number NUMBER"};
+    }
+    number = json.IntegerAt("number");
+  }
+  return number;
 }
 
 }  // namespace forge

@@ -9,6 +9,7 @@
 #include "codec/text/fold.h"
 #include "codec/text/nearest.h"
 #include "codec/text/neutral.h"
+#include "forge/open/open.h"
 #include "forge/posted_part.h"
 #include "policy/load/parse.h"
 #include "sandbox/limit/limit.h"
@@ -31,51 +32,6 @@ constexpr auto kTaskKeys = std::to_array<TaskKey>({
     {"image", "image"},
     {"isolation", "isolation"},
     {"fail_on", "fail-on"},
-});
-
-// https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows,
-// and the values of GitLab's CI_PIPELINE_SOURCE.
-constexpr auto kEvents = std::to_array<std::string_view>({
-    "branch_protection_rule",
-    "check_run",
-    "check_suite",
-    "create",
-    "delete",
-    "deployment",
-    "deployment_status",
-    "discussion",
-    "discussion_comment",
-    "fork",
-    "gollum",
-    "issue_comment",
-    "issues",
-    "label",
-    "merge_group",
-    "milestone",
-    "page_build",
-    "public",
-    "pull_request",
-    "pull_request_review",
-    "pull_request_review_comment",
-    "pull_request_target",
-    "push",
-    "registry_package",
-    "release",
-    "repository_dispatch",
-    "schedule",
-    "status",
-    "watch",
-    "workflow_call",
-    "workflow_dispatch",
-    "workflow_run",
-    "api",
-    "chat",
-    "external_pull_request_event",
-    "merge_request_event",
-    "parent_pipeline",
-    "pipeline",
-    "trigger",
-    "web",
 });
 
 std::vector<std::string_view> Listed(std::span<const std::string_view> names) {
@@ -123,9 +79,10 @@ Result<TaskEvent> ParseTaskEvent(const ConfigReader& reader, const std::string& 
                                  codec::Position at) {
   size_t dot = text.find('.');
   TaskEvent event{text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)};
-  if (std::find(kEvents.begin(), kEvents.end(), event.name) == kEvents.end()) {
+  const std::span<const std::string_view> known = TaskEvents();
+  if (std::find(known.begin(), known.end(), event.name) == known.end()) {
     return codec::InvalidAt(reader.file(), at, "no event is called '" + event.name + "'",
-                            codec::NearestName(event.name, Listed(kEvents)));
+                            codec::NearestName(event.name, Listed(known)));
   }
   auto fits = [](char c) { return ascii::IsLower(c) || c == '_'; };
   bool valid = std::all_of(event.action.begin(), event.action.end(), fits);
@@ -427,7 +384,18 @@ std::span<const TaskKey> TaskLimits() {
   }();
   return keys;
 }
-std::span<const std::string_view> TaskEvents() { return kEvents; }
+std::span<const std::string_view> TaskEvents() {
+  static const std::vector<std::string_view> events = [] {
+    std::vector<std::string_view> all;
+    for (const forge::Facts* facts : forge::AllFacts()) {
+      for (std::string_view event : facts->events) {
+        if (std::find(all.begin(), all.end(), event) == all.end()) all.push_back(event);
+      }
+    }
+    return all;
+  }();
+  return events;
+}
 
 std::vector<std::string_view> TaskPosts() {
   std::vector<std::string_view> posts = Listed(forge::kPostedParts);

@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "forge/open/open.h"
+
 namespace run {
 namespace {
 
@@ -40,9 +42,12 @@ Trust JudgeTrust(const forge::Event& event) {
   if (!event.unread_ci.empty())
     return {false, UnreadCi(event) + ": it is unknown who started the run"};
   if (event.forge == forge::ForgeKind::kNone) return {true, "started from a command line"};
+  const forge::Facts& facts = forge::FactsOf(event.forge);
+  if (facts.starter == forge::StarterProof::kNone) {
+    return {false, "agentic-ci does not find out who started a run on this forge"};
+  }
   const std::string name = event.name.empty() ? "forge's" : event.name;
-  const std::string proposal =
-      event.forge == forge::ForgeKind::kGitLab ? "merge request" : "pull request";
+  const std::string proposal(facts.can.proposal);
   switch (event.head_origin) {
     case forge::HeadOrigin::kBase:
       break;

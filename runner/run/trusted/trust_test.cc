@@ -57,6 +57,14 @@ TEST_CASE("JudgeTrust speaks of merge requests on GitLab") {
   CHECK(run::JudgeTrust(event).trusted);
 }
 
+TEST_CASE("JudgeTrust trusts no run on a forge that says nothing of who started it") {
+  for (const HeadOrigin origin : {HeadOrigin::kBase, HeadOrigin::kFork}) {
+    forge::Event event = Event("push", origin);
+    event.forge = forge::ForgeKind::kCount;  // A kind without a row.
+    CHECK_FALSE(run::JudgeTrust(event).trusted);
+  }
+}
+
 TEST_CASE("FindTrustedRef takes the ref that a job fetched where there is no commit to name") {
   forge::Event event = Event("merge_request_event", HeadOrigin::kBase, 7);
   event.trusted_ref = "refs/agentic-ci/base";

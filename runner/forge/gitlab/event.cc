@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forge/gitlab_event.h"
+#include "forge/gitlab/event.h"
 
 #include <algorithm>
 #include <array>
@@ -162,6 +162,22 @@ Result<Event> ReadGitLabEvent(const Variables& variables) {
   std::string page = variables.Get("CI_PIPELINE_URL");
   if (IsHttpUrl(page)) event.run_url = page;
   return event;
+}
+
+EventText ReadGitLabText(const EnvironmentReader& environment) {
+  auto get = [&](const char* name) { return environment(name).value_or(""); };
+  EventText text;
+  std::string number = get("CI_MERGE_REQUEST_IID");
+  std::from_chars(number.data(), number.data() + number.size(), text.number);
+  text.title = get("CI_MERGE_REQUEST_TITLE");
+  text.body = get("CI_MERGE_REQUEST_DESCRIPTION");
+  std::string labels = get("CI_MERGE_REQUEST_LABELS");
+  for (size_t from = 0; from < labels.size() && text.labels.size() < kLabelsMax;) {
+    size_t end = std::min(labels.find(',', from), labels.size());
+    if (end > from) text.labels.push_back(labels.substr(from, end - from));
+    from = end + 1;
+  }
+  return text;
 }
 
 }  // namespace forge

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forge/event_text.h"
-
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "base/sys.h"
 #include "codec/data/json.h"
+#include "forge/rest/event.h"
 
 namespace forge {
 namespace {
-
-constexpr size_t kEventBytesMax = 25 * 1024 * 1024;  // The same as in forge/event.cc.
-constexpr size_t kLabelsMax = 100;                   // GitHub's own bound for one issue.
 
 const codec::Json& Member(const codec::Json& json, std::string_view name) {
   static const codec::Json kNull;
@@ -63,27 +57,9 @@ void ReadLabels(const codec::Json& payload, const codec::Json& subject, EventTex
   AddNames(Member(subject, "labels"), text);
 }
 
-// https://docs.gitlab.com/ci/variables/predefined_variables/: a description of more than 2700
-// characters is cut there, and no activity is said.
-EventText ReadMergeRequest(const EnvironmentReader& environment) {
-  auto get = [&](const char* name) { return environment(name).value_or(""); };
-  EventText text;
-  std::string number = get("CI_MERGE_REQUEST_IID");
-  std::from_chars(number.data(), number.data() + number.size(), text.number);
-  text.title = get("CI_MERGE_REQUEST_TITLE");
-  text.body = get("CI_MERGE_REQUEST_DESCRIPTION");
-  std::string labels = get("CI_MERGE_REQUEST_LABELS");
-  for (size_t from = 0; from < labels.size() && text.labels.size() < kLabelsMax;) {
-    size_t end = std::min(labels.find(',', from), labels.size());
-    if (end > from) text.labels.push_back(labels.substr(from, end - from));
-    from = end + 1;
-  }
-  return text;
-}
-
 }  // namespace
 
-Result<EventText> ParseEventText(std::string_view payload) {
+Result<EventText> ParseActionsText(std::string_view payload) {
   codec::JsonBounds bounds;
   bounds.bytes_max = kEventBytesMax;
   codec::Json json = TRY(codec::ParseJson(payload, bounds));
@@ -103,15 +79,6 @@ Result<EventText> ParseEventText(std::string_view payload) {
   if (text.comment.empty()) text.comment = comment.StringAt("content");  // Gitea's of a review.
   text.comment_author = LoginOf(comment);
   return text;
-}
-
-Result<EventText> ReadEventText(const EnvironmentReader& environment, const Event& event) {
-  if (event.forge == ForgeKind::kNone) return EventText();
-  if (environment("GITLAB_CI") == "true") return ReadMergeRequest(environment);
-  std::optional<std::string> path = environment("GITHUB_EVENT_PATH");
-  if (!path) return EventText();
-  std::string payload = TRY(sys::ReadFile(*path, kEventBytesMax).Context("reading the event"));
-  return ParseEventText(payload).Context("reading the event " + *path);
 }
 
 }  // namespace forge

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/gitlab.h"
+#include "forge/gitlab/page.h"
 
 #include <catch2/catch.hpp>
 
-namespace cli {
+namespace forge {
 
 TEST_CASE("The report's page lies among the artifacts of the job that ran the agent last") {
   const codec::Json jobs = codec::ParseJson(R"([{"id": 40, "name": "agentic-ci"},
     {"id": 43, "name": "agentic-ci"}, {"id": 44, "name": "agentic-ci-post"}])")
                                .value();
-  forge::Event event;
+  Event event;
   event.server_url = "https://gitlab.example";
   event.repository = "acme/web/site";
   const auto address = [&](const std::string& job, const std::string& report) {
@@ -25,4 +25,4 @@ TEST_CASE("The report's page lies among the artifacts of the job that ran the ag
   CHECK(PageAddress(codec::Json(), "agentic-ci", event, "report").empty());
 }
 
-}  // namespace cli
+}  // namespace forge

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forge/gitlab_event.h"
-
 #include <catch2/catch.hpp>
 #include <map>
+
+#include "forge/event_fields.h"
+#include "forge/open/open.h"
 
 namespace forge {
 namespace {

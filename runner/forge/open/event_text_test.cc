@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "forge/event_text.h"
-
 #include <catch2/catch.hpp>
 #include <map>
+
+#include "forge/open/open.h"
+#include "forge/rest/event.h"
 
 namespace forge {
 
 TEST_CASE("The text of a pull request's event is read") {
-  EventText text = ParseEventText(R"({"action": "opened", "pull_request": {"number": 7,
+  EventText text = ParseActionsText(R"({"action": "opened", "pull_request": {"number": 7,
     "title": "Fix it", "body": null, "user": {"login": "eve"},
     "labels": [{"name": "ai"}, {"name": "bug"}]}})")
                        .value();
@@ -21,7 +22,7 @@ TEST_CASE("The text of a pull request's event is read") {
 }
 
 TEST_CASE("Where a label was added, that one counts alone") {
-  EventText text = ParseEventText(R"({"action": "labeled", "label": {"name": "bug"},
+  EventText text = ParseActionsText(R"({"action": "labeled", "label": {"name": "bug"},
     "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")
                        .value();
   CHECK(text.labels == std::vector<std::string>{"bug"});
@@ -30,7 +31,7 @@ TEST_CASE("Where a label was added, that one counts alone") {
 TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull request's") {
   // Gitea 1.26 does not name the label that was changed.
   auto read = [](const std::string& action) {
-    return ParseEventText(R"({"action": ")" + action + R"(", "number": 1,
+    return ParseActionsText(R"({"action": ")" + action + R"(", "number": 1,
       "pull_request": {"number": 1, "labels": [{"name": "ai"}, {"name": "bug"}]}})")
         .value();
   };
@@ -42,8 +43,8 @@ TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull r
   CHECK(cleared.labels.empty());
   // Newer versions of Gitea name the labels that were changed.
   auto changed = [](const std::string& changes) {
-    return ParseEventText(R"({"action": "label_updated", "changes": )" + changes +
-                          R"(, "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")
+    return ParseActionsText(R"({"action": "label_updated", "changes": )" + changes +
+                            R"(, "pull_request": {"labels": [{"name": "ai"}, {"name": "bug"}]}})")
         .value();
   };
   EventText added = changed(R"({"added_labels": [{"name": "bug"}], "removed_labels": null})");
@@ -60,18 +61,18 @@ TEST_CASE("Gitea's activities have GitHub's names, and its labels are the pull r
 }
 
 TEST_CASE("The text of a comment and of a review is read, with its issue's") {
-  EventText comment = ParseEventText(R"({"action": "created", "issue": {"number": 3, "title": "t",
+  EventText comment = ParseActionsText(R"({"action": "created", "issue": {"number": 3, "title": "t",
     "user": {"login": "ann"}}, "comment": {"body": "/fix", "user": {"login": "bob"}}})")
                           .value();
   CHECK(comment.number == 3);
   CHECK(comment.comment == "/fix");
   CHECK(comment.author == "ann");
   CHECK(comment.comment_author == "bob");
-  EventText review = ParseEventText(R"({"action": "submitted", "pull_request": {"number": 4},
+  EventText review = ParseActionsText(R"({"action": "submitted", "pull_request": {"number": 4},
     "review": {"body": "no"}})")
                          .value();
   CHECK(review.comment == "no");
-  EventText gitea = ParseEventText(R"({"action": "reviewed", "pull_request": {"number": 4},
+  EventText gitea = ParseActionsText(R"({"action": "reviewed", "pull_request": {"number": 4},
     "review": {"type": "pull_request_review_comment", "content": "/fix"}})")
                         .value();
   CHECK(gitea.action == "submitted");
@@ -90,7 +91,7 @@ TEST_CASE("The text of a merge request is read from GitLab's variables") {
     return found->second;
   };
   Event event;
-  event.forge = ForgeKind::kGitHub;  // Any: which one it is, the variables say.
+  event.forge = ForgeKind::kGitLab;
   EventText text = ReadEventText(read, event).value();
   CHECK(text.number == 12);
   CHECK(text.title == "Fix it");
@@ -101,12 +102,12 @@ TEST_CASE("The text of a merge request is read from GitLab's variables") {
 TEST_CASE("An event without text, or with other types, gives none") {
   for (const char* payload : {"{}", R"({"pull_request": 1, "action": 2, "label": [], "issue": []})",
                               R"({"action": "labeled"})"}) {
-    EventText text = ParseEventText(payload).value();
+    EventText text = ParseActionsText(payload).value();
     CHECK(text.title.empty());
     CHECK(text.number == 0);
   }
-  CHECK_FALSE(ParseEventText("[]").ok());
-  CHECK_FALSE(ParseEventText("").ok());
+  CHECK_FALSE(ParseActionsText("[]").ok());
+  CHECK_FALSE(ParseActionsText("").ok());
   CHECK(ReadEventText([](const std::string&) { return std::nullopt; }, Event()).value().title ==
         "");
 }

@@ -5,6 +5,7 @@
 #include "base/result.h"
 #include "forge/event.h"
 #include "forge/event_fields.h"
+#include "forge/event_text.h"
 
 namespace forge {
 
@@ -22,5 +23,10 @@ namespace forge {
 // Fails with kSetup if a variable that every job has is missing, with kInvalid and kRefused as
 // ReadEvent does.
 Result<Event> ReadGitLabEvent(const Variables& variables);
+
+// Reads the texts of a merge request: empty without one. GitLab cuts a description after 2700
+// characters, and names no activity.
+// https://docs.gitlab.com/ci/variables/predefined_variables/
+EventText ReadGitLabText(const EnvironmentReader& environment);
 
 }  // namespace forge
