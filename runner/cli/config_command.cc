@@ -272,18 +272,18 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
   run::Request scratch;
   TRY(TaskOptionRules().set("agent", request.agent, &scratch));
   request.facts = starter::LookAt(repository.top(), repository.OriginUrl());
-  Result<std::string> pipeline =
-      sys::ReadFile(repository.top() + "/.gitlab-ci.yml", kConfigFileBytesMax);
-  if (pipeline.ok() && starter::IsOwnPipeline(pipeline.value())) {
-    request.facts.has_gitlab_ci = false;
-  }
   if (arguments.Has("forge")) {
     request.facts.forge = TRY(starter::ParseForge(arguments.Get("forge")));
     request.facts.forge_reason = "--forge";
   }
-  std::string usual = starter::HasModel(request) ? "label" : "push";
-  if (request.facts.forge == starter::Forge::kGitLab) usual = "push";
-  request.on = TRY(starter::ParseStartOn(arguments.Get("on", usual), request.facts.forge));
+  const starter::Forge& forge = *request.facts.forge;
+  const std::string file = repository.top() + "/" + std::string(forge.file);
+  Result<std::string> pipeline = sys::ReadFile(file, kConfigFileBytesMax);
+  request.has_pipeline =
+      sys::Exists(file) && !(pipeline.ok() && starter::IsOwnPipeline(pipeline.value()));
+  const bool by_label = starter::HasModel(request) && forge.push_only_reason.empty();
+  const std::string usual = by_label ? "label" : "push";
+  request.on = TRY(starter::ParseStartOn(arguments.Get("on", usual), forge));
   TRY(starter::TakeRelease(arguments.Get("release"), &request));
   if (starter::HasModel(request)) {
     agent::AgentDescription description = TRY(agent::FindAgentDescription(request.agent));
@@ -347,15 +347,21 @@ Result<std::string> FillWorkflows(const std::string& path, int top,
 }  // namespace
 
 std::vector<OptionSpec> ConfigInitOptions() {
+  static const std::string forge_doc = [] {
+    std::string names;
+    for (const starter::Forge& forge : starter::Forges()) {
+      names += (names.empty() ? "`" : ", `") + std::string(forge.name) + "`";
+    }
+    return "One of " + names + ". If not given, found by the repository's CI files and its remote.";
+  }();
   return {{"agent", "NAME", "claude-code",
            "The agent of the first task. With `command`, the task runs the repository's tests."},
-          {"forge", "NAME", "",
-           "One of `github`, `gitlab`, `gitea`, `forgejo`. If not given, found by the "
-           "repository's CI files and its remote."},
+          {"forge", "NAME", "", forge_doc},
           {"on", "WHAT", "",
            "What starts the task: `label` (the label `agent` of a pull request, and each push "
            "while it has it; the default of an agent with a model), `push` (each push to a pull "
-           "request; on GitLab the only one) or `command` (a comment such as `/review`)."},
+           "request; where neither labels nor comments start pipelines, as on GitLab, the only "
+           "one) or `command` (a comment such as `/review`)."},
           {"release", "PROJECT@COMMIT", "",
            "The release of agentic-ci that the workflow uses, such as `acme/agentic-ci@` and the "
            "40 digits of its commit; also filled into workflows that are there. If not given, "
@@ -374,9 +380,10 @@ Status CheckOwnWorkflow() {
     path.remove_prefix(path.empty() ? 0 : 1);
   }
   std::string file(path);
-  if (variable("GITLAB_CI") == "true") {
-    top = variable("CI_PROJECT_DIR");
-    file = ".gitlab-ci.yml";
+  for (const starter::Forge& forge : starter::Forges()) {
+    if (variable(forge.flag) != "true") continue;
+    top = variable(forge.checkout);
+    file = forge.file;
   }
   Result<Fd> root = sys::Open(top, O_RDONLY | O_DIRECTORY);
   if (top.empty() || file.empty() || !root.ok()) return Ok();
@@ -466,7 +473,7 @@ Result<int> ConfigInitCommand(const Arguments& arguments) {
   const std::string& top = repository.value().top();
   starter::StarterRequest request = TRY(PlanStart(arguments, repository.value(), directory));
   Fd root = TRY(sys::Open(top, O_RDONLY | O_DIRECTORY));
-  std::string text = "forge: " + std::string(starter::Name(request.facts.forge)) + " (" +
+  std::string text = "forge: " + std::string(request.facts.forge->name) + " (" +
                      request.facts.forge_reason + ")\n";
   text += "starts: " + starter::DescribeStart(request) + "\n";
   std::string left;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/sys.h"
+#include "starter/forge.h"
 
 namespace starter {
 namespace {
@@ -79,11 +80,14 @@ std::string FillRelease(std::string text, std::string_view path, std::string_vie
 
 std::vector<std::string> WorkflowFiles(const std::string& top) {
   std::vector<std::string> files;
-  for (const char* file : {".gitlab-ci.yml", ".agentic-ci/gitlab-ci.yml"}) {
-    if (sys::Exists(top + "/" + file)) files.emplace_back(file);
-  }
-  for (const char* forge : {".github", ".gitea", ".forgejo"}) {
-    const std::string inside = std::string(forge) + "/workflows";
+  for (const Forge& forge : Forges()) {
+    if (!forge.second_file.empty()) {
+      for (std::string_view file : {forge.file, forge.second_file}) {
+        if (sys::Exists(top + "/" + std::string(file))) files.emplace_back(file);
+      }
+      continue;
+    }
+    const std::string inside(forge.file.substr(0, forge.file.rfind('/')));
     std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir((top + "/" + inside).c_str()), ::closedir);
     while (stream != nullptr && files.size() < kFilesMax) {
       const dirent* entry = ::readdir(stream.get());

@@ -10,15 +10,12 @@
 
 #include "base/ascii.h"
 #include "base/sys.h"
-#include "codec/text/nearest.h"
 
 namespace starter {
 namespace {
 
 constexpr int kDepthMax = 2;
 constexpr size_t kNamesMax = 10000;
-
-constexpr auto kForges = std::to_array<std::string_view>({"github", "gitlab", "gitea", "forgejo"});
 
 struct Manifest {
   std::string_view file;  // "*.EXT": any name that ends so.
@@ -142,23 +139,22 @@ std::string HostOf(std::string_view origin) {
 
 // Finds the forge by what the repository has for a CI, else by its remote's name; else it is the
 // most common.
-void FindForge(const Look& look, const std::string& top, const std::string& origin,
-               RepositoryFacts* facts) {
-  auto take = [&](Forge forge, std::string reason) {
-    facts->forge = forge;
+void FindForge(const std::string& top, const std::string& origin, RepositoryFacts* facts) {
+  auto take = [&](const Forge& forge, std::string reason) {
+    facts->forge = &forge;
     facts->forge_reason = std::move(reason);
   };
-  std::string host = HostOf(origin);
-  auto hosted = [&](std::string_view word) { return host.find(word) != std::string::npos; };
-  if (look.HasAtTop(".gitlab-ci.yml")) return take(Forge::kGitLab, ".gitlab-ci.yml");
-  if (look.HasAtTop(".forgejo")) return take(Forge::kForgejo, ".forgejo/");
-  if (look.HasAtTop(".gitea")) return take(Forge::kGitea, ".gitea/");
-  if (sys::Exists(top + "/.github/workflows")) return take(Forge::kGitHub, ".github/workflows/");
-  if (hosted("gitlab")) return take(Forge::kGitLab, "remote " + host);
-  if (hosted("gitea")) return take(Forge::kGitea, "remote " + host);
-  if (hosted("forgejo") || host == "codeberg.org") return take(Forge::kForgejo, "remote " + host);
-  if (hosted("github")) return take(Forge::kGitHub, "remote " + host);
-  take(Forge::kGitHub, "nothing says otherwise; --forge names another");
+  for (const Forge& forge : Forges()) {
+    if (sys::Exists(top + "/" + std::string(forge.mark))) {
+      return take(forge, std::string(forge.mark));
+    }
+  }
+  const std::string host = HostOf(origin);
+  for (const Forge& forge : Forges()) {
+    const bool hosted = host.find(forge.name) != std::string::npos || host == forge.host;
+    if (hosted && !host.empty()) return take(forge, "remote " + host);
+  }
+  take(Forges().back(), "nothing says otherwise; --forge names another");
 }
 
 }  // namespace
@@ -176,22 +172,8 @@ RepositoryFacts LookAt(const std::string& top, const std::string& origin) {
     facts.test_command = test->command;
     facts.install_command = test->install;
   }
-  facts.has_gitlab_ci = look.HasAtTop(".gitlab-ci.yml");
-  FindForge(look, top, origin, &facts);
+  FindForge(top, origin, &facts);
   return facts;
-}
-
-std::string_view Name(Forge forge) { return kForges[static_cast<size_t>(forge)]; }
-
-std::vector<std::string_view> ForgeNames() { return {kForges.begin(), kForges.end()}; }
-
-Result<Forge> ParseForge(std::string_view name) {
-  for (size_t i = 0; i < kForges.size(); ++i) {
-    if (kForges[i] == name) return static_cast<Forge>(i);
-  }
-  std::string nearest = codec::NearestName(name, ForgeNames());
-  return Error{Code::kUsage, "no forge is called '" + std::string(name) + "'",
-               nearest.empty() ? "--forge github" : "--forge " + nearest};
 }
 
 }  // namespace starter

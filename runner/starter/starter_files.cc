@@ -57,16 +57,12 @@ std::string RenderEcosystems(const StarterRequest& request) {
 }
 
 std::string RenderWhen(const StarterRequest& request) {
-  // Its pipelines are started by pushes alone.
-  if (request.facts.forge == Forge::kGitLab) {
-    return "    when: { events: [merge_request_event] }\n";
-  }
   switch (request.on) {
     case StartOn::kLabel:
       return "    when: { events: [pull_request.labeled, pull_request.synchronize], "
              "labels: [agent] }\n";
     case StartOn::kPush:
-      return "    when: { events: [pull_request] }\n";
+      return "    when: { events: [" + std::string(request.facts.forge->push_event) + "] }\n";
     case StartOn::kCommand:
       break;
   }
@@ -123,7 +119,7 @@ std::string RenderReviewPrompt(const StarterRequest& request) {
 
 bool HasModel(const StarterRequest& request) { return request.agent != "command"; }
 
-Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
+Result<StartOn> ParseStartOn(std::string_view name, const Forge& forge) {
   StartOn on = StartOn::kPush;
   if (name == "label") {
     on = StartOn::kLabel;
@@ -132,15 +128,11 @@ Result<StartOn> ParseStartOn(std::string_view name, Forge forge) {
   } else if (name != "push") {
     return Error{Code::kUsage, "--on is one of label, push, command", "--on push"};
   }
-  const bool tells = forge == Forge::kGitHub || forge == Forge::kGitLab;
-  if (!tells && on == StartOn::kCommand) {
-    return Error{Code::kUsage,
-                 "on Gitea and Forgejo, a job cannot ask who may write, and anyone may comment",
-                 "--on label"};
+  if (on == StartOn::kCommand && !forge.no_command_reason.empty()) {
+    return Error{Code::kUsage, std::string(forge.no_command_reason), "--on label"};
   }
-  if (forge == Forge::kGitLab && on != StartOn::kPush) {
-    return Error{Code::kUsage, "on GitLab, neither a label nor a comment starts a pipeline",
-                 "--on push"};
+  if (on != StartOn::kPush && !forge.push_only_reason.empty()) {
+    return Error{Code::kUsage, std::string(forge.push_only_reason), "--on push"};
   }
   return on;
 }
@@ -166,12 +158,11 @@ Status TakeRelease(std::string_view release, StarterRequest* request) {
 }
 
 std::string DescribeStart(const StarterRequest& request) {
-  if (request.facts.forge == Forge::kGitLab) return "on each push to a merge request";
   switch (request.on) {
     case StartOn::kLabel:
       return "when a pull request is given the label agent, and on each push while it has it";
     case StartOn::kPush:
-      return "on each push to a pull request";
+      return "on each push to a " + std::string(request.facts.forge->proposal);
     case StartOn::kCommand:
       break;
   }

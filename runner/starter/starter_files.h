@@ -21,10 +21,11 @@ enum class StartOn {
 struct StarterRequest {
   RepositoryFacts facts;
   StartOn on = StartOn::kLabel;
-  std::string agent;         // The agent, as in --agent.
-  std::string provider;      // The provider, as in --provider; empty for `command`.
-  std::string install;       // The command that installs the agent; empty for `command`.
-  std::string key_variable;  // The variable with its credential.
+  std::string agent;          // The agent, as in --agent.
+  std::string provider;       // The provider, as in --provider; empty for `command`.
+  std::string install;        // The command that installs the agent; empty for `command`.
+  std::string key_variable;   // The variable with its credential.
+  bool has_pipeline = false;  // The project has one of its own in Forge::file.
   // The release that the workflow uses: "acme/agentic-ci", and its commit. Both are empty where the
   // reader is to say.
   std::string release_path;
@@ -46,7 +47,7 @@ bool HasModel(const StarterRequest& request);
 
 // Parses "label", "push" or "command". Fails with kUsage, also for what the forge does not start
 // pipelines on.
-Result<StartOn> ParseStartOn(std::string_view name, Forge forge);
+Result<StartOn> ParseStartOn(std::string_view name, const Forge& forge);
 
 // Takes "acme/agentic-ci@COMMIT" apart for `request`; on GitLab the project may be below several
 // groups. Fails with kUsage for anything else.

@@ -12,9 +12,7 @@ constexpr std::string_view kTitle =
     "# Runs the task of .agentic-ci/config.yml that is for the event.\n";
 
 // Names actions by URL: what a short name leads to is the instance's to say.
-bool IsGiteas(const StarterRequest& request) {
-  return request.facts.forge == Forge::kGitea || request.facts.forge == Forge::kForgejo;
-}
+bool IsGiteas(const StarterRequest& request) { return request.facts.forge->of_gitea; }
 
 std::string Action(const StarterRequest& request, std::string_view name) {
   return "uses: " + std::string(IsGiteas(request) ? "https://github.com/" : "") + std::string(name);
@@ -112,6 +110,8 @@ std::string RenderSteps(const StarterRequest& request) {
   return steps + RenderKeepStep(request);
 }
 
+}  // namespace
+
 std::string RenderWorkflow(const StarterRequest& request) {
   return std::string(kTitle) +
          "name: agentic-ci\n"
@@ -148,26 +148,14 @@ std::string RenderGitLab(const StarterRequest& request) {
   return text;
 }
 
-}  // namespace
-
 bool IsOwnPipeline(std::string_view text) {
   return text.starts_with(kTitle) && text.substr(kTitle.size()).starts_with("include:");
 }
 
 StarterFile PlanCi(const StarterRequest& request) {
-  switch (request.facts.forge) {
-    case Forge::kGitLab:
-      // One that is there is the project's own; it includes ours in a line.
-      return {request.facts.has_gitlab_ci ? ".agentic-ci/gitlab-ci.yml" : ".gitlab-ci.yml",
-              RenderGitLab(request)};
-    case Forge::kGitea:
-      return {".gitea/workflows/agentic-ci.yml", RenderWorkflow(request)};
-    case Forge::kForgejo:
-      return {".forgejo/workflows/agentic-ci.yml", RenderWorkflow(request)};
-    case Forge::kGitHub:
-      break;
-  }
-  return {".github/workflows/agentic-ci.yml", RenderWorkflow(request)};
+  const Forge& forge = *request.facts.forge;
+  const bool second = request.has_pipeline && !forge.second_file.empty();
+  return {std::string(second ? forge.second_file : forge.file), forge.render(request)};
 }
 
 }  // namespace starter
