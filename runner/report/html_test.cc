@@ -191,7 +191,7 @@ TEST_CASE("The page runs nothing, loads nothing, and escapes everything from out
   record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};
   record.agent = {bad, bad, bad, bad, {bad}};
   record.usage.model = bad;
-  record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};
+  record.isolation = {bad, bad, {{bad, ControlState::kUnavailable, bad}}};
   record.limits = {{bad, 1, 2, bad, true}};
   record.waivers = {{bad, bad}};
   record.phases_ms = {{bad, 1}};

@@ -15,7 +15,8 @@ RunFile Sample() {
                   "b",      "topic",        "h",   true, ""};
   record.policy = {"repository", "p.yml", "main", "c0ffee", "ab"};
   record.agent = {"command", "", "", "", {"sh", "-c", "true"}};
-  record.isolation = {"namespaces", {{"landlock", ControlState::kEmulated, "note"}}};
+  record.isolation = {
+      "namespaces", std::string(32, 'd'), {{"landlock", ControlState::kEmulated, "note"}}};
   record.limits = {{"wall", 60, std::nullopt, "s", true}};
   record.outcome = {OutcomeKind::kLimit, "memory", "why", 125, 137};
   record.phases_ms = {{"policy", 3}};

@@ -19,6 +19,7 @@ ReportInput Sample() {
   record.usage.cost_source = "gateway";
   record.changes = {2, 12, 4, 900, false, true};
   record.isolation = {"namespaces",
+                      std::string(32, 'd'),
                       {{"landlock", ControlState::kEnforced, "ABI 4"},
                        {"memory", ControlState::kEmulated, "watchdog"}}};
   record.limits = {{"wall", 1200, 82, "s", false}, {"memory", 1024, 1024, "bytes", true}};
@@ -245,7 +246,7 @@ TEST_CASE("Nothing from outside is markup in the summary, wherever it stands") {
   record.policy.path = record.policy.ref = bad;
   record.trust = {bad, bad};
   record.agent.name = record.usage.model = bad;
-  record.isolation = {bad, {{bad, ControlState::kUnavailable, bad}}};
+  record.isolation = {bad, bad, {{bad, ControlState::kUnavailable, bad}}};
   record.limits = {{bad, 1, 2, bad, true}};
   record.waivers = {{bad, bad}};
   record.image = {bad, bad, bad, bad, bad, bad, bad, {bad}, {bad}};

@@ -136,6 +136,7 @@ TEST_CASE("The start is one line") {
   record.phases_ms = {{"gateway", 3}, {"sandbox", 8}};
   record.isolation = {
       "namespaces",
+      "",
       {{"landlock", ControlState::kEnforced, ""}, {"memory", ControlState::kEmulated, ""}}};
   CHECK(RenderStart(record, kPlain) ==
         "● policy main@6d05064 · sandbox 8 ms · 1 of 2 controls enforced\n");
