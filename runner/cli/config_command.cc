@@ -277,10 +277,7 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
     request.facts.forge_reason = "--forge";
   }
   const starter::Forge& forge = *request.facts.forge;
-  const std::string file = repository.top() + "/" + std::string(forge.file);
-  Result<std::string> pipeline = sys::ReadFile(file, kConfigFileBytesMax);
-  request.has_pipeline =
-      sys::Exists(file) && !(pipeline.ok() && starter::IsOwnPipeline(pipeline.value()));
+  request.has_pipeline = starter::HasPipeline(repository.top(), forge);
   const bool by_label = starter::HasModel(request) && forge.push_only_reason.empty();
   const std::string usual = by_label ? "label" : "push";
   request.on = TRY(starter::ParseStartOn(arguments.Get("on", usual), forge));
@@ -347,13 +344,9 @@ Result<std::string> FillWorkflows(const std::string& path, int top,
 }  // namespace
 
 std::vector<OptionSpec> ConfigInitOptions() {
-  static const std::string forge_doc = [] {
-    std::string names;
-    for (const starter::Forge& forge : starter::Forges()) {
-      names += (names.empty() ? "`" : ", `") + std::string(forge.name) + "`";
-    }
-    return "One of " + names + ". If not given, found by the repository's CI files and its remote.";
-  }();
+  static const std::string forge_doc =
+      "One of " + starter::ForgeNames() +
+      ". If not given, found by the repository's CI files and its remote.";
   return {{"agent", "NAME", "claude-code",
            "The agent of the first task. With `command`, the task runs the repository's tests."},
           {"forge", "NAME", "", forge_doc},

@@ -404,13 +404,23 @@ Error WithoutToken(const Arguments& arguments, Error error) {
   return error;
 }
 
+// Returns the token that posts. Without one, the findings go to the job's log where the forge has
+// them elsewhere.
+Result<Secret> TakeToken(const Arguments& arguments, const forge::Facts& facts,
+                         const std::string& hint) {
+  Result<Secret> token = ReadToken(facts, hint);
+  if (token.ok() || facts.findings_elsewhere.empty()) return token;
+  return WithoutToken(arguments, std::move(token).error());
+}
+
 // Reads the report again, with a link to its page where the forge knows that.
 Result<report::PostedReport> WithPage(const forge::Facts& facts, const Arguments& arguments,
                                       const forge::Event& event, forge::Client& client,
                                       Deadline deadline) {
   const std::string& directory = arguments.operands.front();
   report::SummaryOptions links = LinksOf(event);
-  links.report_url = facts.find_page(client, sys::Environment, event, directory, deadline);
+  if (facts.find_page != nullptr)
+    links.report_url = facts.find_page(client, sys::Environment, event, directory, deadline);
   return report::ReadReport(directory, links);
 }
 
@@ -424,7 +434,6 @@ Result<int> PostCommand(const Arguments& arguments) {
   forge::Event event = TRY(forge::ReadEvent(sys::Environment));
   forge::Place place = TRY(ReadPlace(arguments, event));
   const forge::Facts& facts = forge::FactsOf(place.kind);
-  const bool findings_in_log = !facts.findings_elsewhere.empty();
   post::Parts parts = TRY(ReadParts(arguments, facts.can));
   Result<report::PostedReport> read =
       report::ReadReport(arguments.operands.front(), LinksOf(event));
@@ -437,16 +446,13 @@ Result<int> PostCommand(const Arguments& arguments) {
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
   forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
-  Result<Secret> token = ReadToken(facts, options.token_hint);
-  if (!token.ok() && findings_in_log) return WithoutToken(arguments, std::move(token).error());
-  options.token = TRY(std::move(token));
+  options.token = TRY(TakeToken(arguments, facts, options.token_hint));
   forge::Client client = TRY(Connect(arguments, std::move(options), limit));
   if (asks) {
     place.number = TRY(facts.find_proposal(client, event, deadline));
     TRY(CheckNumber(parts, place));
   }
-  if (facts.find_page != nullptr && read.ok())
-    read = WithPage(facts, arguments, event, client, deadline);
+  if (read.ok()) read = WithPage(facts, arguments, event, client, deadline);
   const report::PostedReport posted = TRY(std::move(read));
   const post::Target target = TargetAt(place, arguments, event, posted.record.agent.task);
   std::unique_ptr<forge::Forge> forge = TRY(forge::Open(client, place));
@@ -462,7 +468,8 @@ Result<int> PostCommand(const Arguments& arguments) {
   }
   if (!arguments.Has("json")) {
     const bool reads_commands = forge::ReadsWorkflowCommands(event.forge);
-    const bool lost = !outcome.undelivered.empty() || (findings_in_log && !outcome.ended.ok());
+    const bool lost =
+        !outcome.undelivered.empty() || (!facts.findings_elsewhere.empty() && !outcome.ended.ok());
     if (lost) TRY(PrintFindings(posted, reads_commands));
     if (reads_commands) TRY(Print(Undelivered(outcome)));
   }

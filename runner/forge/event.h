@@ -11,7 +11,7 @@
 
 namespace forge {
 
-// Each but kNone has a row in forge/open/open.cc; kCount is none of them.
+// Each but kNone has a row in forge/open/open.cc; kCount is not one.
 enum class ForgeKind { kNone, kGitHub, kGitea, kGitLab, kCount };
 
 // The event that started the workflow. kNone means that no event was read, kOther an event without

@@ -158,21 +158,15 @@ Result<Trust> AskWhoStarted(const Request& request, const Config& config,
   const bool wanted = !request.secrets.empty() || !request.providers.empty();
   if (!wanted || event.forge == forge::ForgeKind::kNone) return trust;
   const forge::Facts& facts = forge::FactsOf(event.forge);
-  switch (facts.starter) {
-    case forge::StarterProof::kNone:
-      break;  // Not trusted: JudgeTrust().
-    case forge::StarterProof::kSignature:
-      if (request.gitlab_trust_variables) return trust;
-      return RequireSignature(event, is_signed, trust);
-    case forge::StarterProof::kPermission: {
-      std::string token = sys::Environment(facts.token).value_or("");
-      if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr, fork);
-      ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
-      return AskForge(event, config.bots, fork, std::move(access), Deadline::After(kAskingLimit))
-          .Context("asking the forge who started this run");
-    }
+  if (facts.starter == forge::StarterProof::kSignature) {
+    return request.gitlab_trust_variables ? trust : RequireSignature(event, is_signed, trust);
   }
-  return JudgeTrust(event);
+  if (facts.starter != forge::StarterProof::kPermission) return JudgeTrust(event);  // Not trusted.
+  std::string token = sys::Environment(facts.token).value_or("");
+  if (token.empty()) return JudgeActors(event, trust, config.bots, nullptr, fork);
+  ForgeAccess access{Secret(token), request.ca_file, HostProxy()};
+  return AskForge(event, config.bots, fork, std::move(access), Deadline::After(kAskingLimit))
+      .Context("asking the forge who started this run");
 }
 
 // Returns the commit that is checked out; empty without one, as on an unborn branch.

@@ -44,6 +44,14 @@ constexpr Forge kForges[] = {
 
 std::span<const Forge> Forges() { return kForges; }
 
+std::string ForgeNames() {
+  std::string names;
+  for (const Forge& forge : kForges) {
+    names += (names.empty() ? "`" : ", `") + std::string(forge.name) + "`";
+  }
+  return names;
+}
+
 Result<const Forge*> ParseForge(std::string_view name) {
   std::vector<std::string_view> names;
   for (const Forge& forge : kForges) {

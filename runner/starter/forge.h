@@ -37,6 +37,9 @@ struct Forge {
 // Returns all of them, in the order in which a repository is looked at; the last is the usual one.
 std::span<const Forge> Forges();
 
+// Returns their names for a text: "`gitlab`, `github`".
+std::string ForgeNames();
+
 // Returns the forge of that name. Fails with kUsage and the nearest one.
 Result<const Forge*> ParseForge(std::string_view name);
 

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "base/sys.h"
 #include "base/version.h"
 
 namespace starter {
@@ -148,8 +149,13 @@ std::string RenderGitLab(const StarterRequest& request) {
   return text;
 }
 
-bool IsOwnPipeline(std::string_view text) {
-  return text.starts_with(kTitle) && text.substr(kTitle.size()).starts_with("include:");
+bool HasPipeline(const std::string& top, const Forge& forge) {
+  constexpr size_t kPipelineBytesMax = size_t{1} << 20;
+  const std::string file = top + "/" + std::string(forge.file);
+  Result<std::string> text = sys::ReadFile(file, kPipelineBytesMax);
+  if (!text.ok()) return sys::Exists(file);
+  const std::string_view there = text.value();
+  return !there.starts_with(kTitle) || !there.substr(kTitle.size()).starts_with("include:");
 }
 
 StarterFile PlanCi(const StarterRequest& request) {

@@ -16,7 +16,8 @@ StarterFile PlanCi(const StarterRequest& request);
 std::string RenderWorkflow(const StarterRequest& request);
 std::string RenderGitLab(const StarterRequest& request);
 
-// Returns whether `text` is a pipeline that PlanCi() has written, which is not the project's own.
-bool IsOwnPipeline(std::string_view text);
+// Returns whether the repository at `top` has a file in the place of Forge::file that PlanCi() has
+// not written: the project's own, also where it cannot be read.
+bool HasPipeline(const std::string& top, const Forge& forge);
 
 }  // namespace starter
