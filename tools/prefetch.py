@@ -15,10 +15,11 @@ from suites import BUILD, ROOT
 
 TRIES = 3
 PAUSE_SECONDS = 5
-AGENTS = ('claude-code', 'codex', 'copilot', 'gemini', 'opencode', 'pi', 'node')
+AGENTS = sorted((ROOT / 'policies/agents').glob('*.yml'))
 # Directory in build/: what says what belongs there, and the commands that put it there; {} stands for the directory.
 WANTED = {
-    'agents': (['tests/agents/install'], [['tests/agents/install', '{}', name] for name in AGENTS]),
+    'agents': (['tests/agents/install', *AGENTS],
+               [['tests/agents/install', '{}', name] for name in (*(path.stem for path in AGENTS), 'node')]),
     'actions': (['tests/action/install'], [['tests/action/install', '{}', name] for name in ('actionlint', 'zizmor', 'act')]),
     'gitlab-ci-local': (['tests/component/install'], [['tests/component/install', '{}']]),
     'github-service': (['tests/services/github/install', 'tests/services/github/package.json'],

@@ -51,25 +51,13 @@ class Dialect {
   virtual AgentSummary Finish(int exit_status) = 0;
 };
 
-// Returns the dialects by name: "plain", and that of each agent that has one.
+// Returns the names of the dialects: "plain", and one for each agent that has its own.
 std::vector<std::string_view> StreamNames();
 // Makes the dialect of that name; the plain one for an unknown name.
 std::unique_ptr<Dialect> MakeDialect(std::string_view stream);
 
 // Passes lines through; exit status 0 is success.
 std::unique_ptr<Dialect> MakePlainDialect();
-// Claude Code's `--output-format stream-json` (2.1).
-std::unique_ptr<Dialect> MakeClaudeDialect();
-// `codex exec --json` (0.169).
-std::unique_ptr<Dialect> MakeCodexDialect();
-// `gemini -o stream-json` (0.61).
-std::unique_ptr<Dialect> MakeGeminiDialect();
-// `opencode run --format json` (1.18).
-std::unique_ptr<Dialect> MakeOpencodeDialect();
-// `pi --mode json` (0.73).
-std::unique_ptr<Dialect> MakePiDialect();
-// `copilot --output-format json` (1.0).
-std::unique_ptr<Dialect> MakeCopilotDialect();
 
 // Returns one log entry from text an agent wrote.
 std::string LogEntry(std::string_view text);

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
-#include <utility>
-
 #include "agent/dialect.h"
 #include "agent/stream.h"
 #include "codec/data/json.h"
@@ -61,30 +58,7 @@ class PlainDialect : public Dialect {
   std::string blocked_;
 };
 
-constexpr std::array<std::pair<std::string_view, std::unique_ptr<Dialect> (*)()>, 7> kDialects = {{
-    {"plain", MakePlainDialect},
-    {"claude-code", MakeClaudeDialect},
-    {"codex", MakeCodexDialect},
-    {"gemini", MakeGeminiDialect},
-    {"opencode", MakeOpencodeDialect},
-    {"pi", MakePiDialect},
-    {"copilot", MakeCopilotDialect},
-}};
-
 }  // namespace
-
-std::vector<std::string_view> StreamNames() {
-  std::vector<std::string_view> names;
-  for (const auto& [name, make] : kDialects) names.push_back(name);
-  return names;
-}
-
-std::unique_ptr<Dialect> MakeDialect(std::string_view stream) {
-  for (const auto& [name, make] : kDialects) {
-    if (name == stream) return make();
-  }
-  return MakePlainDialect();
-}
 
 std::unique_ptr<Dialect> MakePlainDialect() { return std::make_unique<PlainDialect>(); }
 

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "agent/dialect.h"
 #include "agent/event.h"
 
 namespace agent {
@@ -369,7 +370,7 @@ TEST_CASE("A command's line without end is given in pieces, whole words each, as
   CHECK(reader.TakeUnfinished().empty());
 }
 
-AgentSummary Read(const std::string& stream, const std::string& lines, int exit_status) {
+AgentSummary Read(std::string_view stream, const std::string& lines, int exit_status) {
   StreamReader reader(stream);
   reader.Feed(lines);
   return reader.Finish(exit_status);
@@ -397,7 +398,8 @@ TEST_CASE("An agent that is ended while it waits has the sums of what it said un
   CHECK(opencode.reason == "the agent ended without a result");
   CHECK(opencode.tokens.output == 9);
   CHECK_FALSE(opencode.cost_usd);
-  for (const char* stream : {"codex", "gemini", "opencode", "pi", "copilot", "claude-code"}) {
+  for (const std::string_view stream : StreamNames()) {
+    if (stream == "plain") continue;
     CHECK(Read(stream, "", 0).reason == "the agent ended without a result");
     CHECK(Read(stream, "\n{}\n[1]\nnot json\n", 3).reason == "the agent ended with status 3");
   }

@@ -87,9 +87,8 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "configuration has tasks, the task for the event."},
      Text{&run::Request::task}},
     {{"agent", "NAME", "command",
-      "The agent to run: `claude-code`, `codex`, `copilot`, `gemini`, `opencode`, `pi`, or "
-      "`command` "
-      "for any program."},
+      "The agent to run: `claude-code`, `codex` or another one of docs/reference/agents.md, one of "
+      "the configuration, or `command` for any program."},
      Text{&run::Request::agent}},
     {{"prompt", "TEXT", "", "The task for the agent. It is never passed through a shell."},
      Text{&run::Request::prompt}},

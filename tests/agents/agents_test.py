@@ -31,29 +31,20 @@ from model import Model  # noqa: E402  pylint: disable=wrong-import-position
 from upstream import Upstream  # noqa: E402  pylint: disable=wrong-import-position
 
 BINARY, PROGRAMS, AGENT = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1), sys.argv.pop(1)
-# What tests/agents/install installs is what the program says that it was tried with.
-PACKAGE = re.search(rf'^  {AGENT}\) package=(\S+)', (ROOT / 'tests/agents/install').read_text(), re.MULTILINE)[1]
+DESCRIPTION = yaml.safe_load((ROOT / f'policies/agents/{AGENT}.yml').read_text())
+PACKAGE = DESCRIPTION['install'].removeprefix('npm install -g ')
 NODE = os.path.dirname(os.path.realpath(shutil.which('node')))
 HOST = 'host.openshell.internal'
 KEY = 'sk-test-' + secrets.token_hex(20)
 USAGE = {'input': 1000, 'cacheRead': 200, 'cacheWrite': 0, 'output': 40}
 TURN_TOKENS = sum(USAGE.values())
-# Its provider's word, where that has its key and its address, and what the address ends with.
-ANTHROPIC = ('anthropic', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', '')
-OPENAI = ('openai', 'OPENAI_API_KEY', 'OPENAI_BASE_URL', '/v1')
-GEMINI = ('gemini', 'GEMINI_API_KEY', 'GOOGLE_GEMINI_BASE_URL', '')
-COMPATIBLE = ('openai-compatible', 'OPENAI_COMPATIBLE_API_KEY', 'OPENAI_COMPATIBLE_BASE_URL', '/v1')
-AZURE = ('azure', 'AZURE_OPENAI_API_KEY', 'AZURE_OPENAI_BASE_URL', '/openai/v1')
-VERTEX = ('vertex', 'GCLOUD_CREDENTIALS', 'GOOGLE_VERTEX_BASE_URL', '')
-GITHUB = ('github-models', 'GITHUB_MODELS_TOKEN', 'GITHUB_MODELS_BASE_URL', '/inference')
-PROVIDERS = {
-    'claude-code': [ANTHROPIC],
-    'codex': [OPENAI, COMPATIBLE, AZURE],
-    'gemini': [GEMINI, VERTEX],
-    'opencode': [ANTHROPIC, OPENAI, GEMINI, VERTEX, COMPATIBLE, AZURE, GITHUB],
-    'pi': [ANTHROPIC, OPENAI, GEMINI, VERTEX, COMPATIBLE, AZURE, GITHUB],
-    'copilot': [OPENAI, ANTHROPIC, COMPATIBLE, AZURE, GITHUB],
-}[AGENT]
+# What a provider's address ends with.
+PATHS = {'anthropic': '', 'openai': '/v1', 'gemini': '', 'vertex': '', 'openai-compatible': '/v1', 'azure': '/openai/v1',
+         'github-models': '/inference'}
+# Each as its name, the variables of its key and of its address, and that end. Where no variable has the address, the real service is
+# needed; tried.py asks that the page names those.
+PROVIDERS = [(model['provider'], model['keys'][0], model['base_url_from'], PATHS[model['provider']])
+             for model in DESCRIPTION['models'] if 'base_url_from' in model]
 # A model with a price, where the agent's own default has none or there is none.
 MODELS = {'openai': 'gpt-5.1', 'gemini': 'gemini-2.5-pro', 'vertex': 'gemini-2.5-pro', 'anthropic': 'claude-sonnet-4-5'}
 WRITES = {'turns': [{'text': 'I write.', 'action': {'write_file': {'path': 'new.txt', 'content': 'new\n'}}},
@@ -107,7 +98,7 @@ class Runs(unittest.TestCase):
                   host=None):
         word, variable, base_url, path = provider
         report = self.directory / 'report'
-        if provider is VERTEX:
+        if provider[0] == 'vertex':
             model_key, given, options = self.google_account(options)
         else:
             given = {variable: KEY}
@@ -160,7 +151,7 @@ class Runs(unittest.TestCase):
         if AGENT != 'copilot':
             self.assertIn(counted - usage['agent_tokens'], (0, (asked - 3) * TURN_TOKENS))
         self.assertEqual({request['key'] for request in ended.requests}, {'right'})
-        if provider is VERTEX:
+        if provider[0] == 'vertex':
             self.assertEqual({request['path'].rpartition('/')[0] for request in ended.requests},
                              {'/v1/projects/a-project/locations/europe-west1/publishers/google/models'})
         # OpenCode asks a package registry for its plugins' types, once, and does without.
@@ -205,8 +196,7 @@ class Task(Runs):
         self.check_task(PROVIDERS[0], 'landlock')
 
     def test_the_same_task_by_an_agent_of_the_configuration(self):
-        description = yaml.safe_load((ROOT / f'policies/agents/{AGENT}.yml').read_text())
-        del description['agent']
+        description = {key: value for key, value in DESCRIPTION.items() if key != 'agent'}
         config = self.checkout / '.agentic-ci/config.yml'
         config.parent.mkdir()
         config.write_text(yaml.safe_dump({'agents': {'an-agent': description}}))

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 RECORDINGS = pathlib.Path(__file__).resolve().parent / 'recordings'
-AGENTS = ('claude-code', 'codex', 'copilot', 'gemini', 'opencode', 'pi')
+AGENTS = [path.stem for path in (RECORDINGS.parents[2] / 'policies/agents').glob('*.yml')]
 
 
 def replay(program, stream, arguments):
@@ -37,7 +37,7 @@ def main():
             failures += 1
             print(f'{golden}:\n--- expected\n{expected}--- said\n{said}')
     print(f'{len(streams) - failures} passed, {failures} failed')
-    covered = streams if names else all(any(stream.name.startswith(agent) for stream in streams) for agent in AGENTS)
+    covered = streams if names else AGENTS and all(any(stream.name.startswith(agent) for stream in streams) for agent in AGENTS)
     return 1 if failures or not covered else 0
 
 
