@@ -294,8 +294,13 @@ Result<std::string> ReplaceBlock(const std::string& file, std::string_view mark,
   if (begin == std::string::npos || end == std::string::npos || end < begin) {
     return Error{Code::kInvalid, "no lines '" + marker + " begin' and '" + marker + " end'"};
   }
+  constexpr std::string_view kClose = "-->";
   size_t first = file.find('\n', begin) + 1;
   size_t last = file.rfind('\n', end) + 1;  // The end marker's line stays, with its indentation.
+  if (last <= begin) {
+    first = file.find(kClose, begin) + kClose.size();
+    last = end;
+  }
   return file.substr(0, first) + block + file.substr(last);
 }
 

@@ -20,8 +20,9 @@ Result<std::string> RenderTemplate(Template which, const std::string& file,
                                    const std::string& install, const std::string& checksums);
 Result<std::string> RenderComponentReadme(const std::string& file);
 
-// `file` with the lines between "BEGIN generated: NAME begin" and "... NAME end" replaced; `mark`
-// starts a comment: "# " or "<!-- ".
+// `file` with the lines between "MARK generated: NAME begin" and "... NAME end" replaced; `mark`
+// starts a comment: "# " or "<!-- ". Where both comments are in one line, such as a table's, what
+// is between them in that line.
 Result<std::string> ReplaceBlock(const std::string& file, std::string_view mark,
                                  std::string_view name, const std::string& block);
 

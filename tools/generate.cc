@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/description.h"
+#include "agent/dialect.h"
 #include "base/exit_code.h"
 #include "base/result.h"
 #include "base/sys.h"
@@ -25,6 +26,9 @@
 #include "policy/model/schema.h"
 #include "run/trusted/config_schema.h"
 #include "run/trusted/prompt.h"
+#include "run/trusted/task.h"
+#include "sandbox/limit/control.h"
+#include "sandbox/limit/limit.h"
 
 namespace {
 
@@ -308,6 +312,34 @@ Result<std::string> RenderAgents() {
   return text;
 }
 
+// The names of config.md's keys that are lists of names, each a part of a table's line.
+Result<std::string> ReplaceNames(std::string config) {
+  std::vector<std::string> streams;
+  for (std::string_view name : agent::StreamNames()) {
+    if (name != "plain") streams.emplace_back(name);
+  }
+  std::vector<std::string> limits;
+  for (const run::TaskKey& limit : run::TaskLimits()) limits.emplace_back(limit.key);
+  std::vector<std::string> controls;
+  for (const sandbox::ControlRow& row : sandbox::kControls) {
+    if (row.required) controls.emplace_back(row.text);
+  }
+  for (const auto& [name, texts] :
+       {std::pair{"streams", streams}, {"task limits", limits}, {"controls", controls}}) {
+    config = TRY(tools::ReplaceBlock(config, "<!-- ", name, Codes(texts, ", ")));
+  }
+  return config;
+}
+
+// The options of limits that neither OpenShell nor the runner for it enforces.
+std::string RenderRefusedLimits() {
+  std::vector<std::string> options;
+  for (const sandbox::LimitRow& row : sandbox::kLimits) {
+    if (!row.openshell && !row.option.empty()) options.push_back("--" + std::string(row.option));
+  }
+  return Wrapped(Codes(options, ", ") + ".") + "\n";
+}
+
 // The table of rooms: the lines of runner/CMakeLists.txt, and the charters above them.
 std::string RenderRooms(const std::string& cmake) {
   constexpr std::string_view kLine = "runner_folder(";
@@ -350,6 +382,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   constexpr const char* kAction = "action.yml";
   constexpr const char* kPostAction = "post/action.yml";
   constexpr const char* kConfigReference = "docs/reference/config.md";
+  constexpr const char* kOpenShellReference = "docs/reference/openshell.md";
   constexpr const char* kArchitecture = "docs/architecture.md";
   const std::string component = "gitlab-component/";
   const std::string run_template = component + "templates/run/template.yml";
@@ -382,6 +415,10 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   std::string config = TRY(read(kConfigReference));
   config = TRY(tools::ReplaceBlock(config, "<!-- ", "prompt variables", RenderPromptVariables())
                    .Context(kConfigReference));
+  config = TRY(ReplaceNames(config).Context(kConfigReference));
+  std::string openshell = TRY(read(kOpenShellReference));
+  openshell = TRY(tools::ReplaceBlock(openshell, "<!-- ", "refused limits", RenderRefusedLimits())
+                      .Context(kOpenShellReference));
   std::string rooms = RenderRooms(TRY(read("runner/CMakeLists.txt")));
   std::string architecture = TRY(read(kArchitecture));
   architecture =
@@ -403,6 +440,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {component + "LICENSE", license},
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},
       {kConfigReference, config},
+      {kOpenShellReference, openshell},
       {kArchitecture, architecture},
   };
 }
