@@ -9,7 +9,6 @@
 
 #include "advise/diff.h"
 #include "advise/explain.h"
-#include "advise/suggest.h"
 #include "advise/suggest_patch.h"
 #include "advise/table.h"
 #include "backend/openshell/command_line.h"
@@ -25,7 +24,6 @@
 #include "policy/load/parse.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/json_schema.h"
-#include "report/wording.h"
 #include "run/environment.h"
 #include "run/learn.h"
 #include "run/model_access.h"
@@ -119,47 +117,6 @@ Result<advise::BoundSecret> ParseBoundSecret(std::string_view text) {
   }
   return advise::BoundSecret{std::string(text.substr(0, end)),
                              policy::CanonicalHost(text.substr(at + 1))};
-}
-
-// A wider rule for a host that a credential goes to would be one for the credential, too.
-std::string SecretFor(const advise::Denial& denial, const run::Learned& refusals) {
-  for (const advise::BoundSecret& secret : refusals.secrets) {
-    if (policy::HostMatches(secret.host, denial.host)) return secret.name;
-  }
-  return {};
-}
-
-// Takes those out of `refusals` that no suggestion may help, and says so in comments.
-std::string TakeSecretHosts(run::Learned* refusals) {
-  std::string notes;
-  std::erase_if(refusals->denials, [&](const report::DeniedRequest& one) {
-    const std::string secret = SecretFor(one.denial, *refusals);
-    if (secret.empty()) return false;
-    notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) + ": " +
-             advise::DescribeOrigin({one.denial}) + ". Not suggested, since " +
-             codec::NeutralLine(secret) +
-             " is sent to this host: if it should, write it by hand.\n";
-    return true;
-  });
-  return notes;
-}
-
-// Policies to paste beside the one that refused; a deny rule of that one still takes precedence.
-std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
-  std::string notes;
-  std::vector<advise::Denial> denials;
-  for (const report::DeniedRequest& one : refused) {
-    if (one.deny_rule.empty()) {
-      denials.push_back(one.denial);
-    } else {
-      notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) +
-               ": no addition would allow it: " + codec::NeutralLine(report::DescribeRefusal(one)) +
-               "\n";
-    }
-  }
-  std::string fragment = advise::SuggestPolicy(denials);
-  if (fragment.empty()) fragment = "# No refused request could be allowed by a policy.\n";
-  return notes + fragment;
 }
 
 // Sorts the warnings as a person reads the file: from its top.
@@ -459,9 +416,9 @@ Result<int> PolicySuggestCommand(const Arguments& arguments) {
     std::move(more.denials.begin(), more.denials.end(), std::back_inserter(refusals.denials));
     std::move(more.secrets.begin(), more.secrets.end(), std::back_inserter(refusals.secrets));
   }
-  std::string notes = TakeSecretHosts(&refusals);
+  std::string notes = run::TakeSecretHosts(&refusals);
   if (!arguments.Has("policy")) {
-    TRY(Print(notes + RenderFragment(refusals.denials)));
+    TRY(Print(notes + run::RenderFragment(refusals.denials)));
     return 0;
   }
   std::vector<advise::Denial> denials;

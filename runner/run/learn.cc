@@ -12,14 +12,17 @@
 #include <system_error>
 #include <utility>
 
+#include "advise/suggest.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "codec/text/neutral.h"
 #include "policy/model/host_pattern.h"
 #include "record/limits.h"
 #include "record/ocsf.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
+#include "report/wording.h"
 
 namespace run {
 namespace {
@@ -200,6 +203,49 @@ Result<Learned> ReadRefusals(const std::string& path) {
   // No policy allows what something else refused (a malformed request, a budget).
   std::erase_if(learned.denials, [](const report::DeniedRequest& one) { return !one.by_policy; });
   return learned;
+}
+
+namespace {
+
+// A wider rule for a host that a credential goes to would be one for the credential, too.
+std::string SecretFor(const advise::Denial& denial, const Learned& refusals) {
+  for (const advise::BoundSecret& secret : refusals.secrets) {
+    if (policy::HostMatches(secret.host, denial.host)) return secret.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string TakeSecretHosts(Learned* refusals) {
+  std::string notes;
+  std::erase_if(refusals->denials, [&](const report::DeniedRequest& one) {
+    const std::string secret = SecretFor(one.denial, *refusals);
+    if (secret.empty()) return false;
+    notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) + ": " +
+             advise::DescribeOrigin({one.denial}) + ". Not suggested, since " +
+             codec::NeutralLine(secret) +
+             " is sent to this host: if it should, write it by hand.\n";
+    return true;
+  });
+  return notes;
+}
+
+std::string RenderFragment(const std::vector<report::DeniedRequest>& refused) {
+  std::string notes;
+  std::vector<advise::Denial> denials;
+  for (const report::DeniedRequest& one : refused) {
+    if (one.deny_rule.empty()) {
+      denials.push_back(one.denial);
+    } else {
+      notes += "# " + codec::NeutralLine(report::DescribeAttempt(one.denial)) +
+               ": no addition would allow it: " + codec::NeutralLine(report::DescribeRefusal(one)) +
+               "\n";
+    }
+  }
+  std::string fragment = advise::SuggestPolicy(denials);
+  if (fragment.empty()) fragment = "# No refused request could be allowed by a policy.\n";
+  return notes + fragment;
 }
 
 }  // namespace run

@@ -55,4 +55,11 @@ Result<Learned> ReadLearned(const std::string& file);
 // Does so for a report's directory and its events.ocsf.jsonl, too; a report names no secrets.
 Result<Learned> ReadRefusals(const std::string& path);
 
+// Takes out of `refusals` those of hosts that a credential goes to, for which nothing may be
+// suggested. Returns a line of YAML comment for each.
+std::string TakeSecretHosts(Learned* refusals);
+// Renders a policy to paste next to the one that refused, with a comment for each refusal that no
+// addition would allow: a deny rule of that policy still takes precedence.
+std::string RenderFragment(const std::vector<report::DeniedRequest>& refused);
+
 }  // namespace run
