@@ -8,6 +8,7 @@
 #include "advise/grant.h"
 #include "advise/rule_text.h"
 #include "policy/load/live_update.h"
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
@@ -32,10 +33,10 @@ Texts TraitsOf(const policy::Endpoint& endpoint) {
   };
   add(endpoint.protocol != policy::Protocol::kL4,
       "judged as " + std::string(policy::ProtocolName(endpoint.protocol)));
-  add(endpoint.allow_encoded_slash, "allow_encoded_slash");
-  add(endpoint.websocket_credential_rewrite, "websocket_credential_rewrite");
-  add(endpoint.request_body_credential_rewrite, "request_body_credential_rewrite");
-  add(endpoint.allow_uninspected_credentials, "allow_uninspected_credentials");
+  for (const policy::EndpointKey& key : policy::kEndpointKeys) {
+    const uint32_t value = policy::ValueOf(endpoint, key);
+    add(value > 0, std::string(key.name) + (key.most > 0 ? ": " + std::to_string(value) : ""));
+  }
   add(endpoint.signing != policy::Signing::kNone, SigningText(endpoint));
   add(!endpoint.credential_provider.empty(),
       "credentials of provider " + endpoint.credential_provider);

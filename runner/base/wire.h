@@ -8,6 +8,9 @@
 //   void Visit(Archive& archive, Question& value) {
 //     archive(value.number, value.address);
 //   }
+//
+// WIRE_ALL(Question, number, address) is the same for a struct that is sent whole. It does not
+// compile while a member is missing: a structured binding has as many names as there are members.
 #pragma once
 
 #include <array>
@@ -21,6 +24,13 @@
 #include <vector>
 
 #include "base/result.h"
+
+#define WIRE_ALL(Type, ...)                   \
+  template <typename Archive>                 \
+  void Visit(Archive& archive, Type& value) { \
+    auto& [__VA_ARGS__] = value;              \
+    archive(__VA_ARGS__);                     \
+  }
 
 namespace wire {
 

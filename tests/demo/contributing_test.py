@@ -66,17 +66,17 @@ class Contributing(unittest.TestCase):
 
     def test_a_field_of_the_policy(self):
         shutil.copytree(ROOT / 'runner', self.copy / 'runner')
-        neighbours = {'policy.h': r'^struct Endpoint \{\n', 'schema_keys.cc': r'^    Number\(kEndpoint, "port".*\n',
-                      'endpoint_parse.cc': r'^    endpoint_\.path = .*\n', 'policy_wire.cc': r'^SEND_ALL\(Endpoint,[^)]*'}
+        neighbours = (r'^struct Endpoint \{\n', r'^WIRE_ALL\(Endpoint,[^)]*', r'^    Number\(kEndpoint, "port".*\n',
+                      r'^    endpoint_\.path = .*\n')
         steps = re.findall(r'^\d\. `(.*?)`(.*?)(?=^\d\. |\Z|^Add)', section('A field of the policy'), re.MULTILINE | re.DOTALL)
         self.assertEqual(len(steps), len(neighbours))
-        for name, step in steps:
+        for (name, step), neighbour in zip(steps, neighbours):
             file = self.copy / name
-            if file.name == 'policy_wire.cc':  # Without this step, the gateway would lose the field.
-                forgotten = self.compile(name)
+            if 'WIRE_ALL' in neighbour:  # Without this step, the gateway would lose the field.
+                forgotten = self.compile('runner/policy/load/endpoint_parse.cc')
                 self.assertNotEqual(forgotten.returncode, 0)
                 self.assertIn('Endpoint', forgotten.stderr)
-            changed, count = re.subn(neighbours[file.name], lambda match: match.group(0) + block(step)[0] + '\n',
+            changed, count = re.subn(neighbour, lambda match: match.group(0) + block(step)[0] + '\n',
                                      file.read_text(), count=1, flags=re.MULTILINE)
             self.assertEqual(count, 1, name)
             file.write_text(changed)

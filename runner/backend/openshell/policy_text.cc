@@ -5,6 +5,7 @@
 
 #include "codec/data/json.h"
 #include "policy/model/access.h"
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
@@ -146,7 +147,21 @@ void SetSigning(const Endpoint& endpoint, Json* json) {
   SetText(json, "signing_region", endpoint.signing_region);
 }
 
-Json EndpointOf(const Endpoint& endpoint, const std::string& provider) {
+Status SetKeys(const Endpoint& endpoint, Json* json) {
+  for (const policy::EndpointKey& key : policy::kEndpointKeys) {
+    const uint32_t value = policy::ValueOf(endpoint, key);
+    if (value == 0) continue;
+    const std::string name(key.name);
+    if (!key.openshell) {
+      return Error{Code::kUnsupported, "OpenShell cannot enforce '" + name + "' of the policy",
+                   "remove '" + name + "'"};
+    }
+    json->Set(name, key.most > 0 ? Json(int64_t{value}) : Json(true));
+  }
+  return Ok();
+}
+
+Result<Json> EndpointOf(const Endpoint& endpoint, const std::string& provider) {
   Json json;
   SetText(&json, "host", endpoint.host);
   Json ports = Json::EmptyArray();
@@ -165,10 +180,7 @@ Json EndpointOf(const Endpoint& endpoint, const std::string& provider) {
   if (!endpoint.allowed_ips.empty()) {
     json.Set("allowed_ips", Json::FromStrings(endpoint.allowed_ips));
   }
-  SetTrue(&json, "allow_encoded_slash", endpoint.allow_encoded_slash);
-  SetTrue(&json, "websocket_credential_rewrite", endpoint.websocket_credential_rewrite);
-  SetTrue(&json, "request_body_credential_rewrite", endpoint.request_body_credential_rewrite);
-  SetTrue(&json, "allow_uninspected_credentials", endpoint.allow_uninspected_credentials);
+  TRY(SetKeys(endpoint, &json));
   SetPersisted(endpoint, &json);
   SetBodies(endpoint, &json);
   SetSigning(endpoint, &json);
@@ -281,7 +293,8 @@ Result<std::string> RenderPolicy(const policy::Policy& policy,
     Json endpoints = Json::EmptyArray();
     for (const Endpoint& endpoint : entry.endpoints) {
       std::string provider = TRY(ProviderOf(endpoint, credentials, &used));
-      endpoints.Push(EndpointOf(endpoint, provider));
+      Json json = TRY(EndpointOf(endpoint, provider));
+      endpoints.Push(std::move(json));
     }
     Json binaries = Json::EmptyArray();
     for (const std::string& path : entry.binaries) {

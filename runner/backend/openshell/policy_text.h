@@ -23,7 +23,7 @@ struct CredentialBinding {
 // there. An endpoint with `access` and no protocol is written as `rest`: OpenShell would enforce
 // nothing. Paths of the usual programs are added where the policy lists none at all. Fails with
 // kUnsupported if the policy cannot say where a credential goes (no endpoint has one of its hosts,
-// or one host would need two providers).
+// or one host would need two providers), or has a key that OpenShell does not (EndpointKey).
 Result<std::string> RenderPolicy(const policy::Policy& policy,
                                  const std::vector<CredentialBinding>& credentials);
 

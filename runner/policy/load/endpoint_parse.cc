@@ -6,6 +6,7 @@
 #include "policy/load/rule_parse.h"
 #include "policy/model/access.h"
 #include "policy/model/destination.h"
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
@@ -121,7 +122,6 @@ class EndpointParser {
 
   Status ParsePath() {
     endpoint_.path = TRY(fields_.Text("path"));
-    endpoint_.allow_encoded_slash = TRY(fields_.Boolean("allow_encoded_slash", false));
     const std::string& path = endpoint_.path;
     if (path.empty()) return Ok();
     if (!path.starts_with('/') && path != "**") {
@@ -135,17 +135,23 @@ class EndpointParser {
   // A raw connection has no requests that any of these could be about.
   Status RefuseRequestKeys() const {
     for (std::string_view key :
-         {"access", "rules", "deny_rules", "enforcement", "path", "allow_encoded_slash",
-          "websocket_credential_rewrite", "request_body_credential_rewrite", "persisted_queries",
+         {"access", "rules", "deny_rules", "enforcement", "path", "persisted_queries",
           "graphql_persisted_queries", "graphql_max_body_bytes", "json_rpc", "mcp",
           "credential_signing", "signing_service", "signing_region", "credential_binding"}) {
-      if (!fields_.Has(key)) continue;
-      return reader_.Invalid(
-          fields_.At(key),
-          "'protocol: tcp' has no requests, so '" + std::string(key) + "' cannot apply",
-          "remove '" + std::string(key) + "', or write 'protocol: rest'");
+      TRY(RefuseRequestKey(key));
+    }
+    for (const EndpointKey& key : kEndpointKeys) {
+      if (!MayHave(Protocol::kTcp, key)) TRY(RefuseRequestKey(key.name));
     }
     return Ok();
+  }
+
+  Status RefuseRequestKey(std::string_view key) const {
+    if (!fields_.Has(key)) return Ok();
+    return reader_.Invalid(
+        fields_.At(key),
+        "'protocol: tcp' has no requests, so '" + std::string(key) + "' cannot apply",
+        "remove '" + std::string(key) + "', or write 'protocol: rest'");
   }
 
   // Checks what the protocol needs for any request to pass.

@@ -8,6 +8,7 @@
 #include "base/ascii.h"
 #include "codec/data/yaml.h"
 #include "codec/glob/glob.h"
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/host_pattern.h"
 #include "policy/model/protocol.h"
 
@@ -89,15 +90,8 @@ std::string_view RequestDisagreement(const Endpoint& a, const Endpoint& b) {
   std::string_view field = ProtocolDisagreement(a, b);
   if (!field.empty()) return field;
   if (a.enforcement != b.enforcement) return "enforcement";
-  if (a.allow_encoded_slash != b.allow_encoded_slash) return "allow_encoded_slash";
-  if (a.websocket_credential_rewrite != b.websocket_credential_rewrite) {
-    return "websocket_credential_rewrite";
-  }
-  if (a.request_body_credential_rewrite != b.request_body_credential_rewrite) {
-    return "request_body_credential_rewrite";
-  }
-  if (a.allow_uninspected_credentials != b.allow_uninspected_credentials) {
-    return "allow_uninspected_credentials";
+  for (const EndpointKey& key : kEndpointKeys) {
+    if (ValueOf(a, key) != ValueOf(b, key)) return key.name;
   }
   if (a.signing != b.signing) return "credential_signing";
   if (a.signing_service != b.signing_service) return "signing_service";

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "policy/load/operation_parse.h"
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/protocol.h"
 
 namespace policy {
@@ -24,7 +25,7 @@ class ProtocolKeyParser {
     TRY(ParseGraphql());
     TRY(ParseJsonRpc());
     TRY(ParseMcp());
-    TRY(ParseRewrites());
+    for (const EndpointKey& key : kEndpointKeys) TRY(ParseKey(key));
     TRY(ParseSigning());
     TRY(ParseBinding());
     return Ok();
@@ -97,27 +98,23 @@ class ProtocolKeyParser {
     return Ok();
   }
 
-  Status ParseRewrites() {
-    endpoint_.websocket_credential_rewrite =
-        TRY(fields_.Boolean("websocket_credential_rewrite", false));
-    endpoint_.request_body_credential_rewrite =
-        TRY(fields_.Boolean("request_body_credential_rewrite", false));
-    endpoint_.allow_uninspected_credentials =
-        TRY(fields_.Boolean("allow_uninspected_credentials", false));
-    bool labelled = Is({Protocol::kL4}) && endpoint_.access != Access::kNone;
-    bool rest = labelled || Is({Protocol::kRest});
-    if (endpoint_.websocket_credential_rewrite && !rest && !Is({Protocol::kWebSocket})) {
-      return reader_.Invalid(
-          fields_.At("websocket_credential_rewrite"),
-          "'websocket_credential_rewrite' needs 'protocol: websocket' or 'protocol: rest'",
-          "remove it, or write 'protocol: websocket'");
+  Status ParseKey(const EndpointKey& key) {
+    if (const auto* number = std::get_if<uint32_t Endpoint::*>(&key.member)) {
+      endpoint_.** number = TRY(fields_.Number(key.name, 0U, key.least, key.most));
+    } else {
+      endpoint_.*std::get<bool Endpoint::*>(key.member) = TRY(fields_.Boolean(key.name, false));
     }
-    if (endpoint_.request_body_credential_rewrite && !rest) {
-      return reader_.Invalid(fields_.At("request_body_credential_rewrite"),
-                             "'request_body_credential_rewrite' needs 'protocol: rest'",
-                             "remove it, or write 'protocol: rest'");
+    const bool labelled = Is({Protocol::kL4}) && endpoint_.access != Access::kNone;
+    const Protocol protocol = labelled ? Protocol::kRest : endpoint_.protocol;
+    if (ValueOf(endpoint_, key) == 0 || MayHave(protocol, key)) return Ok();
+    std::string needed;
+    for (Protocol one : key.protocols) {
+      needed += (needed.empty() ? "'protocol: " : " or 'protocol: ");
+      needed += std::string(ProtocolName(one)) + "'";
     }
-    return Ok();
+    return reader_.Invalid(
+        fields_.At(key.name), "'" + std::string(key.name) + "' needs " + needed,
+        "remove it, or write 'protocol: " + std::string(ProtocolName(key.protocols.front())) + "'");
   }
 
   Status ParseSigning() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The permissions of a run: the values that every decision is based on. Both forms of
-// `.agentic-ci/openshell-policy.yml` become this one `Policy`. Values only; no behaviour. The
-// schema is OpenShell's policy YAML; where its code and documents differ, docs/decisions.md says
-// which reading is ours.
+// `.agentic-ci/openshell-policy.yml` become this one `Policy`. Values only; no behaviour but how
+// the gateway's process gets them (base/wire.h). The schema is OpenShell's policy YAML; where its
+// code and documents differ, docs/decisions.md says which reading is ours.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wire.h"
 #include "codec/data/position.h"
 
 namespace policy {
@@ -27,6 +28,7 @@ struct QueryMatcher {
   std::string key;
   std::vector<std::string> any;
 };
+WIRE_ALL(QueryMatcher, key, any)
 
 // One entry of `rules` (its `allow`) or of `deny_rules`. Which fields mean something follows from
 // the endpoint's protocol.
@@ -45,6 +47,7 @@ struct HttpRule {
   std::string command;              // sql: "*" is any, else compared in any case.
   codec::Position at;
 };
+WIRE_ALL(HttpRule, method, path, query, operation_type, operation_name, fields, tool, command, at)
 
 // A GraphQL query that the policy knows by its hash or id.
 struct PersistedQuery {
@@ -53,6 +56,7 @@ struct PersistedQuery {
   std::string operation_name;
   std::vector<std::string> fields;
 };
+WIRE_ALL(PersistedQuery, id, operation_type, operation_name, fields)
 
 enum class Signing { kNone, kSigV4, kSigV4Body, kSigV4NoBody };
 
@@ -61,6 +65,7 @@ struct McpOptions {
   // Every method passes, but for "tools/call" where a rule names a tool: there the rules decide.
   bool allow_all_known_methods = false;
 };
+WIRE_ALL(McpOptions, strict_tool_names, allow_all_known_methods)
 
 struct Endpoint {
   std::string
@@ -97,6 +102,11 @@ struct Endpoint {
   McpOptions mcp;
   codec::Position at;
 };
+WIRE_ALL(Endpoint, host, ports, path, protocol, protocol_implied, tls, enforcement, access, rules,
+         deny_rules, only_reads, allowed_ips, allow_encoded_slash, websocket_credential_rewrite,
+         request_body_credential_rewrite, allow_uninspected_credentials, signing, signing_service,
+         signing_region, credential_provider, allow_registered_queries, persisted_queries,
+         body_bytes_max, mcp, at)
 
 // Stands in place of a path for the agent, whose connections the short form is about: the command a
 // run starts, whatever it executes, and everything it starts. An executable would not name it: a
@@ -114,6 +124,7 @@ struct NetworkPolicy {
   std::vector<std::string> binaries;
   codec::Position at;
 };
+WIRE_ALL(NetworkPolicy, key, name, endpoints, binaries, at)
 
 struct FilesystemPolicy {
   bool include_workdir = true;
@@ -138,6 +149,7 @@ struct Middleware {
   std::vector<std::string> exclude;
   codec::Position at;
 };
+WIRE_ALL(Middleware, name, order, fail_open, include, exclude, at)
 
 struct Policy {
   FilesystemPolicy filesystem;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only list of the keys of a policy file: unknown-key hints, the checks of parse.cc, the JSON
-// Schema and docs/reference/policy.md all come from it.
+// The only list of the keys of a policy file, with endpoint_keys.h: unknown-key hints, the checks
+// of parse.cc, the JSON Schema and docs/reference/policy.md all come from it.
 #pragma once
 
 #include <cstdint>

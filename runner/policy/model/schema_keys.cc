@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "policy/model/endpoint_keys.h"
 #include "policy/model/schema.h"
 
 namespace policy {
@@ -65,7 +66,7 @@ constexpr auto kMiddlewares = std::to_array<std::string_view>({"openshell/regex"
 constexpr auto kOnError = std::to_array<std::string_view>({"fail_closed", "fail_open"});
 constexpr auto kModes = std::to_array<std::string_view>({"redact"});
 
-constexpr auto kKeys = std::to_array<KeySpec>({
+constexpr auto kOtherKeys = std::to_array<KeySpec>({
     Patterned(
         kShortForm, "endpoints", kTexts, kEndpointPattern, "none",
         "Endpoints as `host:port[:access[:protocol[:enforcement[:options]]]]`, for the agent: the "
@@ -142,15 +143,6 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     {kEndpoint, "allowed_ips", kTexts, "none",
      "The only addresses that the host may resolve to, as IP addresses or CIDR ranges; may include "
      "private ones."},
-    {kEndpoint, "allow_encoded_slash", kBoolean, "`false`",
-     "Keep `%2F` in paths instead of refusing the request."},
-    {kEndpoint, "websocket_credential_rewrite", kBoolean, "`false`",
-     "Replace placeholders of credentials in WebSocket text. Needs `websocket` or `rest`."},
-    {kEndpoint, "request_body_credential_rewrite", kBoolean, "`false`",
-     "Replace placeholders of credentials in request bodies. Needs `rest`."},
-    {kEndpoint, "allow_uninspected_credentials", kBoolean, "`false`",
-     "Allow uninspected connections to a host that a credential is bound to; the credential is "
-     "then never inserted."},
     Choice(kEndpoint, "persisted_queries", kPersisted, "`deny`",
            "`graphql` and `websocket`: whether a query may be sent by its registered hash or id."),
     Nested(kEndpoint, "graphql_persisted_queries", kMap, kPersistedQuery, "none",
@@ -230,6 +222,18 @@ constexpr auto kKeys = std::to_array<KeySpec>({
     {kMiddlewareEndpoints, "exclude", kTexts, "none",
      "Patterns of excluded hosts. At most 32 patterns in total."},
 });
+
+constexpr KeySpec SpecOf(const EndpointKey& key) {
+  if (key.most > 0) return Number(kEndpoint, key.name, key.least, key.most, "none", key.doc);
+  return {kEndpoint, key.name, kBoolean, "`false`", key.doc};
+}
+
+constexpr auto kKeys = [] {
+  std::array<KeySpec, kOtherKeys.size() + kEndpointKeys.size()> all{};
+  auto* end = std::copy(kOtherKeys.begin(), kOtherKeys.end(), all.begin());
+  std::transform(kEndpointKeys.begin(), kEndpointKeys.end(), end, SpecOf);
+  return all;
+}();
 
 struct KeyName {
   Section section;
