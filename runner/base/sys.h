@@ -21,7 +21,7 @@
 
 namespace sys {
 
-// Returns 32 random hexadecimal digits from the kernel: a name that nobody can guess or take.
+// Returns 32 random hexadecimal digits from the kernel: a name that cannot be guessed or taken.
 std::string RandomHex();
 
 Result<Fd> Open(const std::string& path, int flags, mode_t mode = 0);

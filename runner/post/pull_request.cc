@@ -90,7 +90,8 @@ std::vector<Remark> NotShown(const std::string& comment, std::vector<Remark> rem
     at = end;
   }
   std::erase_if(remarks, [&](const Remark& remark) {
-    return remark.finding == nullptr || lines.contains(report::RenderFindingRow(*remark.finding));
+    return remark.finding == nullptr || lines.contains(report::RenderFindingRow(*remark.finding)) ||
+           lines.contains(report::RenderFindingItem(*remark.finding));
   });
   return remarks;
 }

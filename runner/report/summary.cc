@@ -120,11 +120,7 @@ std::string RenderWorst(const RunRecord& record, Extent extent) {
   const std::vector<const Finding*> worst = ListedFindings(record);
   std::string out;
   for (size_t i = 0; i < std::min(worst.size(), extent.rows); ++i) {
-    const std::string where = PlaceOf(*worst[i]);
-    out += "- **" + Render(worst[i]->severity) + "** " +
-           (where.empty() ? "" : MarkdownCode(where, 160) + " ") +
-           codec::MarkdownSentence(worst[i]->message, 300) + " (" +
-           MarkdownCode(worst[i]->rule, 60) + ")\n";
+    out += RenderFindingItem(*worst[i]);
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -433,6 +429,14 @@ std::string RenderFindingRow(const Finding& finding) {
   return std::string("| ") + (finding.refuses ? "⛔ refused" : Render(finding.severity)) + " | " +
          MarkdownCode(finding.rule, 60) + " | " + (where.empty() ? "" : MarkdownCode(where, 160)) +
          " | " + codec::MarkdownSentence(finding.message, 300) + " |\n";
+}
+
+std::string RenderFindingItem(const Finding& finding) {
+  const std::string where = PlaceOf(finding);
+  return "- **" + Render(finding.severity) + "** " +
+         (where.empty() ? "" : MarkdownCode(where, 160) + " ") +
+         codec::MarkdownSentence(finding.message, 300) + " (" + MarkdownCode(finding.rule, 60) +
+         ")\n";
 }
 
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options) {

@@ -32,7 +32,9 @@ struct SummaryOptions {
 // is neutral.
 std::string RenderSummary(const ReportInput& input, const SummaryOptions& options = {});
 
-// Returns the line, with its newline, that the finding has in a summary which shows it.
+// Return the line, with its newline, that the finding has in the table or in the list of the worst
+// ones. A summary that shows it has one of them.
 std::string RenderFindingRow(const Finding& finding);
+std::string RenderFindingItem(const Finding& finding);
 
 }  // namespace report

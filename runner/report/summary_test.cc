@@ -160,7 +160,7 @@ TEST_CASE("A review shows its counts, the worst findings and the agent's words u
   input.record.findings.pop_back();
   input.record.findings[0].message = "`a||b` is **odd**; see `x";
   const std::string few = RenderSummary(input, options);
-  CHECK(few.find("(`bug`)\n- **note** `src/a.c:3` `a││b` is **odd**; see &#96;x (`bug`)\n") !=
+  CHECK(few.find("(`bug`)\n- **note** `src/a.c:3` `a││b` is **odd**&#59; see &#96;x (`bug`)\n") !=
         std::string::npos);
   CHECK(few.find("Findings of the agent") == std::string::npos);
   // Where a gate refused, that comes first.

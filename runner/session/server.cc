@@ -359,7 +359,8 @@ void Server::BeginCommand(const std::string& script) {
 }
 
 void Server::KillBut(std::set<pid_t> spared, bool with_shell) {
-  shell_.DoNotRepeat();
+  // A command that is not being ended is for the next shell to run, if this one has not begun it.
+  if (state_.command && state_.command->reason) shell_.DoNotRepeat();
   const pid_t shell = processes_->shell();
   with_shell ? (void)spared.erase(shell) : (void)spared.insert(shell);
   processes_->KillBut(spared);
