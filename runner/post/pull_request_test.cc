@@ -592,14 +592,14 @@ TEST_CASE("What the comment has no room for is told elsewhere") {
   CHECK(outcome.delivered.nowhere == 3);
   REQUIRE(outcome.undelivered.size() == 3);
   CHECK(outcome.undelivered[0].path == "far/50.c");
-  // The same of a review that failed: its comment has fifty rows.
+  // The same of a review that failed: its comment has fifty rows, and the three worst in a list.
   FakeForge failed;
   failed.hunks = ThirtyLines();
   failed.fails.emplace("review", Error{Code::kRefused, "not permitted"});
   outcome = PostTo(failed, LongReport(53), parts);
   CHECK(outcome.undelivered.size() == 83);
-  CHECK(outcome.delivered.in_summary == 50);
-  CHECK(outcome.delivered.nowhere == 33);
+  CHECK(outcome.delivered.in_summary == 53);
+  CHECK(outcome.delivered.nowhere == 30);
 }
 
 TEST_CASE("What the forge takes from its line comes first in the comment after all") {
