@@ -139,7 +139,7 @@ class Hostile(Case):
         for name, (before, after) in stops.items():
             self.report = os.path.join(self.base, 'report-' + name)
             self.create(name=name)
-            self.script("me=$$; trap '[ $$ = $me ] || while :; do :; done' DEBUG; kept=here", name=name)
+            self.script("me=$$; trap '[ $$ = $me ] || kill -STOP $$' DEBUG; kept=here", name=name)
             self.assertEqual(self.script('echo $kept', name=name)['stdout'], 'here\n')  # The control.
             ends = f'(until [ -e go ]; do sleep 0.1; done; {before}kill -9 $me; {after}exec {self.nap(1033)}) >/dev/null 2>&1 &\n'
             self.script('echo work >file; ' + ends, name=name)
