@@ -71,6 +71,7 @@ std::string Inline(std::string_view text) {
     if (ticks > 0) {
       if (const auto code = Between(text, text.substr(0, ticks)); code && ticks < 3) {
         flush();
+        if (out.ends_with('`')) out += "&#8203;";  // Two spans would be one, of other text.
         out += MarkdownCode(*code, kNoBound);
         text.remove_prefix(code->size() + 2 * ticks);
       } else {

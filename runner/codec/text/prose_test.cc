@@ -48,6 +48,11 @@ TEST_CASE("Prose closes what is left open, and leaves single marks alone") {
   CHECK(Render("").empty());
 }
 
+TEST_CASE("Code spans that follow each other do not become one") {
+  CHECK(MarkdownSentence("``<i>[x](y) `b```c`", 200) == "``<i>[x](y) `b``&#8203;`c`");
+  CHECK(MarkdownSentence("`a` `b` is **c**", 200) == "`a` `b` is **c**");
+}
+
 TEST_CASE("Prose is cut at a line's end, and says so") {
   CHECK(MarkdownProse("one\ntwo\nthree", 9) == "one\ntwo\n\n(The text is cut here.)\n");
   CHECK(MarkdownProse("```\na\nb\n", 6) == "```\na\n```\n\n(The text is cut here.)\n");

@@ -118,20 +118,33 @@ void Decode(std::string_view in, const Digits& digits, int bits, size_t from, Pu
   }
 }
 
+// Returns whether a row of decimal digits is hexadecimal for hexadecimal digits.
+bool IsHexTwice(std::string_view row) {
+  const auto is = [](char high, char low) {
+    return high == '3' || ((high == '4' || high == '6') && low >= '1' && low <= '6');
+  };
+  for (const size_t from : {size_t{0}, size_t{1}}) {
+    size_t at = from;
+    while (at + 1 < row.size() && is(row[at], row[at + 1])) at += 2;
+    if (at + 1 >= row.size()) return true;
+  }
+  return false;
+}
+
 // Returns `in` with other characters for its long rows of decimal digits: as hexadecimal, numbers
 // stand for letters as mixed as those of arbitrary bytes. Blanks do not end a row.
 std::string WithoutCounting(std::string_view in) {
   constexpr size_t kRowMin = 32;
   std::string out(in);
   size_t begin = 0;
-  size_t numbers = 0;
+  std::string row;
   for (size_t i = 0; i <= in.size(); ++i) {
     if (i < in.size() && ascii::IsDigit(in[i])) {
-      ++numbers;
+      row += in[i];
     } else if (i == in.size() || !IsBlank(in[i])) {
-      if (numbers >= kRowMin) std::fill(&out[begin], &out[i], '.');
+      if (row.size() >= kRowMin && !IsHexTwice(row)) std::fill(&out[begin], &out[i], '.');
       begin = i + 1;
-      numbers = 0;
+      row.clear();
     }
   }
   return out;

@@ -267,6 +267,8 @@ TEST_CASE("Counting is not a row of bytes") {
   CHECK(Look(Post(row)) == Seen::kNothing);
   CHECK(Look(Post(lines)) == Seen::kNothing);
   CHECK(Look(Post(EncodeBase64(lines))) == Seen::kNothing);
+  // Hexadecimal of hexadecimal has no other digits than a number.
+  CHECK(Look(Post(EncodeHex(EncodeHex(Noise(200))))) == Seen::kUnread);
 }
 
 TEST_CASE("More encodings around each other than are undone are said to be unread") {

@@ -20,10 +20,9 @@ using sandbox::PathKind;
 constexpr char kNoReply[] = "noreply@agentic-ci.invalid";  // RFC 2606: no mail can reach it.
 constexpr size_t kGitConfigBytesMax = 1 << 20;
 constexpr size_t kAlternatesBytesMax = 1 << 16;
-constexpr int kSubmoduleDepthMax =
-    4;  // Submodules of submodules; deeper nesting is not seen in practice.
-constexpr int kAlternatesDepthMax = 5;  // The bound of git.
-constexpr int kIncludeDepthMax = 10;    // The bound of git.
+constexpr int kSubmoduleDepthMax = 2048;  // The parts of names: a path has no more.
+constexpr int kAlternatesDepthMax = 5;    // The bound of git.
+constexpr int kIncludeDepthMax = 10;      // The bound of git.
 
 class GitSearch {
  public:
@@ -81,6 +80,7 @@ class GitSearch {
     AddSubmodules(git + "/modules", kSubmoduleDepthMax);
     for (const std::string& name : host_.list(git + "/worktrees")) {
       AddConfigs(git + "/worktrees/" + name);
+      AddSubmodules(git + "/worktrees/" + name + "/modules", kSubmoduleDepthMax);
     }
   }
 
@@ -89,13 +89,15 @@ class GitSearch {
     AddAlternates(git + "/objects", kAlternatesDepthMax);
   }
 
+  // A name may have several parts, which are directories; a submodule has its own in `modules`.
   void AddSubmodules(const std::string& modules, int depth) {
     if (depth == 0) return;
     for (const std::string& name : host_.list(modules)) {
-      std::string directory = modules + "/" + name;
+      const std::string directory = modules + "/" + name;
       if (!IsDirectory(directory)) continue;
       AddConfigs(directory);
-      AddSubmodules(directory, depth - 1);
+      const bool whole = host_.kind(directory + "/HEAD") == PathKind::kFile;
+      AddSubmodules(whole ? directory + "/modules" : directory, depth - 1);
     }
   }
 

@@ -179,6 +179,12 @@ class Walk {
   }
 
  private:
+  // What cannot be reached, the agent cannot read either.
+  void NoteFailure(const Error& error) {
+    const int failure = error.os_error;
+    found_.all &= failure == EACCES || failure == ENOENT || failure == ELOOP;
+  }
+
   void LookThrough(const Branch& branch) {
     const std::string path = branch.path.empty() ? "." : branch.path;
     LookThrough(sys::OpenBeneath(checkout_fd_.get(), path, O_RDONLY | O_DIRECTORY), branch.path,
@@ -187,11 +193,7 @@ class Walk {
 
   // `path` is that of the directory in the checkout, with a `/` at the end.
   void LookThrough(Result<Fd> opened, const std::string& path, Within within) {
-    if (!opened.ok()) {
-      const int failure = opened.error().os_error;
-      found_.all &= failure == EACCES || failure == ENOENT;
-      return;
-    }
+    if (!opened.ok()) return NoteFailure(opened.error());
     const int directory = opened.value().get();
     if (notes_seen_) seen_.push_back({path + ".", ChangeOf(directory, ".")});
     Directory stream(::fdopendir(opened.value().Take()), ::closedir);
@@ -226,9 +228,12 @@ class Walk {
     if ((shared_.entries += looked_at - before) > kEntriesMax) found_.all = false;
     const bool bare = !within.git && !within.linked && IsRepository(directory, below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
-    if (++within.depth > sys::kTreeDepthMax) found_.all &= below.empty();
+    const bool deepest = ++within.depth > sys::kTreeDepthMax;
+    if (deepest || shared_.entries > kEntriesMax) {
+      found_.all &= below.empty();
+      return;  // From here on: what else there is in the checkout is looked through.
+    }
     for (const std::string& next : below) {
-      if (!found_.all) return;
       if (bare && next == "objects") continue;
       Within deeper = within;
       deeper.git |= path.empty() && next == ".git";
@@ -248,7 +253,8 @@ class Walk {
   // Looks through the directory that the link `path` leads to, once, for what it has by this name.
   void LookBehind(const std::string& path, Within within) {
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
-    if (!real.ok() || !real.value().starts_with(checkout_ + "/")) return;
+    if (!real.ok()) return NoteFailure(real.error());
+    if (!real.value().starts_with(checkout_ + "/")) return;
     if ((real.value() + "/").starts_with(checkout_ + "/.git/")) return;
     struct stat st {};
     if (::stat(real.value().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
@@ -326,7 +332,8 @@ class Walk {
     const bool may = !named && EndsInPlace(path, policy::kWithholdIfSecret);
     if (!named && !may) return;
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
-    if (!real.ok() || !real.value().starts_with(checkout_ + "/")) return;
+    if (!real.ok()) return NoteFailure(real.error());
+    if (!real.value().starts_with(checkout_ + "/")) return;
     struct stat st {};
     if (::stat(real.value().c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
     std::string inside = real.value().substr(checkout_.size() + 1);

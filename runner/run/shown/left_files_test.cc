@@ -117,12 +117,27 @@ TEST_CASE("What belongs to others is named, but for the report's directory") {
   CHECK(FindLeftFiles(left.root(), report).foreign == ".git/index belongs to 0:4322");
 }
 
-TEST_CASE("A tree that is too deep was not looked through") {
+TEST_CASE("A tree that is too deep was not looked through, but all else was") {
   Left left;
   std::string path;
   for (int i = 0; i < 300; ++i) path += "d/";
-  left.Add({path + ".netrc"});
-  CHECK_FALSE(FindLeftFiles(left.root()).all);
+  left.Add({path + ".netrc", "a/.netrc", "e/.netrc", ".netrc"});
+  const LeftFiles found = FindLeftFiles(left.root());
+  CHECK_FALSE(found.all);
+  CHECK(found.credentials == Paths{".netrc", "a/.netrc", "e/.netrc"});
+}
+
+TEST_CASE("Many directories are looked through as few are") {
+  Left left;
+  Paths expected;
+  for (int i = 100; i < 300; ++i) {
+    const std::string directory = "d" + std::to_string(i) + "/sub";
+    left.Add({directory + "/file", directory + "/.npmrc.txt", directory + "/.netrc"});
+    expected.push_back(directory + "/.netrc");
+  }
+  const LeftFiles found = FindLeftFiles(left.root());
+  CHECK(found.all);
+  CHECK(found.credentials == expected);
 }
 
 TEST_CASE("What is withheld is given as in HEAD, or as gone") {
