@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--help` prints: first what most people look for, and everything with `--all`.
+// Renders `--help`: the common commands and options, or with `--all` every one.
 #pragma once
 
 #include <string>

@@ -45,7 +45,7 @@ struct Facts {
   // other's variables share one list. A job's own YAML can change the values, and remove none.
   std::span<const char* const> variables = {};
   std::span<const char* const> flags = {};  // Those of them that are "true" for this forge alone.
-  std::span<const std::string_view> prefixes = {};  // What the names of its other variables have.
+  std::span<const std::string_view> prefixes = {};  // That its other variables begin with.
   // The variable with the path of the event's file; null if other variables have all of the event.
   const char* event_file = nullptr;
   // Never null in a row. Read the event and its texts; `payload` is the file's text, which a

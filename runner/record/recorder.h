@@ -20,8 +20,8 @@ namespace record {
 // The lines for people, which say the same, follow together when the gateway next waits.
 class Recorder {
  public:
-  // `sandbox` is its uid (RenderSandbox). `secrets` outlives this: a program that a host told one
-  // may put it into whatever is recorded.
+  // `sandbox` is its uid (RenderSandbox). `secrets` outlives this: a program that learnt a secret
+  // from a host may put it into what is recorded.
   Recorder(Fd jsonl, Fd log, std::string_view sandbox, const codec::SecretMask& secrets)
       : jsonl_(std::move(jsonl)),
         log_(std::move(log)),
