@@ -84,7 +84,7 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input), {::getpid(), std::move(scratch)}));
-  (void)sandbox.TakeDoors();
+  (void)sandbox.TakeGatewaySockets();
   Status went = sandbox.StartAgent();
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
   return MechanismsOf(sandbox, host.root, wanted.isolation);
@@ -112,7 +112,7 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input)).Context("starting the sandbox"));
-  (void)sandbox.TakeDoors();
+  (void)sandbox.TakeGatewaySockets();
   Status went = sandbox.StartAgent();
   // A host without /bin/true has shown all the same that the agent's process can be made.
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();

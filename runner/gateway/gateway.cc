@@ -131,9 +131,9 @@ int64_t Gateway::MemoryBytes() const {
   return (resident - shared) * ::sysconf(_SC_PAGESIZE);
 }
 
-Status Gateway::Serve(Door door) {
-  return sys::SendMessage(control_.get(), wire::Write(ServerCommand::kServe, door.kind),
-                          door.socket.get())
+Status Gateway::Serve(GatewaySocket served) {
+  return sys::SendMessage(control_.get(), wire::Write(ServerCommand::kServe, served.kind),
+                          served.socket.get())
       .Context("handing a socket to the gateway");
 }
 
@@ -162,23 +162,23 @@ Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const calle
   return sent >= 0 ? Ok() : Status(Errno("telling the gateway of a connection"));
 }
 
-Result<GatewayNews> Gateway::TakeNews() {
+Result<GatewayNotices> Gateway::TakeNotices() {
   sys::Message message =
       TRY(sys::ReceiveMessage(control_.get(), kNewsBytesMax, Deadline::After(kStartTimeout))
               .Context("listening to the gateway"));
-  GatewayNews news;
-  news.ended = message.bytes.empty();
-  if (news.ended) return news;
+  GatewayNotices notices;
+  notices.ended = message.bytes.empty();
+  if (notices.ended) return notices;
   ServerEvent kind{};
   std::string text;
   if (wire::Read(message.bytes, kind, text)) {
-    if (kind == ServerEvent::kRefused) news.credential_refused_by = text;
-    if (kind == ServerEvent::kNameless) news.model_unresolved = text;
-    if (kind == ServerEvent::kToken) news.token = Secret(text);
+    if (kind == ServerEvent::kRefused) notices.credential_refused_by = text;
+    if (kind == ServerEvent::kNameless) notices.model_unresolved = text;
+    if (kind == ServerEvent::kToken) notices.token = Secret(text);
   }
   Wipe(text);
   Wipe(message.bytes);
-  return news;
+  return notices;
 }
 
 Status Gateway::Finish(Deadline deadline) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/door.h"
 #include "base/fd.h"
+#include "base/gateway_socket.h"
 #include "base/result.h"
 #include "base/shared_text.h"
 #include "caller/identity.h"
@@ -47,8 +47,8 @@ struct GatewayConfig {
   std::optional<EgressProxy> proxy = {};
 };
 
-// News that the gateway process reports unasked while it serves.
-struct GatewayNews {
+// What the gateway process reports unasked while it serves.
+struct GatewayNotices {
   // A model's host refuses the run's credential again and again, as Budget has it.
   std::string credential_refused_by;
   // Why the name of a model's host has no address, as ModelNames has it.
@@ -81,8 +81,8 @@ class Gateway {
   ~Gateway();
 
   // Hands over a socket, bound and, for TCP, listening. Connections that came before this wait in
-  // it. May be called up to kDoorsMax times.
-  Status Serve(Door door);
+  // it. May be called up to kGatewaySocketsMax times.
+  Status Serve(GatewaySocket served);
 
   // Puts another policy in force: for what is asked next at once, and connections that the one
   // before let in are closed. `hash` names it in the records.
@@ -101,10 +101,10 @@ class Gateway {
   // may be needed no more. A second call does nothing.
   Status Finish(Deadline deadline);
 
-  // Returns a descriptor that is readable when TakeNews has something to give; also at the
+  // Returns a descriptor that is readable when TakeNotices has something to give; also at the
   // process's end, with nothing.
-  int news() const { return control_.get(); }
-  Result<GatewayNews> TakeNews();
+  int notices() const { return control_.get(); }
+  Result<GatewayNotices> TakeNotices();
   // Returns the process: it is put under the run's limits, and what it uses is measured.
   pid_t pid() const { return pid_; }
   // Returns the processor time so far; after Finish, altogether.

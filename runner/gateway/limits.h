@@ -28,7 +28,7 @@ constexpr int kAllocatorBytes = 4 << 20;
 
 // The proxy's, the transparent ones (on a kernel without nf_tables one per port and family), the
 // name service's.
-constexpr int kDoorsMax = 80;
+constexpr int kGatewaySocketsMax = 80;
 
 // A model that thinks before its first byte; the clients' own limit is 10 minutes.
 constexpr milliseconds kResponseHeadTimeout = minutes(15);

@@ -86,7 +86,7 @@ class Server {
 
   Task<void> Control();
   bool HandleCommand(sys::Message message);
-  void Open(Door door);
+  void Open(GatewaySocket served);
   bool Update(std::string_view hash, const Fd& file);
   void RejectUpdate(bool quarantine, std::string_view why);
   bool RecordConnect(std::string_view connection, std::string_view answer);
@@ -99,8 +99,8 @@ class Server {
     SecretString message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
     (void)sys::SendMessage(control_.get(), message).ok();
   }
-  Task<void> Accept(Door door);
-  Task<void> Serve(Door::Kind kind, Fd socket);
+  Task<void> Accept(GatewaySocket served);
+  Task<void> Serve(GatewaySocket::Kind kind, Fd socket);
 
   EventLoop loop_;
   CertificateAuthority authority_;
@@ -123,7 +123,7 @@ class Server {
   std::unique_ptr<Resolver> resolver_;
   std::unique_ptr<Services> services_;
   size_t connections_ = 0;
-  int doors_ = 0;
+  int gateway_sockets_ = 0;
 };
 
 Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAuthority authority,
@@ -192,10 +192,10 @@ bool Server::HandleCommand(sys::Message message) {
   if (wire::Read(message.bytes, order, text, owner) && order == ServerCommand::kConnect) {
     return RecordConnect(text, owner);
   }
-  Door::Kind kind{};
+  GatewaySocket::Kind kind{};
   bool serve = wire::Read(message.bytes, order, kind) && order == ServerCommand::kServe;
-  if (!serve || !message.fd.valid() || doors_ >= kDoorsMax) return false;
-  ++doors_;
+  if (!serve || !message.fd.valid() || gateway_sockets_ >= kGatewaySocketsMax) return false;
+  ++gateway_sockets_;
   Open({kind, std::move(message.fd)});
   return true;
 }
@@ -244,21 +244,21 @@ bool Server::RecordConnect(std::string_view connection, std::string_view answer)
   return true;
 }
 
-void Server::Open(Door door) {
-  switch (door.kind) {
-    case Door::Kind::kProxy:
-    case Door::Kind::kTransparent:
-      return loop_.Spawn(Accept(std::move(door)));
-    case Door::Kind::kNames:
-      return loop_.Spawn(ServeNames(*services_, std::move(door.socket)));
-    case Door::Kind::kRefusals:
-      return loop_.Spawn(ServeRefusals(*services_, std::move(door.socket)));
+void Server::Open(GatewaySocket served) {
+  switch (served.kind) {
+    case GatewaySocket::Kind::kProxy:
+    case GatewaySocket::Kind::kTransparent:
+      return loop_.Spawn(Accept(std::move(served)));
+    case GatewaySocket::Kind::kNames:
+      return loop_.Spawn(ServeNames(*services_, std::move(served.socket)));
+    case GatewaySocket::Kind::kRefusals:
+      return loop_.Spawn(ServeRefusals(*services_, std::move(served.socket)));
   }
   loop_.Stop();
 }
 
-Task<void> Server::Accept(Door door) {
-  const Fd& listener = door.socket;
+Task<void> Server::Accept(GatewaySocket served) {
+  const Fd& listener = served.socket;
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
   int on = 1;  // The connections inherit it.
   ::setsockopt(listener.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -275,18 +275,18 @@ Task<void> Server::Accept(Door door) {
       continue;
     }
     if (connections_ >= kConnectionsMax) {
-      if (door.kind == Door::Kind::kTransparent) continue;
+      if (served.kind == GatewaySocket::Kind::kTransparent) continue;
       std::string busy = RenderBareRefusal(503);
       ::send(socket.get(), busy.data(), busy.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       continue;
     }
-    loop_.Spawn(Serve(door.kind, std::move(socket)));
+    loop_.Spawn(Serve(served.kind, std::move(socket)));
   }
 }
 
-Task<void> Server::Serve(Door::Kind kind, Fd socket) {
+Task<void> Server::Serve(GatewaySocket::Kind kind, Fd socket) {
   ++connections_;
-  if (kind == Door::Kind::kTransparent) {
+  if (kind == GatewaySocket::Kind::kTransparent) {
     co_await ServeCaptured(*services_, std::move(socket));
   } else {
     co_await ServeConnection(*services_, std::move(socket));

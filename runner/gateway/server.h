@@ -8,7 +8,7 @@ namespace gateway {
 
 // Messages on the control socket (base/wire.h): their kind, then what belongs to it.
 enum class ServerCommand : uint8_t {
-  kServe,    // A Door::Kind, with its socket.
+  kServe,    // A GatewaySocket::Kind, with its socket.
   kUpdate,   // The hash of a policy, with a file that has the policy (policy_wire.h).
   kReject,   // Says whether all traffic is now blocked, or the last policy stays; and why.
   kConnect,  // A Question and its Answer: the supervisor refused this connection at connect(2).

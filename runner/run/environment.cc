@@ -356,8 +356,8 @@ Result<Fd> OpenInput(const std::string& text) {
 Status Connect(sandbox::Sandbox& sandbox, gateway::Gateway& gateway) {
   TRY(gateway.AwaitReady().Context("starting the gateway"));
   TRY(sandbox.AddProcess(gateway.pid()).Context("limiting the gateway"));
-  for (Door& door : sandbox.TakeDoors()) {
-    TRY(gateway.Serve(std::move(door)).Context("starting the gateway"));
+  for (GatewaySocket& served : sandbox.TakeGatewaySockets()) {
+    TRY(gateway.Serve(std::move(served)).Context("starting the gateway"));
   }
   return Ok();
 }

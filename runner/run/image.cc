@@ -136,9 +136,9 @@ report::ImageRecord RecordOf(const image::VerifiedImage& verified) {
   return record;
 }
 
-void TellOf(const image::VerifiedImage& verified) {
+void LogSigner(const image::VerifiedImage& verified) {
   image::Reference named = verified.reference;
-  named.digest.clear();  // It stands beside it.
+  named.digest.clear();  // Logged as a field of its own.
   logging::Info(
       "image verified",
       {{"image", named.ToString()}, {"digest", verified.digest}, {"signer", verified.signer}});
@@ -206,7 +206,7 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
   TakeEnvironment(said.env, &image);
   image.command = said.entrypoint;
   image.command.insert(image.command.end(), said.command.begin(), said.command.end());
-  TellOf(image.pulled.image);
+  LogSigner(image.pulled.image);
   return image;
 }
 
@@ -234,7 +234,7 @@ Result<CheckedImage> CheckImage(const Request& request, const std::string& check
   image::Reference named = verified.reference;
   named.tag.clear();
   named.digest = verified.digest;
-  TellOf(verified);
+  LogSigner(verified);
   return CheckedImage{named.ToString(), RecordOf(verified)};
 }
 

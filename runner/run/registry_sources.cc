@@ -188,7 +188,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   plan.watched = false;  // No connection of theirs leads anywhere, so none has to be looked at.
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(plan, std::move(input)));
-  (void)sandbox.TakeDoors();  // Closed: they have no other end.
+  (void)sandbox.TakeGatewaySockets();  // Closed: they have no other end.
   TRY(sandbox.StartAgent());
   Deadline deadline = Deadline::After(kAskTimeout);
   for (bool ended = false; !ended && !deadline.passed() && !PendingEnd();) {

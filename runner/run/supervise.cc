@@ -67,7 +67,7 @@ class Supervisor {
     kEnded,
     kConnect,
     kIdentity,
-    kNews,
+    kNotices,
     kGateway,
     kSignals,
     kTerminal,
@@ -89,10 +89,10 @@ class Supervisor {
   // Reads on in the executables that calls and questions wait for, a piece each turn.
   void Verify();
   bool verifying() const { return !connects_.empty() || owners_.pending(); }
-  void TakeNews();
+  void TakeNotices();
   void TakeSignal();
   void CheckLimits();
-  sandbox::Sandbox::Adopted Adopted() const {
+  sandbox::Sandbox::AddedUsage AddedUsage() const {
     return {gateway_.MemoryBytes(), gateway_.ProcessorTime()};
   }
   void End(EndCause kind) {
@@ -206,19 +206,19 @@ void Supervisor::Verify() {
 }
 
 // All of it, before what the agent says is read: a token is announced before it is used.
-void Supervisor::TakeNews() {
+void Supervisor::TakeNotices() {
   for (;;) {
-    Result<bool> more = sys::WaitReadable(gateway_.news(), Deadline::After({}));
+    Result<bool> more = sys::WaitReadable(gateway_.notices(), Deadline::After({}));
     if (!more.ok() || !more.value()) return;
-    Result<gateway::GatewayNews> news = gateway_.TakeNews();
-    if (!news.ok() || news.value().ended) return End(EndKind::kGatewayLost);
-    secrets_.Add(news.value().token.reveal());
-    if (!news.value().model_unresolved.empty()) {
-      refused_by_ = std::move(news.value().model_unresolved);
+    Result<gateway::GatewayNotices> notices = gateway_.TakeNotices();
+    if (!notices.ok() || notices.value().ended) return End(EndKind::kGatewayLost);
+    secrets_.Add(notices.value().token.reveal());
+    if (!notices.value().model_unresolved.empty()) {
+      refused_by_ = std::move(notices.value().model_unresolved);
       End(EndKind::kModelUnresolved);
     }
-    if (news.value().credential_refused_by.empty()) continue;
-    refused_by_ = std::move(news.value().credential_refused_by);
+    if (notices.value().credential_refused_by.empty()) continue;
+    refused_by_ = std::move(notices.value().credential_refused_by);
     End(EndKind::kCredentialRefused);
   }
 }
@@ -237,7 +237,7 @@ void Supervisor::CheckLimits() {
   if (wall_.passed()) End(sandbox::LimitName::kTimeout);
   if (idle_.passed()) End(sandbox::LimitName::kIdle);
   if (measure_.passed()) {
-    std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(Adopted());
+    std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(AddedUsage());
     if (limit && (companion_ == nullptr || !companion_->Absorb(*limit))) End(*limit);
     nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
     if (spent > seconds(request_.runner_cpu_s)) End(sandbox::LimitName::kRunnerCpu);
@@ -257,7 +257,7 @@ Status Supervisor::Turn() {
   sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
   sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
   sources[kIdentity] = {sockets_.identity, POLLIN, 0};
-  sources[kNews] = {gateway_.news(), POLLIN, 0};
+  sources[kNotices] = {gateway_.notices(), POLLIN, 0};
   sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
   sources[kSignals] = {sockets_.signals->caught.get(), POLLIN, 0};
   sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
@@ -278,7 +278,7 @@ Status Supervisor::Turn() {
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
   Verify();
-  if (sources[kNews].revents != 0) TakeNews();
+  if (sources[kNotices].revents != 0) TakeNotices();
   if (sources[kOutput].revents != 0) {
     TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
   }
@@ -343,7 +343,7 @@ Result<AgentEnd> Supervisor::Watch() {
   while (!end_) TRY(Turn());
   sandbox_.Kill();
   // Everything that could write is dead: what is in the pipes is all.
-  TakeNews();
+  TakeNotices();
   TRY(Drain(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
   TRY(Drain(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
   AgentEnd end;
@@ -351,7 +351,7 @@ Result<AgentEnd> Supervisor::Watch() {
   // An agent may take a limit for something else, or not notice: what it left is not whole.
   if (end.kind == EndKind::kExited || end.kind == EndKind::kSandboxLost ||
       end.kind == EndKind::kGatewayLost) {
-    if (std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(Adopted()))
+    if (std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(AddedUsage()))
       end.kind = *limit;
   }
   if (end.kind == EndKind::kExited && over_output()) {
@@ -363,7 +363,7 @@ Result<AgentEnd> Supervisor::Watch() {
   end.output_lost = said_.lost();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
-  end.agent_cpu = sandbox_.ProcessorTime(Adopted());
+  end.agent_cpu = sandbox_.ProcessorTime(AddedUsage());
   end.supervisor_ms =
       std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
   nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;

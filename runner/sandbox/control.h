@@ -19,11 +19,11 @@ enum class ControlKind : uint8_t {
   // The gateway listens: start the agent. In tier namespaces with the program of the filter that
   // has every connect(2) watched (seccomp.h); empty if this kernel cannot: then one is built that
   // leaves them free.
-  kGo,
+  kStartAgent,
 
   // Init to supervisor.
-  kNetwork,  // The kind of each Door, and why not every connection is captured, or "".
-  kDoor,     // With its socket; one for each, in that order.
+  kNetwork,  // The kind of each GatewaySocket, and why not every connection is captured, or "".
+  kGatewaySocket,  // With its socket; one for each, in that order.
   // Comes with a socket for the kernel's socket diagnostics (sock_diag(7)) in the sandbox's network
   // namespace; without one where this kernel has none.
   kDiagnostics,

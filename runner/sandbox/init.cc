@@ -43,7 +43,7 @@ class Init {
  private:
   Status SendFd(ControlKind kind, int fd) { return agent_.SendFd(kind, fd); }
   Status BecomeSandboxUser();
-  Status OpenDoors();
+  Status OpenGatewaySockets();
   Status PrepareNetworkNamespace();
   Status DropPrivileges();
   // Gives the watch over connects, where there is one.
@@ -70,17 +70,18 @@ Status Init::BecomeSandboxUser() {
   return Ok();
 }
 
-Status Init::OpenDoors() {
+Status Init::OpenGatewaySockets() {
   Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
-  std::vector<Door::Kind> kinds;
-  for (const Door& door : network.doors) kinds.push_back(door.kind);
+  std::vector<GatewaySocket::Kind> kinds;
+  for (const GatewaySocket& served : network.gateway_sockets) kinds.push_back(served.kind);
   TRY(agent_.Send(wire::Write(ControlKind::kNetwork, kinds, network.waiver)));
-  for (const Door& door : network.doors) TRY(SendFd(ControlKind::kDoor, door.socket.get()));
+  for (const GatewaySocket& served : network.gateway_sockets)
+    TRY(SendFd(ControlKind::kGatewaySocket, served.socket.get()));
   return Ok();
 }
 
 Status Init::PrepareNetworkNamespace() {
-  TRY(OpenDoors());
+  TRY(OpenGatewaySockets());
   Fd diagnostics = OpenSocketDiagnostics();
   TRY(SendFd(ControlKind::kDiagnostics, diagnostics.get()));
   Fd sockets = OpenSocketDiagnostics();
@@ -157,7 +158,7 @@ void RunInit(const SandboxPlan& plan, InitResources resources) {
   Status status = init.Build();
   if (status.ok()) {
     std::string watched_filter;
-    if (!Expect(control, ControlKind::kGo, watched_filter)) ::_exit(1);
+    if (!Expect(control, ControlKind::kStartAgent, watched_filter)) ::_exit(1);
     status = init.StartAgent(watched_filter);
   }
   if (!status.ok()) {

@@ -17,7 +17,7 @@ struct InitResources {
   DiskLayers disk;
   std::vector<Fd> opened;  // Detached mounts, of each step whose source is not come by its path.
   Processors processors = Processors::kFree;
-  bool renews = false;  // The network namespace is there, with its doors.
+  bool renews = false;  // The network namespace is there, with the gateway's sockets.
 };
 
 // The whole life of the sandbox's pid 1: builds the sandbox from inside, starts the agent in it,

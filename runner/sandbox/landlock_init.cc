@@ -167,7 +167,7 @@ void RunLandlockInit(const SandboxPlan& plan, AgentResources resources, std::vec
   AgentProcess agent(plan, std::move(resources));
   LandlockInit init(plan, agent, std::move(spared));
   if (!joined.ok()) agent.Report(joined.error());
-  if (!joined.ok() || !Expect(control, ControlKind::kGo)) ::_exit(1);
+  if (!joined.ok() || !Expect(control, ControlKind::kStartAgent)) ::_exit(1);
   Status status = init.StartAgent();
   if (status.ok()) {
     agent.Reap();

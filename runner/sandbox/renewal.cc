@@ -113,7 +113,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
 
 // Leaves a sixteenth of the memory, as one tree does (SandboxLimits::lasting), and a fifth of
 // theirs for inodes.
-int64_t Sandbox::RoomBeside() {
+int64_t Sandbox::RenewalRoom() {
   if (limits_.memory_bytes == 0) return limits_.disk_bytes;
   const DiskUsage used = Disk();
   const int64_t left = limits_.memory_bytes / 16 * 15 - used.bytes - used.inode_bytes;

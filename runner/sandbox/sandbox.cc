@@ -148,13 +148,13 @@ void PinProcessors(pid_t pid, double cpus) {
 }
 
 // Why not every connection is captured, or nothing.
-Result<std::string> Sandbox::AwaitDoors(Deadline deadline) {
-  std::vector<Door::Kind> kinds;
+Result<std::string> Sandbox::AwaitGatewaySockets(Deadline deadline) {
+  std::vector<GatewaySocket::Kind> kinds;
   std::string waiver;
   TRY(Await(control_.get(), ControlKind::kNetwork, deadline, kinds, waiver));
-  for (Door::Kind kind : kinds) {
-    Fd door = TRY(Await(control_.get(), ControlKind::kDoor, deadline));
-    doors_.push_back({kind, std::move(door)});
+  for (GatewaySocket::Kind kind : kinds) {
+    Fd socket = TRY(Await(control_.get(), ControlKind::kGatewaySocket, deadline));
+    gateway_sockets_.push_back({kind, std::move(socket)});
   }
   return waiver;
 }
@@ -287,7 +287,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   // While init builds, since these take their time. The agent does not exist before StartAgent().
   TRY(sandbox.cgroup_.Attach(child.pid));
   if (plan.watched) sandbox.watched_filter_ = BuildWatchedFilter(processors);
-  std::string waiver = TRY(sandbox.AwaitDoors(deadline));
+  std::string waiver = TRY(sandbox.AwaitGatewaySockets(deadline));
   auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
   sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));
   Fd sockets = TRY(await(ControlKind::kSockets));
@@ -326,8 +326,9 @@ Status Sandbox::AddProcess(pid_t pid) const {
 }
 
 Status Sandbox::StartAgent() {
-  TRY(sys::SendMessage(control_.get(), broker_ ? wire::Write(ControlKind::kGo)
-                                               : wire::Write(ControlKind::kGo, watched_filter_)));
+  TRY(sys::SendMessage(control_.get(),
+                       broker_ ? wire::Write(ControlKind::kStartAgent)
+                               : wire::Write(ControlKind::kStartAgent, watched_filter_)));
   Fd watch = TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout)));
   connects_ = broker_
                   ? ConnectWatch(std::move(watch), std::make_unique<Broker>(std::move(*broker_)))
@@ -390,12 +391,12 @@ int64_t Sandbox::SocketBytes(int64_t left) {
   return sockets_.Measure(SocketsOfOthers([this] { return Descendants(init_.get()); }));
 }
 
-std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& adopted) {
+std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const AddedUsage& added) {
   if (limits_.cpu_s == 0) return std::nullopt;
   std::optional<std::chrono::nanoseconds> counted = cgroup_.ProcessorTime();
   std::chrono::nanoseconds used = processor_time_;
   if (counted) {
-    used = *counted - adopted.processor_time;
+    used = *counted - added.processor_time;
   } else if (init_.valid()) {
     used = MeasureProcessorTime(processes_.get(), Members());
   }
@@ -403,13 +404,13 @@ std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const Adopted& ad
   return processor_time_;
 }
 
-std::optional<LimitName> Sandbox::ReachedLimit(const Adopted& adopted) {
+std::optional<LimitName> Sandbox::ReachedLimit(const AddedUsage& added) {
   connects_.ReleaseRenames();
   if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return LimitName::kMemory;
   if (cgroup_.RefusedForks().value_or(0) > 0) return LimitName::kPids;
   DiskUsage disk = Disk();
   if (disk.full && !OutlastsFullDisk()) return LimitName::kDisk;
-  std::optional<std::chrono::nanoseconds> time = ProcessorTime(adopted);
+  std::optional<std::chrono::nanoseconds> time = ProcessorTime(added);
   if (time && *time > std::chrono::seconds(limits_.cpu_s)) return LimitName::kAgentCpu;
   bool watch_memory = limits_.memory_bytes > 0 && !cgroup_.enforces("memory");
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
@@ -417,7 +418,7 @@ std::optional<LimitName> Sandbox::ReachedLimit(const Adopted& adopted) {
   if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return LimitName::kPids;
   if (!init_.valid() || (!watch_memory && !watch_pids)) return std::nullopt;
   ProcessUsage used = Measure();
-  bool over = watch_memory && MemoryBytes(used, disk) + adopted.memory_bytes > limits_.memory_bytes;
+  bool over = watch_memory && MemoryBytes(used, disk) + added.memory_bytes > limits_.memory_bytes;
   // Processes are read one after another. While they map what others have, a page counts as a whole
   // here and as a half there: with shared memory, a second look has to see it too.
   bool seen_before = std::exchange(seen_over_memory_, over);

@@ -111,7 +111,7 @@ class Sandbox {
   ~Sandbox();
 
   // Returns the gateway's sockets inside the sandbox's network namespace, once.
-  std::vector<Door> TakeDoors() { return std::move(doors_); }
+  std::vector<GatewaySocket> TakeGatewaySockets() { return std::move(gateway_sockets_); }
   // Returns a socket for the kernel's socket diagnostics of that namespace, once; not valid where
   // this kernel has none.
   Fd TakeDiagnostics() { return std::move(diagnostics_); }
@@ -119,7 +119,7 @@ class Sandbox {
   Status StartAgent();
 
   // Puts a process of the host's that works for the sandbox under its limits of memory and
-  // processors. Without a cgroup, its memory is ReachedLimit's `more_bytes`.
+  // processors. Without a cgroup, its memory is given to ReachedLimit().
   Status AddProcess(pid_t pid) const;
 
   pid_t init_pid() const { return init_.get(); }
@@ -165,7 +165,7 @@ class Sandbox {
   Result<Renewal> Renew(Fd input);
   // Returns how many bytes the files of that tree may have while this one's are there: both lie in
   // memory.
-  int64_t RoomBeside();
+  int64_t RenewalRoom();
   // Kills what there is and starts the agent in what was built.
   Status Replace(Renewal renewal);
 
@@ -188,20 +188,20 @@ class Sandbox {
 
   // Returns the limit that something inside has reached, or nullopt: measured from outside, so it
   // does not matter whether the agent noticed. Once a limit of a cgroup was reached it stays so;
-  // the others are seen while they last, and the disk after Kill() too. `adopted` is about a
-  // process that works for the sandbox (AddProcess). Its memory counts as the sandbox's if no
-  // cgroup counts; its processor time does not, if one does.
-  struct Adopted {
+  // the others are seen while they last, and the disk after Kill() too. `added` says what the
+  // process of AddProcess() uses. Its memory counts as the sandbox's if no cgroup counts; its
+  // processor time does not, if one does.
+  struct AddedUsage {
     int64_t memory_bytes = 0;
     std::chrono::nanoseconds processor_time{0};
   };
-  std::optional<LimitName> ReachedLimit(const Adopted& adopted);
+  std::optional<LimitName> ReachedLimit(const AddedUsage& added);
   // Forgives one end for memory: what reached the limit has been ended, and the limit counts as
   // reached when that happens again.
   void ForgiveMemory() { forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0); }
   // Returns the processor time of its processes so far; nullopt unless SandboxLimits::cpu_s asks
   // for it to be counted.
-  std::optional<std::chrono::nanoseconds> ProcessorTime(const Adopted& adopted);
+  std::optional<std::chrono::nanoseconds> ProcessorTime(const AddedUsage& added);
   // Returns the most that was seen on the writable layers; after Kill() too.
   int64_t DiskPeakBytes();
   // Returns whether they were seen full.
@@ -216,12 +216,12 @@ class Sandbox {
                                          ScratchDirectory scratch, Cgroup cgroup, Fd programs);
   Result<int64_t> PrepareScratch(const SandboxPlan& plan);
   Result<int64_t> CopyWorkspace(const SandboxPlan& plan);
-  Status OpenLoopbackDoors();
+  Status OpenLoopbackSockets();
   void KillByInit();
   std::optional<std::vector<pid_t>> Members() const;
   ProcessUsage Measure() const;
   int64_t SharedBytes() const;
-  Result<std::string> AwaitDoors(Deadline deadline);
+  Result<std::string> AwaitGatewaySockets(Deadline deadline);
   Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
   Status CopyCheckout(const std::string& why, SandboxPlan* plan);
   Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
@@ -254,12 +254,12 @@ class Sandbox {
   OwnedPid init_;
   Fd pidfd_;
   Fd control_;
-  std::vector<Door> doors_;
+  std::vector<GatewaySocket> gateway_sockets_;
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;
   Fd layers_;                    // The layers, of which upper_ is one.
-  std::string watched_filter_;   // Sent with ControlKind::kGo.
+  std::string watched_filter_;   // Sent with ControlKind::kStartAgent.
   std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
   std::unique_ptr<SandboxPlan> plan_;
   sys::BackgroundTask closing_;  // Closes the descriptors of the tree that Replace() has replaced.

@@ -31,7 +31,7 @@ namespace {
 
 // The time for init to kill all; it takes milliseconds.
 constexpr std::chrono::seconds kEndTime{15};
-constexpr int kDoorBacklog = 512;
+constexpr int kListenBacklog = 512;
 
 // Checks that the kernel has Landlock. The run ends with what the kernel says is missing, if it
 // says that.
@@ -58,7 +58,7 @@ Result<std::pair<Fd, uint16_t>> Listen() {
   socklen_t size = sizeof address;
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (!made.valid() || ::bind(made.get(), generic, size) != 0 ||
-      ::listen(made.get(), kDoorBacklog) != 0 || ::getsockname(made.get(), generic, &size) != 0) {
+      ::listen(made.get(), kListenBacklog) != 0 || ::getsockname(made.get(), generic, &size) != 0) {
     return Errno("listening on 127.0.0.1");
   }
   return std::pair(std::move(made), static_cast<uint16_t>(ntohs(address.sin_port)));
@@ -192,13 +192,13 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
 
 }  // namespace
 
-Status Sandbox::OpenLoopbackDoors() {
+Status Sandbox::OpenLoopbackSockets() {
   auto [proxy, proxy_port] = TRY(Listen());
   auto [capture, capture_port] = TRY(Listen());
   broker_->proxy_port = proxy_port;
   broker_->capture_port = capture_port;
-  doors_.push_back({Door::Kind::kProxy, std::move(proxy)});
-  doors_.push_back({Door::Kind::kTransparent, std::move(capture)});
+  gateway_sockets_.push_back({GatewaySocket::Kind::kProxy, std::move(proxy)});
+  gateway_sockets_.push_back({GatewaySocket::Kind::kTransparent, std::move(capture)});
   return Ok();
 }
 
@@ -265,7 +265,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
       sandbox.broker_->writable.push_back(rule.path);
     }
   }
-  TRY(sandbox.OpenLoopbackDoors());
+  TRY(sandbox.OpenLoopbackSockets());
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));

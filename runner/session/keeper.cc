@@ -36,7 +36,7 @@ constexpr int kFollowed = 200;
 // The time that a supervisor has for its report when its creator has gone.
 constexpr std::chrono::seconds kCancelTime{3};
 
-void TellFailure(Fd ready, const Error& error) {
+void ReportFailure(Fd ready, const Error& error) {
   if (ready.valid()) (void)sys::WriteAll(ready.get(), wire::Write(error));
 }
 
@@ -68,11 +68,11 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
   // First: who is told of a failure may use the name again at once.
   if (!server.reset()) Remove(entry);
   if (!ended.ok()) {
-    TellFailure(server.TakeReady(), ended.error());
+    ReportFailure(server.TakeReady(), ended.error());
   } else {
-    TellFailure(server.TakeReady(),
-                Error{Code::kIo, "the sandbox ended before a command could run in it: see " +
-                                     request.report_dir + "/run.json"});
+    ReportFailure(server.TakeReady(),
+                  Error{Code::kIo, "the sandbox ended before a command could run in it: see " +
+                                       request.report_dir + "/run.json"});
   }
   if (server.reset()) {
     server.Conclude(EndReport{0, request.report_dir}, "the sandbox was reset");
@@ -125,7 +125,7 @@ int Await(pid_t supervisor, const Fd& signals, Start start) {
       TakeInherited({entry.directory.get(), entry.lock.get(), listener.get(), ready.get()});
   auto fail = [&](const Error& error) {
     Remove(entry);
-    TellFailure(std::move(ready), error);
+    ReportFailure(std::move(ready), error);
     ::_exit(1);
   };
   Status redirected = RedirectStreams(entry);

@@ -143,7 +143,7 @@ void Server::Serve(const pollfd* sources) {
     if (client->second.channel.closed()) Leave(client->first);
   }
   Do({Event::Kind::kNext});
-  TellShell();
+  SendToShell();
 }
 
 void Server::Leave(ClientId id) {
@@ -212,26 +212,27 @@ void Server::Carry(const Action& action) {
       return Answer(action, wire::Write(MessageKind::kFault, *action.error));
     case Action::Kind::kDone:
       return Answer(action, wire::Write(MessageKind::kDone, action.text));
-    case Action::Kind::kTellState:
+    case Action::Kind::kSendState:
       return Send(action.client, wire::Write(MessageKind::kState, Describe()));
-    case Action::Kind::kTellSnapshot:
-      return TellSnapshot(action);
-    case Action::Kind::kTellResult:
-      return TellResult();
-    case Action::Kind::kTellReady:
-      return TellReady();
+    case Action::Kind::kSendSnapshot:
+      return SendSnapshot(action);
+    case Action::Kind::kSendResult:
+      return SendResult();
+    case Action::Kind::kReportReady:
+      return ReportReady();
     case Action::Kind::kClose:
       return clients_.at(action.client).channel.Close();
     case Action::Kind::kLook:
       Look(requests_.extract(request).mapped());
       return Do({Event::Kind::kNext});
     case Action::Kind::kBegin:
-      return Tell(Event::Kind::kBegun, action, BeginExec(requests_.extract(request).mapped()));
+      return ReportDone(Event::Kind::kBegun, action,
+                        BeginExec(requests_.extract(request).mapped()));
     case Action::Kind::kBeginTerminal:
       return BeginCommand(
           TerminalScript(shell_.kind(), request->second.terminal.term, action.text));
     case Action::Kind::kStartHelper:
-      return Tell(Event::Kind::kStarted, action, StartHelp(request->second));
+      return ReportDone(Event::Kind::kStarted, action, StartHelp(request->second));
     case Action::Kind::kStopHelper:
       return StopHelp();
     case Action::Kind::kOmitPut:
@@ -248,14 +249,14 @@ void Server::Carry(const Action& action) {
     case Action::Kind::kForgiveMemory:
       return stage_->sandbox.ForgiveMemory();
     case Action::Kind::kRenew:
-      return Tell(Event::Kind::kRenewed, action, MakeNext(Shell(key_), &fresh_));
+      return ReportDone(Event::Kind::kRenewed, action, MakeNext(Shell(key_), &fresh_));
     case Action::Kind::kPutInPlace:
       std::optional<Next>& next = action.job != 0 ? next_ : fresh_;
-      return Tell(Event::Kind::kPlaced, action, PutInPlace(*std::exchange(next, {})));
+      return ReportDone(Event::Kind::kPlaced, action, PutInPlace(*std::exchange(next, {})));
   }
 }
 
-void Server::Tell(Event::Kind kind, const Action& action, const Status& done) {
+void Server::ReportDone(Event::Kind kind, const Action& action, const Status& done) {
   Event event{.kind = kind, .client = action.client, .job = {.id = action.job}};
   if (!done.ok()) event.error = done.error();
   Do(std::move(event));
@@ -284,7 +285,7 @@ void Server::TakeControl(short events) {
   Do({.kind = Event::Kind::kShell, .flag = end.has_value()});
 }
 
-void Server::TellShell() {
+void Server::SendToShell() {
   while (control_.valid() && !to_shell_.empty()) {
     ssize_t n =
         ::send(control_.get(), to_shell_.data(), to_shell_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -294,7 +295,7 @@ void Server::TellShell() {
   }
 }
 
-void Server::TellReady() {
+void Server::ReportReady() {
   if (!config_.ready.valid()) return;
   CloseInherited(&config_.inherited);
   // Where its creator ended meanwhile, this sandbox has no user.
@@ -394,10 +395,10 @@ bool Server::full() const {
 
 void Server::Drained() {
   Do({Event::Kind::kDrained});
-  TellShell();
+  SendToShell();
 }
 
-void Server::TellResult() {
+void Server::SendResult() {
   const ClientId client = state_.command->job.client;
   SendPieces(client, MessageKind::kOutput, command_->output.Finish());
   SendPieces(client, MessageKind::kError, command_->error.Finish());

@@ -115,19 +115,19 @@ class Server final : public run::Companion {
   void Leave(ClientId id);
   void TakeControl(short events);
   void TakeHelp();
-  void TellShell();
+  void SendToShell();
   // Lets Step() decide what follows from an event, and carries that out. The result of an action is
   // the next event.
   void Do(Event event);
   void Carry(const Action& action);
-  void Tell(Event::Kind kind, const Action& action, const Status& done);
+  void ReportDone(Event::Kind kind, const Action& action, const Status& done);
   // Does nothing if the client has left.
   void Send(ClientId client, std::string message);
   // Sends the answer to a job.
   void Answer(const Action& action, std::string message);
-  void TellReady();
-  void TellResult();
-  void TellSnapshot(const Action& action);
+  void ReportReady();
+  void SendResult();
+  void SendSnapshot(const Action& action);
   // Takes away what appeared in the checkout since and may be a credential: to be called before
   // anything is started inside.
   Status HideLateFiles();

@@ -216,7 +216,7 @@ Result<Helper> Server::StartHelper(Request& request) {
     return Helper::Start(sandbox, inside, sandbox::Rights::kLayers, std::move(given),
                          SendLayer(*inside.plan));
   }
-  const int64_t room = stage_->sandbox.RoomBeside();
+  const int64_t room = stage_->sandbox.RenewalRoom();
   Shell shell(key_, request.restore.facts.shell,
               StateFor(request.restore, request.script, *inside.plan));
   TRY(MakeNext(std::move(shell), &next_));
@@ -246,7 +246,7 @@ void Server::TakeHelp() {
 }
 
 // Secrets are not in a sandbox; what a user gave it all the same is not kept.
-void Server::TellSnapshot(const Action& action) {
+void Server::SendSnapshot(const Action& action) {
   const sandbox::SandboxPlan& plan = *stage_->sandbox.inside().plan;
   SnapshotFacts facts;
   (void)wire::Read(action.text, facts.files, facts.bytes, facts.left_out, facts.first_left_out);

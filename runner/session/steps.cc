@@ -34,7 +34,7 @@ class Stepper {
   void Do(Action action) { actions_.push_back(std::move(action)); }
   void Fault(const Job& job, Error error);
   void Enqueue(const Job& job);
-  void TellReady();
+  void ReportReady();
   void Leave(ClientId client);
   void Advance();
   void AwaitShell();
@@ -61,7 +61,7 @@ void Stepper::Take(const Event& event) {
       return Enqueue(event.job);
     case Event::Kind::kStatus:
       state_.awaits_state.insert(event.client);
-      return TellReady();
+      return ReportReady();
     case Event::Kind::kCommit:
       return Commit(event.client);
     case Event::Kind::kReset:
@@ -78,7 +78,7 @@ void Stepper::Take(const Event& event) {
       return Leave(event.client);
     case Event::Kind::kShell:
       if (state_.command && event.flag) state_.command->ended = true;
-      return TellReady();
+      return ReportReady();
     case Event::Kind::kHelped:
       return TakeHelp(event);
     case Event::Kind::kOutputTooLong:
@@ -91,7 +91,7 @@ void Stepper::Take(const Event& event) {
       EndCommand(EndReason::kMemory);
       return Do({Kind::kForgiveMemory});
     case Event::Kind::kDrained:
-      return Do({Kind::kTellResult});
+      return Do({Kind::kSendResult});
     case Event::Kind::kTimer:
       return Advance();
     case Event::Kind::kNext:
@@ -125,7 +125,7 @@ void Stepper::TakeResult(const Event& event) {
       if (event.error) return Fault({event.job.id, event.client}, *event.error);
       if (event.job.id != 0) return (void)state_.awaits_state.insert(event.client);
       // The next command waits for the shell, which begins meanwhile.
-      return Do({Kind::kTellState, event.client});
+      return Do({Kind::kSendState, event.client});
     default:
       state_.ended = true;  // kAbandoned.
   }
@@ -141,10 +141,10 @@ void Stepper::Enqueue(const Job& job) {
   Fault(job, {Code::kTemporary, "busy: another command is running in this sandbox"});
 }
 
-void Stepper::TellReady() {
+void Stepper::ReportReady() {
   if (!state_.ready && !state_.shell.idle) return;
-  if (!std::exchange(state_.ready, true)) Do({Kind::kTellReady});
-  for (ClientId client : std::exchange(state_.awaits_state, {})) Do({Kind::kTellState, client});
+  if (!std::exchange(state_.ready, true)) Do({Kind::kReportReady});
+  for (ClientId client : std::exchange(state_.awaits_state, {})) Do({Kind::kSendState, client});
 }
 
 // A client that goes away takes its command with it.
@@ -270,7 +270,7 @@ void Stepper::TakeHelp(const Event& event) {
   if (event.error) return StopHelping(*event.error);
   StopHelping();
   if (job.kind == MessageKind::kSnapshot) {
-    return Do({Kind::kTellSnapshot, job.client, job.id, event.text});
+    return Do({Kind::kSendSnapshot, job.client, job.id, event.text});
   }
   if (job.kind == MessageKind::kTerminal) {
     Error error{Code::kTemporary, "the sandbox's shell has just ended, and the next one starts"};

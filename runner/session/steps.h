@@ -121,9 +121,9 @@ struct Event {
     kTimer,  // Comes in each turn.
     kNext,   // The turn is over: the next job may begin.
     // Results of actions.
-    kAbandoned,        // Of kTellReady: the creator is gone.
+    kAbandoned,        // Of kReportReady: the creator is gone.
     kKilledForMemory,  // Of kCheckMemory.
-    kTold,             // Of kTellResult.
+    kTold,             // Of kSendResult.
     // Likewise, with the action's client and job, and an error if it failed.
     kBegun,
     kStarted,
@@ -145,10 +145,10 @@ struct Action {
     // Messages to `client`.
     kFault,  // `error`.
     kDone,   // `text`.
-    kTellState,
-    kTellSnapshot,  // `text` is what the helper told.
-    kTellResult,    // To the client of the command, unless it has left.
-    kTellReady,     // To the creator, once.
+    kSendState,
+    kSendSnapshot,  // `text` is what the helper told.
+    kSendResult,    // To the client of the command, unless it has left.
+    kReportReady,   // To the creator, once.
     kClose,         // Ends the connection.
     // Jobs.
     kLook,           // Carries out a diff or an apply, and answers it; then kNext.

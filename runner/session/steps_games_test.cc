@@ -21,7 +21,7 @@ std::string Render(const std::vector<Seen>& all) {
 
 void World::Judge(const State& before, const Event& event, const std::vector<Action>& actions) {
   const auto& command = state_.command;
-  Rule(command.has_value() == running_.has_value() || Count(actions, Do::kTellResult) != 0 ||
+  Rule(command.has_value() == running_.has_value() || Count(actions, Do::kSendResult) != 0 ||
            Count(actions, Do::kBegin) != 0,
        "the state's command is the one that runs");
   Rule(state_.help.has_value() == help_.has_value() || Count(actions, Do::kStartHelper) != 0,
@@ -132,26 +132,26 @@ std::optional<Event> World::Carry(const Action& action) {
       TakeAnswer(action, kind != MessageKind::kTerminal && kind != MessageKind::kRestore);
       break;
     }
-    case Do::kTellState: {
+    case Do::kSendState: {
       Client& client = clients_[action.client];
       Rule(std::exchange(client.resets, false) || std::exchange(client.awaits_state, false),
            "a state was asked for");
       break;
     }
-    case Do::kTellSnapshot:
+    case Do::kSendSnapshot:
       Rule(jobs_[action.job].job.kind == MessageKind::kSnapshot, "a snapshot was asked for");
       TakeAnswer(action, true);
       break;
-    case Do::kTellResult: {
+    case Do::kSendResult: {
       Rule(running_ && running_->told, "a result is told after the end");
       if (!running_) break;
       Rule(running_->killed_generation < generation_, "a killed shell's successor is awaited");
       const Job job = jobs_[running_->job].job;
-      if (clients_.contains(job.client)) TakeAnswer({Do::kTellResult, job.client, job.id}, true);
+      if (clients_.contains(job.client)) TakeAnswer({Do::kSendResult, job.client, job.id}, true);
       running_.reset();
       return Event{On::kTold};
     }
-    case Do::kTellReady:
+    case Do::kReportReady:
       Rule(generation_ > 0, "ready when a shell was");
       if (begun_ == 1 && Chance(1)) return Event{On::kAbandoned};
       break;

@@ -66,7 +66,7 @@ uint64_t GamesUntilBroken(const StepFunction& step) {
 }
 
 TEST_CASE("An action that is left out, or done twice, breaks a rule") {
-  for (Do kind : {Do::kFault, Do::kDone, Do::kTellState, Do::kTellSnapshot, Do::kTellResult,
+  for (Do kind : {Do::kFault, Do::kDone, Do::kSendState, Do::kSendSnapshot, Do::kSendResult,
                   Do::kLook, Do::kBegin, Do::kBeginTerminal, Do::kStartHelper, Do::kStopHelper,
                   Do::kKill, Do::kKillWithShell, Do::kKillShell, Do::kRenew, Do::kPutInPlace}) {
     INFO(Name(kind));

@@ -66,7 +66,7 @@ Result<policy::Policy> ReadPolicy(const std::string& path) {
 }
 
 // One line of standard input.
-Status Obey(gateway::Gateway& running, const std::string& line) {
+Status CarryOutLine(gateway::Gateway& running, const std::string& line) {
   size_t space = std::min(line.find(' '), line.size() - 1);
   Result<policy::Policy> next = ReadPolicy(line.substr(space + 1));
   if (next.ok()) {
@@ -92,7 +92,7 @@ Status AnswerUntilEnd(gateway::Gateway& running, int identity, pid_t init) {
       char line[4096];
       ssize_t n = ::read(STDIN_FILENO, line, sizeof line);
       if (n <= 1) return Ok();
-      TRY(Obey(running, std::string(line, static_cast<size_t>(n - 1))));
+      TRY(CarryOutLine(running, std::string(line, static_cast<size_t>(n - 1))));
     }
     if (entries[0].revents != 0) TRY(owners.AnswerQuestion(identity));
   }
@@ -115,7 +115,7 @@ Status Drive(const Arguments& arguments) {
   TRY(running.AwaitReady().Context("starting the gateway"));
   TRY(sys::WriteFile(arguments.out + "/ca.pem", authority));
   Fd listener = TRY(Listen(arguments.address, arguments.port));
-  TRY(running.Serve({Door::Kind::kProxy, std::move(listener)}));
+  TRY(running.Serve({GatewaySocket::Kind::kProxy, std::move(listener)}));
   std::printf("ready\n");
   std::fflush(stdout);
   TRY(AnswerUntilEnd(running, asked.get(), arguments.init));

@@ -425,8 +425,8 @@ class Refusals(Case):
         self.assertEqual(done.returncode, 64)
 
 
-class Beforehand(Case):
-    """Whoever is refused in the end is refused before the registry is asked for anything."""
+class BeforeTheRegistry(Case):
+    """A run that cannot start fails before it sends a request to the registry."""
 
     def not_asked(self, code, words, options=(), agent='command', **variables):
         image = self.signed()

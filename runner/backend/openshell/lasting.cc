@@ -108,11 +108,11 @@ class Passing {
 };
 
 // Tells proposals for what was refused so far. Where the gateway cannot say, the report will.
-void TellOfProposals(const Sandbox& sandbox, const std::string& invocation) {
+void LogProposals(const Sandbox& sandbox, const std::string& invocation) {
   Result<std::vector<Proposal>> proposals = sandbox.Proposals();
   if (!proposals.ok()) return;
   for (const Proposal& proposal : proposals.value()) {
-    if (proposal.status == "pending") TellOfProposal(invocation, sandbox.name(), proposal);
+    if (proposal.status == "pending") LogProposal(invocation, sandbox.name(), proposal);
   }
 }
 
@@ -160,7 +160,7 @@ class OpenShellBackend final : public backend::Backend {
     result.shell_lost = true;
     result.cwd = kWorkspace;
     result.changes_complete = false;
-    if (!limits.invocation.empty()) TellOfProposals(sandbox, limits.invocation);
+    if (!limits.invocation.empty()) LogProposals(sandbox, limits.invocation);
     return result;
   }
 

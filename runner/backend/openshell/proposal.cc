@@ -140,8 +140,8 @@ std::string ShowCommand(const std::string& invocation, const std::string& sandbo
   return invocation + " rule get " + sandbox;
 }
 
-void TellOfProposal(const std::string& invocation, const std::string& sandbox,
-                    const Proposal& proposal) {
+void LogProposal(const std::string& invocation, const std::string& sandbox,
+                 const Proposal& proposal) {
   if (!proposal.clear) {
     return logging::Warn("a policy proposal waits " + WhyUnclear(proposal),
                          {{"see", ShowCommand(invocation, sandbox)}});
@@ -173,7 +173,7 @@ void ProposalWatch::Turn(bool readable) {
       return;
     }
     for (const Proposal& proposal : ParseProposals(said_)) {
-      if (told_.insert(proposal.id).second) TellOfProposal(invocation_, sandbox_, proposal);
+      if (told_.insert(proposal.id).second) LogProposal(invocation_, sandbox_, proposal);
     }
   } else if (!next_.passed()) {
     return;

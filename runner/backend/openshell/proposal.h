@@ -45,8 +45,8 @@ std::string ShowCommand(const std::string& invocation, const std::string& sandbo
 
 // Tells the person who watches of a proposal that waits, with the command that accepts it. Where it
 // is not clear what that would open, with the command that shows it.
-void TellOfProposal(const std::string& invocation, const std::string& sandbox,
-                    const Proposal& proposal);
+void LogProposal(const std::string& invocation, const std::string& sandbox,
+                 const Proposal& proposal);
 
 // Looks for proposals again and again while an agent runs, without making its output wait.
 class ProposalWatch {

@@ -74,7 +74,7 @@ Attempt WriteBait(const Targets& targets) {
   return Called(::write(file.value().get(), "\n", 1));
 }
 
-Attempt MakeBeside(const Targets& targets) {
+Attempt CreateInBait(const Targets& targets) {
   return OfOpen(sys::Open(targets.bait + "/made", O_WRONLY | O_CREAT, 0600));
 }
 
@@ -128,7 +128,7 @@ std::vector<Probe> BaitProbes() {
        {},
        "names of files outside the policy can be seen"},
       {"write", kFiles, "Write to a file of the host", true, WriteBait},
-      {"create", kFiles, "Make a file outside the checkout", true, MakeBeside},
+      {"create", kFiles, "Make a file outside the checkout", true, CreateInBait},
       {"rename", kFiles, "Rename a file of the host", true, RenameBait},
       {"truncate", kFiles, "Cut a file of the host", true,
        [](T t) { return Called(::truncate(t.bait_file.c_str(), 1 << 10)); }},

@@ -98,7 +98,7 @@ struct Http2Callbacks {
   static int RefuseHead(Http2Engine& engine, int32_t stream, std::string_view why) {
     engine.head_since_.reset();
     engine.block_.clear();
-    engine.TellMalformed(stream, why);
+    engine.ReportMalformed(stream, why);
     engine.Reset(stream, Http2Code::kProtocolError);
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
@@ -145,7 +145,7 @@ struct Http2Callbacks {
       engine.listener_.OnEnd(stream, std::move(block));
       return;
     }
-    engine.TellMalformed(stream, sound.ok() ? "trailers without END_STREAM" : sound.error().what);
+    engine.ReportMalformed(stream, sound.ok() ? "trailers without END_STREAM" : sound.error().what);
     engine.Reset(stream, Http2Code::kProtocolError);
   }
 
@@ -161,7 +161,7 @@ struct Http2Callbacks {
     Http2Engine& engine = Engine(user);
     bool of_stream = error == NGHTTP2_ERR_HTTP_HEADER || error == NGHTTP2_ERR_HTTP_MESSAGING;
     engine.head_since_.reset();
-    if (of_stream) engine.TellMalformed(frame->hd.stream_id, "malformed HTTP/2 message");
+    if (of_stream) engine.ReportMalformed(frame->hd.stream_id, "malformed HTTP/2 message");
     if (!of_stream && error != NGHTTP2_ERR_REFUSED_STREAM && engine.failure_.empty()) {
       engine.failure_ = nghttp2_strerror(error);
     }
@@ -199,7 +199,7 @@ struct Http2Callbacks {
     if (frame->hd.type == NGHTTP2_DATA) engine.Earn(3);
     if (frame->hd.type == NGHTTP2_RST_STREAM &&
         frame->rst_stream.error_code == NGHTTP2_PROTOCOL_ERROR) {
-      engine.TellMalformed(stream, "body and Content-Length differ");
+      engine.ReportMalformed(stream, "body and Content-Length differ");
     }
     if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR &&
         engine.failure_.empty()) {
@@ -372,7 +372,7 @@ size_t Http2Engine::streams_max() const {
   return std::min(peers, kHttp2StreamsMax);
 }
 
-void Http2Engine::TellMalformed(int32_t stream, std::string_view why) {
+void Http2Engine::ReportMalformed(int32_t stream, std::string_view why) {
   if (std::exchange(told_, stream) == stream) return;
   Spend(1);
   listener_.OnMalformed(stream, why);

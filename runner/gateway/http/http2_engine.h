@@ -102,7 +102,7 @@ class Http2Engine {
 
   void SendSettings();
   // Reports it, once per stream.
-  void TellMalformed(int32_t stream, std::string_view why);
+  void ReportMalformed(int32_t stream, std::string_view why);
   // Counts a frame that asks for work and brings none; too many of them end the connection.
   void Spend(double cost);
   void Earn(double credit);

@@ -38,7 +38,7 @@ Task<bool> CopyOneWay(BodyReader& from, BodyWriter& to, Pair& pair) {
 }
 
 // One direction that failed ends the other.
-Task<void> CopyAndTell(RelayEnd a, RelayEnd b, Pair& pair) {
+Task<void> CopyAndSignal(RelayEnd a, RelayEnd b, Pair& pair) {
   bool finished = co_await CopyOneWay(b.from, a.to, pair);
   if (!finished) {
     a.from.Cancel();
@@ -59,7 +59,7 @@ struct RawEnd {
 
 Task<void> Relay(EventLoop& loop, RelayEnd a, RelayEnd b) {
   Pair pair(loop);
-  loop.Spawn(CopyAndTell(a, b, pair));
+  loop.Spawn(CopyAndSignal(a, b, pair));
   bool finished = co_await CopyOneWay(a.from, b.to, pair);
   if (!finished) {
     a.from.Cancel();

@@ -31,7 +31,7 @@ constexpr size_t kBoundMax = 1024;
 constexpr int kMultipathTcp = 262;
 constexpr uint16_t kNamePort = 53;
 // Loopback connects at once, unless the queue of the listener is full. Limits wait meanwhile.
-constexpr int kDoorWaitMs = 100;
+constexpr int kConnectWaitMs = 100;
 
 bool IsInternet(int family) { return family == AF_INET || family == AF_INET6; }
 
@@ -57,14 +57,14 @@ Result<Fd> OpenSocket(int family, int type, int protocol) {
   return made;
 }
 
-SocketAddress DoorAddress(int family, uint16_t port) {
-  SocketAddress door;
+SocketAddress GatewaySocketAddress(int family, uint16_t port) {
+  SocketAddress result;
   if (family == AF_INET) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(port);
-    ::memcpy(&door.bytes, &address, door.size = sizeof address);
+    ::memcpy(&result.bytes, &address, result.size = sizeof address);
   } else {
     sockaddr_in6 address{};
     address.sin6_family = AF_INET6;
@@ -72,13 +72,13 @@ SocketAddress DoorAddress(int family, uint16_t port) {
     address.sin6_addr.s6_addr[12] = 127;
     address.sin6_addr.s6_addr[15] = 1;
     address.sin6_port = htons(port);
-    ::memcpy(&door.bytes, &address, door.size = sizeof address);
+    ::memcpy(&result.bytes, &address, result.size = sizeof address);
   }
-  return door;
+  return result;
 }
 
-// Connects as the caller's own connect(2) would, but for no longer than kDoorWaitMs. Returns 0 or
-// an errno.
+// Connects as the caller's own connect(2) would, but for no longer than kConnectWaitMs. Returns 0
+// or an errno.
 int ConnectSocket(int socket, const SocketAddress& to) {
   int flags = ::fcntl(socket, F_GETFL);
   bool waits = (flags & O_NONBLOCK) == 0;
@@ -89,7 +89,7 @@ int ConnectSocket(int socket, const SocketAddress& to) {
     pollfd entry{socket, POLLOUT, 0};
     socklen_t size = sizeof error;
     error = ETIMEDOUT;
-    if (::poll(&entry, 1, kDoorWaitMs) == 1) {
+    if (::poll(&entry, 1, kConnectWaitMs) == 1) {
       (void)::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
     }
   }
@@ -241,8 +241,8 @@ void Broker::NoteBound(uint64_t inode, const Call& call) {
 }
 
 // Gives `socket`, which takes the place of the agent's, the address that the agent gave its own; it
-// counts at the agent's own servers alone, since the doors are ours. The port is another one where
-// the agent's socket does not share it.
+// counts at the agent's own servers alone, since the sockets of the gateway are not the agent's.
+// The port is another one where the agent's socket does not share it.
 void Broker::BindAlike(int socket, uint64_t replaced, const Target& target) const {
   if (!IsLocal(target.address)) return;
   auto bound = std::find_if(bound_.rbegin(), bound_.rend(),
@@ -287,12 +287,13 @@ bool Broker::Carry(const CallListener& listener, const Connect& connect) {
   const Own& own = known->second;
   bool proxy = IsProxy(connect.target.address) && connect.target.port == kProxyPort;
   if (own.family == AF_INET6) {
-    // The doors are of IPv4.
+    // The gateway's sockets are of IPv4.
     int off = 0;
     (void)::setsockopt(own.socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   }
-  SocketAddress door = DoorAddress(own.family, proxy ? setup_.proxy_port : setup_.capture_port);
-  return Finish(listener, connect, ConnectSocket(own.socket.get(), door));
+  SocketAddress to =
+      GatewaySocketAddress(own.family, proxy ? setup_.proxy_port : setup_.capture_port);
+  return Finish(listener, connect, ConnectSocket(own.socket.get(), to));
 }
 
 // Tells the caller how its connection went. A connected socket is the agent's alone, also where the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries out calls for an agent without namespaces: the supervisor makes every socket, so that
-// each can reach only this machine's loopback, and connects it, to one of the gateway's doors or to
-// a server of the agent's own. It reads the memory behind a pointer once and never lets such a call
-// continue in the kernel, so it does not matter what another thread writes meanwhile.
+// each can reach only this machine's loopback, and connects it, to one of the gateway's sockets or
+// to a server of the agent's own. It reads the memory behind a pointer once and never lets such a
+// call continue in the kernel, so it does not matter what another thread writes meanwhile.
 #pragma once
 
 #include <sys/types.h>

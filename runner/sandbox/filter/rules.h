@@ -26,10 +26,10 @@ class Rules {
   void DenyWhere(int call, const std::array<scmp_arg_cmp, N>& arguments, uint32_t error = EPERM) {
     Note(::seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(error), call, N, arguments.data()));
   }
-  void Tell(int call) {
+  void Notify(int call) {
     Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 0, nullptr));
   }
-  void TellWhere(int call, const scmp_arg_cmp& argument) {
+  void NotifyWhere(int call, const scmp_arg_cmp& argument) {
     if (call == __NR_SCMP_ERROR) return;
     Note(::seccomp_rule_add_array(context_, SCMP_ACT_NOTIFY, call, 1, &argument));
   }

@@ -226,9 +226,9 @@ Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors proce
   (void)::seccomp_attr_set(context.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   Rules rules(context.get());
   AddRules(rules, connects == Connects::kBrokered);
-  if (connects != Connects::kFree) rules.Tell(SCMP_SYS(connect));
+  if (connects != Connects::kFree) rules.Notify(SCMP_SYS(connect));
   if (connects == Connects::kWatched) {
-    for (int call : RenameCalls()) rules.Tell(call);
+    for (int call : RenameCalls()) rules.Notify(call);
   }
   if (shared != nullptr) AddSharedHostRules(rules, *shared);
   if (processors == Processors::kPinned) rules.Deny(SCMP_SYS(sched_setaffinity));

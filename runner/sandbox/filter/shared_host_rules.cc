@@ -71,13 +71,13 @@ void DenySignals(Rules& rules, const SharedHost& shared) {
 }
 
 // Has the broker told, for a user with other processes: it lets a process change itself.
-void TellOfProcesses(Rules& rules) {
+void NotifyOfProcesses(Rules& rules) {
   for (int call : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setattr), SCMP_SYS(sched_setparam),
                    SCMP_SYS(sched_setscheduler)}) {
-    rules.TellWhere(call, Argument(0, SCMP_CMP_NE, 0));
+    rules.NotifyWhere(call, Argument(0, SCMP_CMP_NE, 0));
   }
   for (int call : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
-    rules.TellWhere(call, Argument(1, SCMP_CMP_NE, 0));
+    rules.NotifyWhere(call, Argument(1, SCMP_CMP_NE, 0));
   }
 }
 
@@ -110,13 +110,13 @@ void DenyOpens(Rules& rules, bool truncates) {
 
 // The two ways to a terminal's other end, for a user whose other terminals lie beside the agent's.
 // No rule here meets one of DenyOpens(): which of two has effect is not said.
-void TellOfTerminals(Rules& rules, bool truncates) {
-  rules.TellWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
+void NotifyOfTerminals(Rules& rules, bool truncates) {
+  rules.NotifyWhere(SCMP_SYS(ioctl), IntArgument(1, TIOCGPTPEER));
   for (auto [call, flags] : kOpens) {
     for (uint64_t mode : {O_RDONLY, O_WRONLY, O_RDWR}) {
       const uint64_t denied = truncates && mode == O_RDONLY ? O_TRUNC : 0;
-      rules.TellWhere(call, Argument(flags, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_NOCTTY | denied,
-                                     mode | O_NOCTTY));
+      rules.NotifyWhere(call, Argument(flags, SCMP_CMP_MASKED_EQ, O_ACCMODE | O_NOCTTY | denied,
+                                       mode | O_NOCTTY));
     }
   }
 }
@@ -124,7 +124,7 @@ void TellOfTerminals(Rules& rules, bool truncates) {
 }  // namespace
 
 void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
-  for (int call : {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)}) rules.Tell(call);
+  for (int call : {SCMP_SYS(socket), SCMP_SYS(bind), SCMP_SYS(listen)}) rules.Notify(call);
   for (int call : kSharedDenied) rules.Deny(call, ENOSYS);
   // A datagram could be sent to any address, whatever its socket is connected to.
   for (int type : {SOCK_DGRAM, SOCK_RAW}) {
@@ -155,14 +155,14 @@ void AddSharedHostRules(Rules& rules, const SharedHost& shared) {
   if (shared.truncates) rules.Deny(SCMP_SYS(truncate));
   DenyOpens(rules, shared.truncates);
   if (shared.shares_user) {
-    TellOfProcesses(rules);
-    TellOfTerminals(rules, shared.truncates);
+    NotifyOfProcesses(rules);
+    NotifyOfTerminals(rules, shared.truncates);
   }
-  rules.Tell(SCMP_SYS(pidfd_open));
+  rules.Notify(SCMP_SYS(pidfd_open));
   // kill(2) is held by number.
   rules.Deny(SCMP_SYS(pidfd_send_signal), ENOSYS);
   // Also where nothing outside is the agent's: what everybody may write to, everybody may touch.
-  for (int call : FileCalls()) rules.Tell(call);
+  for (int call : FileCalls()) rules.Notify(call);
   for (int call : kNewFileCalls) rules.Deny(call, ENOSYS);
   for (int call : kAttributeCalls) rules.Deny(call, EOPNOTSUPP);
   // Landlock does not look at attributes, and some hold the address that a file came from. By its

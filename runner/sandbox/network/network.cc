@@ -155,14 +155,15 @@ Result<bool> CaptureAll(const std::string& proxy_address, uint16_t proxy_port, b
     return false;
   }
   Fd listener = TRY(Listen(At("127.0.0.1", kCapturePort), true).Context("capture"));
-  network.doors.push_back({Door::Kind::kTransparent, std::move(listener)});
+  network.gateway_sockets.push_back({GatewaySocket::Kind::kTransparent, std::move(listener)});
   if (v6) {
     Fd listener6 = TRY(Listen(At("::1", kCapturePort), true).Context("capture of IPv6"));
-    network.doors.push_back({Door::Kind::kTransparent, std::move(listener6)});
+    network.gateway_sockets.push_back({GatewaySocket::Kind::kTransparent, std::move(listener6)});
   }
   // Without it the packets are refused all the same.
   Result<Fd> log = OpenPacketLog(kLogGroup);
-  if (log.ok()) network.doors.push_back({Door::Kind::kRefusals, std::move(log).value()});
+  if (log.ok())
+    network.gateway_sockets.push_back({GatewaySocket::Kind::kRefusals, std::move(log).value()});
   return true;
 }
 
@@ -174,7 +175,8 @@ void CapturePorts(const std::vector<uint16_t>& ports, bool v6, Network& network)
       if (any[0] == ':' && !v6) continue;
       Result<Fd> listener = Listen(At(any, port));
       if (!listener.ok()) continue;
-      network.doors.push_back({Door::Kind::kTransparent, std::move(listener).value()});
+      network.gateway_sockets.push_back(
+          {GatewaySocket::Kind::kTransparent, std::move(listener).value()});
     }
   }
 }
@@ -203,14 +205,14 @@ Result<Network> PrepareNetwork(const std::string& proxy_address, uint16_t proxy_
 
   Network network;
   Fd proxy = TRY(Listen(At(proxy_address.c_str(), proxy_port)).Context("proxy"));
-  network.doors.push_back({Door::Kind::kProxy, std::move(proxy)});
+  network.gateway_sockets.push_back({GatewaySocket::Kind::kProxy, std::move(proxy)});
   // All addresses are local: one socket is the name server at every one of them, and answers from
   // the one that was asked, which IP_TRANSPARENT is for.
   Fd names = TRY(Bound(SOCK_DGRAM, At("0.0.0.0", kDnsPort), true).Context("names"));
-  network.doors.push_back({Door::Kind::kNames, std::move(names)});
+  network.gateway_sockets.push_back({GatewaySocket::Kind::kNames, std::move(names)});
   if (v6) {
     Fd names6 = TRY(Bound(SOCK_DGRAM, At("::", kDnsPort), true).Context("names over IPv6"));
-    network.doors.push_back({Door::Kind::kNames, std::move(names6)});
+    network.gateway_sockets.push_back({GatewaySocket::Kind::kNames, std::move(names6)});
   }
   bool all = TRY(CaptureAll(proxy_address, proxy_port, v6, network));
   if (all) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sandbox's own network namespace: loopback, no way out, and the gateway's doors in it.
+// The sandbox's own network namespace: loopback, no way out, and the gateway's sockets in it.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "base/door.h"
 #include "base/fd.h"
+#include "base/gateway_socket.h"
 #include "base/result.h"
 
 namespace sandbox {
@@ -20,7 +20,7 @@ inline constexpr uint16_t kProxyPort = 3128;
 inline constexpr char kOwnAddress6[] = "fd0a:c800::1";
 
 struct Network {
-  std::vector<Door> doors;
+  std::vector<GatewaySocket> gateway_sockets;
   // Empty if every connection is captured. Otherwise the reason why only those to certain ports
   // are; all others fail at once, unrecorded.
   std::string waiver;

@@ -113,7 +113,7 @@ std::string Digest(Hash hash, std::string_view bytes) {
   return digest;
 }
 
-Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string spki) {
+Checked<PublicKey> PublicKey::CheckKind(KeyOwner key, Reason malformed, std::string spki) {
   if (key == nullptr) return Rejection{malformed, "not a public key"};
   std::optional<Kind> kind = KindOf(key.get());
   if (!kind) {
@@ -125,7 +125,7 @@ Checked<PublicKey> PublicKey::Adopt(KeyOwner key, Reason malformed, std::string 
 }
 
 Checked<PublicKey> PublicKey::FromSpki(std::string_view der, Reason malformed) {
-  return Adopt(ReadSpki(der), malformed, std::string(der));
+  return CheckKind(ReadSpki(der), malformed, std::string(der));
 }
 
 Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) {
@@ -137,7 +137,7 @@ Checked<PublicKey> PublicKey::FromPkcs1(std::string_view der, Reason malformed) 
   int size = key ? ::i2d_PUBKEY(key.get(), &made) : 0;
   if (size > 0) spki.assign(reinterpret_cast<char*>(made), static_cast<size_t>(size));
   ::OPENSSL_free(made);
-  return Adopt(std::move(key), malformed, std::move(spki));
+  return CheckKind(std::move(key), malformed, std::move(spki));
 }
 
 Checked<PublicKey> PublicKey::FromPem(std::string_view pem, Reason malformed) {
@@ -149,7 +149,7 @@ Checked<PublicKey> PublicKey::FromPem(std::string_view pem, Reason malformed) {
 
 Checked<PublicKey> PublicKey::FromCertificate(const X509* certificate) {
   KeyOwner key(::X509_get_pubkey(const_cast<X509*>(certificate)));
-  return Adopt(std::move(key), Reason::kBadCertificate, SpkiOf(certificate));
+  return CheckKind(std::move(key), Reason::kBadCertificate, SpkiOf(certificate));
 }
 
 std::string PublicKey::Raw() const {

@@ -46,7 +46,7 @@ class PublicKey {
  private:
   PublicKey(KeyOwner key, Kind kind, std::string spki)
       : key_(std::move(key)), kind_(kind), spki_(std::move(spki)) {}
-  static Checked<PublicKey> Adopt(KeyOwner key, Reason malformed, std::string spki);
+  static Checked<PublicKey> CheckKind(KeyOwner key, Reason malformed, std::string spki);
 
   KeyOwner key_;
   Kind kind_;

@@ -5,9 +5,9 @@
 
 #include "base/fd.h"
 
-// A socket from inside the sandbox's network namespace, which the sandbox makes and the gateway
-// serves.
-struct Door {
+// A socket in the sandbox's network namespace, or in tier landlock on the host's loopback: the
+// sandbox opens it, and the gateway serves what arrives there.
+struct GatewaySocket {
   enum class Kind : uint8_t {
     kProxy,        // Listens: clients that know the proxy.
     kTransparent,  // Listens: getsockname(2) of what it accepts is where the client wanted to.
