@@ -155,7 +155,7 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
 Result<AgentPlan> PlanCommand(const AgentRequest& request) {
   if (request.command.empty()) {
     return Error{Code::kUsage, "no agent and no command to run",
-                 request.prompt.empty() ? "agentic-ci run -- COMMAND" : "--agent claude-code"};
+                 request.prompt.empty() ? "agentic-ci run -- PROGRAM" : "--agent claude-code"};
   }
   AgentPlan plan;
   plan.argv = request.command;

@@ -24,8 +24,10 @@ constexpr std::string_view kDiffDoc =
     "and inspection. Anything that cannot be compared is listed as changed. The exit status is 0 "
     "however many there are, or 65 if a file is not a valid policy.";
 constexpr std::string_view kSuggestDoc =
-    "Suggest policy entries for what runs were refused. They would allow exactly that, and show "
-    "the programs that asked and how often. With a policy, each addition is tested first, and a "
+    "Suggest policy entries for requests that were refused. Each would allow exactly what runs "
+    "were "
+    "refused, and names the programs that asked and how often. With a policy, each addition is "
+    "tested first, and a "
     "request that no addition can allow is listed with the reason. Nothing is suggested for a host "
     "that a run's credentials are sent to. Since a refusal often ends what an agent tries, repeat: "
     "run with `--learn FILE`, add what you agree to, run again, until nothing is suggested.";
@@ -75,8 +77,8 @@ static_assert(WellFormed(kJsonOption));
 Command RunCommandSpec() {
   Command command{.name = "run",
                   .carry_out = RunCommand,
-                  .operands = "[-- COMMAND ARG...]",
-                  .doc = "Run an agent, or COMMAND, in a sandbox. Writes the report.",
+                  .operands = "[-- PROGRAM ARG...]",
+                  .doc = "Run an agent, or any PROGRAM, in a sandbox. Writes a report of the run.",
                   .example =
                       "  agentic-ci run --agent claude-code --prompt \"Fix the failing test\"\n  "
                       "agentic-ci run --task review\n",

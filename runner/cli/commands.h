@@ -37,8 +37,8 @@ inline constexpr OptionSpec kJsonOption = {"json", "", "", "Print the result as 
 // An option that `run` and `eval run` share.
 inline constexpr OptionSpec kModelHostOption = {
     "model-host", "HOST[:PORT]", "",
-    "The server of the model that COMMAND uses. What that is asked does not count as text sent to "
-    "a server. An agent's own is known."};
+    "The server of the model that PROGRAM uses. Texts in requests to it do not count as sent to a "
+    "server. The model server of a built-in agent need not be given."};
 
 // Returns all commands. They are made anew at each call; it is called once.
 std::vector<Command> Commands();

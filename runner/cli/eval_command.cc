@@ -342,10 +342,10 @@ std::vector<Command> EvalCommands() {
        .options = SelectionOptions()},
       {.name = "eval run",
        .carry_out = EvalRunCommand,
-       .operands = "SUITE [-- COMMAND ARG...]",
+       .operands = "SUITE [-- PROGRAM ARG...]",
        .doc =
            "Run the cells of a suite and grade them. Each runs in a sandbox of its own. Writes the "
-           "results. With a COMMAND, the task is its last argument. Exit status 77: more "
+           "results. With a PROGRAM, the task is its last argument. Exit status 77: more "
            "attacks succeeded, or more cells are undecided, than may.",
        .example = "  agentic-ci eval run suites/review.yml --agent claude-code\n",
        .options = run,

@@ -19,13 +19,12 @@ struct CommandGroup {
   std::string_view words;
 };
 constexpr auto kGroups = std::to_array<CommandGroup>({
-    {"Run an agent", "run, config, watch, report"},
-    {"Post", "post"},
-    {"Sandboxes that stay", "setup, exec, stop, sandbox"},
+    {"Runs and reports", "run, config, watch, report, post"},
+    {"Lasting sandboxes", "setup, exec, stop, sandbox"},
     {"Policies", "policy"},
     {"Images", "image, verify-bundle"},
-    {"Evaluate", "eval"},
-    {"Host", "doctor, completion"},
+    {"Evaluation", "eval"},
+    {"Host and shell", "doctor, completion"},
 });
 
 // The options of `run` that most people use, in short.
@@ -34,17 +33,17 @@ struct CommonOption {
   std::string_view doc;
 };
 constexpr auto kAgentOptions = std::to_array<CommonOption>({
-    {"task", "a task of .agentic-ci/config.yml"},
+    {"task", "a named task from .agentic-ci/config.yml"},
     {"agent", "claude-code, codex, copilot, gemini and others"},
     {"prompt", "what the agent is to do"},
     {"model", "the model to use"},
 });
 constexpr auto kPolicyOptions = std::to_array<CommonOption>({
-    {"policy", "instead of .agentic-ci/openshell-policy.yml"},
-    {"secret", "a credential, put into requests to HOST alone"},
-    {"provider", "a model provider's credential, likewise"},
+    {"policy", "the policy [.agentic-ci/openshell-policy.yml]"},
+    {"secret", "a credential, added only to requests to HOST"},
+    {"provider", "a credential of a service such as `anthropic`"},
     {"image", "a signed image to run the agent in"},
-    {"isolation", "`landlock` where the host gives no namespaces"},
+    {"isolation", "`landlock` if namespaces are unavailable"},
 });
 constexpr auto kLimitOptions = std::to_array<CommonOption>({
     {"timeout", "how long the run may take"},
@@ -53,11 +52,9 @@ constexpr auto kLimitOptions = std::to_array<CommonOption>({
 });
 constexpr auto kResultOptions = std::to_array<CommonOption>({
     {"report-dir", "where the report is written"},
-    {"apply", "apply the changes that passed the gates"},
+    {"apply", "apply the patch to the checkout if gates pass"},
+    {"fail-on", "fail on findings this severe or worse"},
     {"plan-only", "show what would be done, and run nothing"},
-});
-constexpr auto kPostingOptions = std::to_array<CommonOption>({
-    {"fail-on", "the mildest finding that fails the run"},
 });
 struct OptionGroup {
   std::string_view title;
@@ -66,8 +63,7 @@ struct OptionGroup {
 constexpr auto kOptionGroups = std::to_array<OptionGroup>({{"Agent", kAgentOptions},
                                                            {"Policy", kPolicyOptions},
                                                            {"Limits", kLimitOptions},
-                                                           {"Results", kResultOptions},
-                                                           {"Posting", kPostingOptions}});
+                                                           {"Results", kResultOptions}});
 // A command with more options than this shows those of the groups, and its own.
 constexpr size_t kOptionsShownMax = 20;
 
@@ -114,7 +110,9 @@ const Command* Find(const std::vector<Command>& commands, std::string_view name)
 std::string RenderCommonHelp(const std::vector<Command>& commands) {
   constexpr size_t kColumn = 23;
   std::string text =
-      "agentic-ci runs an AI coding agent on a pull request, inside a sandbox.\n\n"
+      "agentic-ci runs an AI coding agent on a pull request, inside a sandbox. It\n"
+      "refuses hosts that the base branch's policy does not list, keeps credentials\n"
+      "outside, and leaves the checkout unchanged: changes come out as a patch.\n\n"
       "Usage: agentic-ci COMMAND [options]\n\nCommon commands:\n";
   for (std::string_view name : kCommonCommands) {
     const Command* command = Find(commands, name);
@@ -122,9 +120,7 @@ std::string RenderCommonHelp(const std::vector<Command>& commands) {
   }
   text += "\nAll commands:\n";
   for (const CommandGroup& group : kGroups) text += RenderRow(group.title, group.words, kColumn);
-  return text +
-         "\n`agentic-ci help COMMAND` says more about one, `help --all` about all.\n"
-         "`agentic-ci --version` prints the version, the architecture and the commit.\n";
+  return text + "\nMore: `agentic-ci help COMMAND`, `help --all`, `--version`.\n";
 }
 
 std::string RenderEveryCommand(const std::vector<Command>& commands) {
@@ -144,7 +140,7 @@ std::string RenderGroup(const std::vector<Command>& group) {
   for (const Command& command : group) {
     if (!command.hidden) text += RenderRow(command.name, FirstSentence(command.doc), 21);
   }
-  return text + "\n`agentic-ci help " + word + " COMMAND` says more about one.\n";
+  return text + "\n`agentic-ci help " + word + " COMMAND` describes one of them.\n";
 }
 
 const OptionSpec* FindOption(const Command& command, std::string_view name) {
@@ -182,7 +178,8 @@ std::string RenderCommonOptions(const Command& command) {
   if (!own.empty()) text += "\nOptions of `" + std::string(command.name) + "`:\n" + own;
   return text + "\n" +
          Wrap("`agentic-ci " + std::string(command.name) + " --help --all` shows all " +
-                  std::to_string(command.options.size()) + " options and the environment.",
+                  std::to_string(command.options.size()) +
+                  " options and the environment variables.",
               0);
 }
 
@@ -203,7 +200,10 @@ std::string RenderHelp(const Command& command, HelpDetail detail) {
   if (!command.operands.empty()) text += " " + std::string(command.operands);
   text += "\n\n" + Wrap(command.doc, 0);
   std::string example;
-  if (!command.example.empty()) example = "\nExample:\n" + std::string(command.example);
+  if (!command.example.empty()) {
+    const bool several = std::ranges::count(command.example, '\n') > 1;
+    example = (several ? "\nExamples:\n" : "\nExample:\n") + std::string(command.example);
+  }
   if (detail == HelpDetail::kCommon && command.options.size() > kOptionsShownMax) {
     return text + RenderCommonOptions(command) + example;
   }

@@ -216,7 +216,8 @@ namespace {
 Command SandboxCreate() {
   Command command = SandboxCreation(
       "sandbox create", SandboxCreateCommand,
-      "Start a sandbox that stays, and print its name. It has the policy, the gateway and the "
+      "Start a sandbox for many commands, and print its name. It ends with `sandbox delete`, or "
+      "after --ttl. It has the policy, the gateway and the "
       "limits that `run` would have. Commands run in it with `sandbox exec`.",
       "  agentic-ci sandbox create --name work\n"
       "  agentic-ci sandbox create --name pool --pool 4\n");
@@ -236,18 +237,19 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox take",
        .carry_out = SandboxTakeCommand,
        .operands = "POOL",
-       .doc = "Take a sandbox out of a pool, and print its name. The pool creates another in its "
-              "place.",
+       .doc = "Take a started sandbox from a pool, and print its name. `sandbox create --pool N` "
+              "starts a pool of N sandboxes, which replaces each one that is taken.",
        .example = "  agentic-ci sandbox take pool\n",
        .options = {kJsonOption}},
       {.name = "sandbox exec",
        .carry_out = SandboxExecCommand,
-       .operands = "NAME [-- COMMAND ARG...]",
-       .doc =
-           "Run COMMAND in a sandbox's shell. Without COMMAND, runs the script on standard input. "
-           "Variables, functions, options, traps, background jobs and the working directory "
-           "stay for the next command. The exit status is the command's; 124: it ran too long; "
-           "125: another limit ended it; 75: busy.",
+       .operands = "NAME [-- PROGRAM ARG...]",
+       .doc = "Run PROGRAM in the sandbox NAME. Its shell starts it. Without PROGRAM, the shell "
+              "runs the "
+              "script on standard input. "
+              "Variables, functions, options, traps, background jobs and the working directory "
+              "stay for the next command. The exit status is the command's; 124: it ran too long; "
+              "125: another limit ended it; 75: busy.",
        .example = "  agentic-ci sandbox exec work -- make test\n  echo \"cd src && make\" | "
                   "agentic-ci sandbox exec work\n",
        .options = {{"timeout", "DURATION", "",
@@ -267,7 +269,7 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox diff",
        .carry_out = SandboxDiffCommand,
        .operands = "NAME",
-       .doc = "Print what has changed in a sandbox's checkout. The result is a patch for `git "
+       .doc = "Print the changes in a sandbox's checkout as a patch. It is for `git "
               "apply`, against the checkout as it was when the sandbox was created. A terminal and "
               "the log of a job get it without control characters "
               "and without the commands that this log carries out; a file gets it as it is.",
@@ -276,16 +278,17 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox reset",
        .carry_out = SandboxResetCommand,
        .operands = "NAME",
-       .doc = "Put a sandbox back to its beginning. Everything that runs in it ends, and all that "
-              "was written in it is discarded. The checkout, the programs and the policy are then "
-              "as they were at its beginning.",
+       .doc = "Discard everything that was written in a sandbox. Everything that runs in it ends. "
+              "The checkout, the programs and the policy are then as they were when it was "
+              "created.",
        .example = "  agentic-ci sandbox reset work\n"},
       {.name = "sandbox delete",
        .carry_out = SandboxDeleteCommand,
        .operands = "NAME",
-       .doc = "End a sandbox and write its report. The exit status is as of `run`: 77, for "
-              "instance, if a gate refuses the changes. With "
-              "`--gateway`, delete what a lost run left on that gateway; there is no report then.",
+       .doc =
+           "End a sandbox, write its report, keep its snapshots. The exit status is the one that "
+           "`run` would give: 77, for instance, if a gate refuses the changes. With "
+           "`--gateway`, delete what a lost run left on that gateway; there is no report then.",
        .example = "  agentic-ci sandbox delete work\n  agentic-ci sandbox delete work --apply\n",
        .options = {{"apply", "", "", "Apply the changes that passed the gates to the checkout."},
                    kBackendOption,

@@ -35,20 +35,22 @@ constexpr std::string_view kGetDoc =
     "nothing is written through them, nor through a link in the checkout that leads out of it; "
     "owners and set-user-ID bits are not copied.";
 constexpr std::string_view kApplyDoc =
-    "Apply the sandbox's changes to the checkout itself. The gates must let them pass (exit status "
-    "77 otherwise). Prints the number of files. The sandbox stays, and its "
-    "next difference is against the result.";
+    "Apply a sandbox's changes to the checkout it began with. The gates must let them pass (exit "
+    "status 77 otherwise). Prints the number of files. The sandbox goes on, and `sandbox diff` "
+    "then "
+    "shows only later changes.";
 constexpr std::string_view kSnapshotDoc =
-    "Keep everything written in the sandbox as a snapshot. Its shell's variables, functions, "
-    "options and directory are kept too. Prints the snapshot's digest. Processes are paused "
+    "Save what was written in a sandbox as a snapshot. Its shell's variables, functions, "
+    "options and directory are saved too. Prints the snapshot's digest. Processes are paused "
     "meanwhile and not kept. Snapshots are images in an OCI layout and can be copied and signed "
     "like other images.";
 constexpr std::string_view kSnapshotsDoc =
-    "List this user's own snapshots, the oldest first. Shows digest, size, when each was taken, "
+    "List this user's snapshots, the oldest first. Shows digest, size, when each was taken, "
     "and its tag. `image prune` removes those whose tag was given to a newer one.";
 constexpr std::string_view kRestoreDoc =
-    "Put a sandbox where a snapshot was taken. The snapshot may be of another sandbox. What runs "
-    "in it ends. SNAPSHOT is a tag, a digest, or `oci:DIRECTORY[:TAG][@DIGEST]`. If anything "
+    "Replace what was written in a sandbox by a snapshot. The snapshot may be of another sandbox. "
+    "Everything that runs in NAME ends. SNAPSHOT is a tag, a digest, or "
+    "`oci:DIRECTORY[:TAG][@DIGEST]`. If anything "
     "fails, the sandbox is as before.";
 
 Status CheckOperands(const Arguments& arguments, size_t least, size_t most,

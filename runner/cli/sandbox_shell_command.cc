@@ -259,7 +259,7 @@ Status CheckBackend(const std::string& name) {
   TRY(CheckTaken(facts));
   if (facts.backend == "native") return Ok();
   return Error{Code::kUnsupported, "backend " + facts.backend + " has no interactive shells",
-               "agentic-ci sandbox exec " + name + " -- COMMAND"};
+               "agentic-ci sandbox exec " + name + " -- PROGRAM"};
 }
 
 Result<session::TerminalShell::End> CarryShells(const std::string& name,

@@ -25,10 +25,12 @@ constexpr std::string_view kSetupDoc =
     "Start one sandbox for several steps of a CI job. Prints its name. Later steps use it with "
     "`run --sandbox NAME` and `exec`, and see what earlier ones left; `stop` writes the report.";
 constexpr std::string_view kExecDoc =
-    "Run COMMAND in the sandbox of this checkout. That is the one that `setup` started. Without "
-    "COMMAND, runs the script on standard input. Otherwise like `sandbox exec`.";
+    "Run PROGRAM in the sandbox that `setup` started. It is found by the path of the checkout, or "
+    "by --name. Without PROGRAM, the shell in the sandbox runs the script on standard input. "
+    "Otherwise like `sandbox exec`.";
 constexpr std::string_view kStopDoc =
-    "End the sandbox of this checkout and write its report. That is the one that `setup` started. "
+    "End the sandbox of `setup` and write its report. It is found by the path of the "
+    "checkout, or by --name. "
     "Otherwise like `sandbox delete`. Exit status 66 if no such sandbox exists.";
 
 constexpr OptionSpec kName = {"name", "NAME", "",
@@ -116,7 +118,7 @@ std::vector<Command> SetupCommands() {
   setup.options.front() = kName;
   Command exec{.name = "exec",
                .carry_out = ExecCommand,
-               .operands = "[-- COMMAND ARG...]",
+               .operands = "[-- PROGRAM ARG...]",
                .doc = kExecDoc,
                .example = "  agentic-ci exec -- make test\n  agentic-ci exec < build.sh\n",
                .options = {kName, kWorkdir}};

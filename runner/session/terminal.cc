@@ -51,7 +51,7 @@ Result<RawTerminal> RawTerminal::Open() {
   termios before{};
   if (::isatty(STDOUT_FILENO) != 1 || ::tcgetattr(STDIN_FILENO, &before) != 0) {
     return Error{Code::kUsage, "standard input and standard output are not a terminal",
-                 "agentic-ci sandbox exec NAME -- COMMAND"};
+                 "agentic-ci sandbox exec NAME -- PROGRAM"};
   }
   return RawTerminal(before);
 }

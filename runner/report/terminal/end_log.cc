@@ -107,18 +107,19 @@ void LogRefusals(const std::vector<DeniedRequest>& denials, int64_t dropped,
                  const std::string& directory) {
   for (size_t i = 0; i < std::min(denials.size(), kLinesMax); ++i) {
     const DeniedRequest& denied = denials[i];
-    logging::Warn("refused", {{"host", Shown(policy::BracketedHost(denied.denial.host))},
-                              {"port", std::to_string(denied.denial.port)},
-                              {"method", Attempt(denied.denial)},
-                              {"times", std::to_string(denied.count)},
-                              {"reason", Shown(DescribeRefusal(denied))},
-                              {"allow", denied.allow_line.empty() ? "never" : denied.allow_line}});
+    logging::Warn("refused",
+                  {{"host", Shown(policy::BracketedHost(denied.denial.host))},
+                   {"port", std::to_string(denied.denial.port)},
+                   {"method", Attempt(denied.denial)},
+                   {"times", std::to_string(denied.count)},
+                   {"reason", Shown(DescribeRefusal(denied))},
+                   {"to_allow", denied.allow_line.empty() ? "impossible" : denied.allow_line}});
   }
   bool advised = std::any_of(denials.begin(), denials.end(),
                              [](const auto& denied) { return !denied.allow_line.empty(); });
   if (advised)
-    logging::Info("the allow lines are suggestions only",
-                  {{"warning", advise::kSuggestionWarning}});
+    logging::Info("to_allow is a policy entry that would allow the request: review it before use",
+                  {{"why", advise::kSuggestionWarning}});
   const size_t hidden = CountOf(denials, dropped) - std::min(denials.size(), kLinesMax);
   LogMore("more requests refused", kLinesMax + hidden, directory + "/events.log");
 }
