@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sandboxes that last, as every backend gives them. What a backend cannot give fails with
+// Lasting sandboxes, as every backend gives them. What a backend cannot give fails with
 // kUnsupported or is stated in the run's record (`controls`); nothing is made up.
 #pragma once
 

@@ -92,7 +92,7 @@ inline constexpr VariableSpec kProxyByNameVariable = {
     "that were checked."};
 inline constexpr VariableSpec kNoProxyVariable = {
     "NO_PROXY",
-    "The hosts that are asked without it, each with all names below it, and networks, separated by "
+    "The hosts that are contacted without that proxy, each with all names below it, and networks, separated by "
     "commas: `corp.example,10.0.0.0/8`. If not set, `no_proxy`."};
 inline constexpr VariableSpec kRegistryVariable = {
     "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",
@@ -101,7 +101,7 @@ inline constexpr VariableSpec kRegistryVariable = {
 
 inline constexpr VariableSpec kInputVariables = {
     "INPUTS, AGENTIC_CI_INPUT_*",
-    "The action's inputs as one JSON object; without it, "
-    "those of the component, one per variable."};
+    "INPUTS has the action's inputs as one JSON object. If it is not set, each AGENTIC_CI_INPUT_* "
+    "is one of the component's inputs."};
 
 }  // namespace cli

@@ -29,9 +29,9 @@ constexpr std::string_view kDoc =
     "different request when it is judged, with the line of a policy that would allow a refused "
     "one; for a sandbox, files of the checkout as they change, and limits as they fill. On a "
     "terminal, this is a screen that keys move through; `q` leaves it, and what is watched goes "
-    "on. Otherwise, or with `--lines`, each is a line, limits when half, three quarters and nine "
-    "tenths are used. At the end, how it ended is printed. The exit status is 0 even if the run "
-    "failed.";
+    "on. Otherwise, or with `--lines`, each is printed as a line; limits are printed when half, "
+    "three quarters and nine tenths are used. At the end, the outcome is printed. The exit status "
+    "is 0 even if the run failed.";
 
 constexpr std::string_view kReportDoc =
     "Show what a run did. Lists each different request, each changed file and each finding, and "

@@ -321,7 +321,7 @@ Result<Facts> CreatePool(const CreateRequest& wanted, int64_t size) {
 Result<Facts> TakeFromPool(const Place& place, const std::string& pool) {
   Facts facts = TRY(place.Find(pool));
   if (facts.backend != kPoolBackend) {
-    return Error{Code::kUsage, "'" + pool + "' is a sandbox, and no pool of them",
+    return Error{Code::kUsage, "'" + pool + "' is a sandbox, not a pool",
                  "agentic-ci sandbox create --pool 4 --name NAME"};
   }
   Fd connection = TRY(place.Connect(pool));

@@ -171,7 +171,7 @@ class OpenShellBackend final : public backend::Backend {
     return session::AskState(place_, name, deadline);
   }
   Result<session::SandboxState> Reset(const std::string& name) override {
-    return Error{Code::kUnsupported, "OpenShell cannot put '" + name + "' back to its beginning",
+    return Error{Code::kUnsupported, "OpenShell cannot reset '" + name + "'",
                  "agentic-ci sandbox delete " + name};
   }
   Result<session::EndReport> Delete(const std::string& name,

@@ -114,7 +114,7 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
     {kEndpoint, "host", kText, "empty",
      "A name, an address, or a pattern when it contains `*`: `*` is one label, a leading `**` is "
      "one or more. May be absent when `allowed_ips` is given: "
-     "then each name that the agent asks for is looked up, which tells name servers."},
+     "each name that the agent connects to is then looked up, so name servers see it."},
     Number(kEndpoint, "port", 0, 65535, "none", "The port."),
     Number(kEndpoint, "ports", 1, 65535, "none", "Several ports. Mutually exclusive with `port`.",
            kNumbers),

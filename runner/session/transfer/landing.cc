@@ -42,7 +42,7 @@ Result<Landing> FindLanding(int root, const std::string& path, const std::string
     landing.leaf = clean.substr(slash + 1);
   }
   if (landing.leaf.empty() || landing.leaf == "." || landing.leaf == "..") {
-    return Error{Code::kUsage, shown + ": the copy has no name there"};
+    return Error{Code::kUsage, shown + ": the target does not end with a file name"};
   }
   return landing;
 }

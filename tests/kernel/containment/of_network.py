@@ -14,7 +14,7 @@ from table import APART, FACTS, IF_THERE, IF_THERE_ROOT, LIBC, OK, ROOT, buffer,
 
 UDP = 'EPERM|EACCES|ECONNREFUSED|ENETUNREACH: packet filter + network namespace', 'EACCES|EPERM: broker'
 REFUSED = 'ECONNREFUSED: gateway + network namespace', 'ECONNREFUSED: broker + gateway'
-NOT_OURS = 'has no meaning outside: no service is there'
+NOT_OURS = 'not tried outside: no service listens there'
 SECONDS = 60
 
 

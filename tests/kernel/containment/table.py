@@ -42,10 +42,10 @@ WALLS = {
 OK = 'succeeds'
 ROOT = 'succeeds as root'  # As another user it is refused for want of a capability or a file's mode.
 APART = 'succeeds in namespaces of its own'  # Where it does no harm to the host.
-LET_IN = 'reaches the call, which finds its arguments wanting'
-LET_IN_ROOT = 'as root reaches the call, which finds its arguments wanting'
-IF_THERE = 'succeeds where the kernel or the machine has it'
-IF_THERE_ROOT = 'as root succeeds where the kernel or the machine has it'
+LET_IN = 'reaches the system call, which rejects the arguments'
+LET_IN_ROOT = 'as root reaches the system call, which rejects the arguments'
+IF_THERE = 'succeeds if the kernel or the machine has it'
+IF_THERE_ROOT = 'as root succeeds if the kernel or the machine has it'
 # Any other text says why there is no control: the attempt is then not made outside.
 CONTROLS = (OK, ROOT, APART, LET_IN, LET_IN_ROOT, IF_THERE, IF_THERE_ROOT)
 IF = (IF_THERE, IF_THERE_ROOT)
