@@ -153,7 +153,7 @@ Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
 
 Status CheckTaken(const session::Facts& facts) {
   if (facts.pool.empty()) return Ok();
-  return Usage("'" + facts.name + "' waits in the pool '" + facts.pool + "' to be taken",
+  return Usage("'" + facts.name + "' has not been taken from the pool '" + facts.pool + "'",
                "agentic-ci sandbox take " + facts.pool);
 }
 
@@ -356,7 +356,7 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
     snapshot.emplace(
         TRY(session::FindSnapshot(arguments.Get("snapshot"), arguments.Get("snapshot-key"))));
   } else if (arguments.Has("snapshot-key")) {
-    return Usage("--snapshot-key is about a snapshot", "--snapshot SNAPSHOT");
+    return Usage("--snapshot-key needs a snapshot", "--snapshot SNAPSHOT");
   }
   session::Place place = TRY(session::Place::Open());
   std::unique_ptr<backend::Backend> backend =

@@ -267,7 +267,7 @@ Status ReplaceInstructions(Plan* plan) {
                            .Context("reading the agent instructions"));
   if (plan->replaced.empty()) return Ok();
   logging::Info(
-      "agent instructions are the trusted commit's",
+      "agent instructions are read from the trusted commit",
       {{"first", plan->replaced.front().path}, {"files", std::to_string(plan->replaced.size())}});
   for (const sandbox::WorkspaceFile& file : plan->replaced) {
     plan->notes.push_back(file.path + ": as at " + plan->ref.ref + " for the agent" +

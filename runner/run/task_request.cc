@@ -218,7 +218,7 @@ Result<const Task*> SelectTask(const TaskSources& sources, const OptionRules& ru
   if (tasks.empty() || asked) return static_cast<const Task*>(nullptr);
   const bool prompted = Gave(request, "prompt") || Gave(request, "prompt-file");
   if (prompted && sources.event.name.empty()) {
-    return Error{Code::kUsage, "a prompt needs the agent that is asked, or the task that it is for",
+    return Error{Code::kUsage, "a prompt needs an agent or a task",
                  "--agent claude-code, or --task " + tasks.front().name};
   }
   return ChooseTask(tasks, OccasionOf(sources));

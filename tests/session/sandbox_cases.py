@@ -202,7 +202,7 @@ class Life(Case):
         self.script('curl -s -m 20 http://refused.invalid/; mkdir .github; echo x >.github/x')
         done = self.call('sandbox', 'delete', 'one')
         self.assertEqual(done.returncode, 77, done.stderr)
-        for text in ('host=refused.invalid', 'allow=refused.invalid:80:read-only', 'a gate refused where=.github/x',
+        for text in ('host=refused.invalid', 'to_allow=refused.invalid:80:read-only', 'a gate refused where=.github/x',
                      'run did not succeed why=a gate refused the changes', 'sandbox deleted'):
             self.assertIn(text, done.stderr)
         self.create()
@@ -234,7 +234,7 @@ class Life(Case):
                 self.assertEqual(run.returncode, status, run.stderr)
                 if status != 124:  # There the shell has a word to say.
                     self.assertEqual(run.stdout, output)
-        allowed = 'allow=refused.invalid:80:read-only'
+        allowed = 'to_allow=refused.invalid:80:read-only'
         for step in (['exec', '--workdir', self.work], ['run', '--sandbox', name]):
             with self.subTest(step):
                 self.assertIn(allowed, self.call(*step, '--', 'curl', '-s', '-m', '20', 'http://refused.invalid/').stderr)

@@ -257,7 +257,7 @@ Status Sandbox::CheckHome() const {
       ExecArguments(name_, "[ \"$HOME\" = /proc ] || exit 126"), Deadline::After(kShortTime));
   if (!answer.ok() || answer.value().status != kOther) return Ok();
   return Error{Code::kSetup, "a profile of the image sets HOME, which OpenShell sets before it",
-               "--image, one whose /etc/profile leaves HOME as it is"};
+               "--image REF, whose /etc/profile does not set HOME"};
 }
 
 // A profile without endpoints goes where the policy binds it, and nowhere else. The value is in the

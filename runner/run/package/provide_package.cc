@@ -148,7 +148,7 @@ class Installation {
     std::string answer = process.Finish(kAnswerBytesMax, Deadline::After(kAskTimeout));
     while (!answer.empty() && answer.back() == '\n') answer.pop_back();
     if (answer.starts_with("https://") && codec::NeutralLine(answer) == answer) return answer;
-    return Error{Code::kSetup, "npm has no registry", "npm config get registry"};
+    return Error{Code::kSetup, "npm names no registry", "npm config get registry"};
   }
 
   // This program with other arguments.
