@@ -118,14 +118,12 @@ void Decode(std::string_view in, const Digits& digits, int bits, size_t from, Pu
   }
 }
 
-// Returns whether a row of decimal digits is hexadecimal for hexadecimal digits.
-bool IsHexTwice(std::string_view row) {
-  const auto is = [](char high, char low) {
-    return high == '3' || ((high == '4' || high == '6') && low >= '1' && low <= '6');
-  };
+// Returns whether a row of decimal digits is hexadecimal for text, such as hexadecimal digits or
+// percent-encoding.
+bool IsHexOfText(std::string_view row) {
   for (const size_t from : {size_t{0}, size_t{1}}) {
     size_t at = from;
-    while (at + 1 < row.size() && is(row[at], row[at + 1])) at += 2;
+    while (at + 1 < row.size() && row[at] >= '2' && row[at] <= '7') at += 2;
     if (at + 1 >= row.size()) return true;
   }
   return false;
@@ -142,7 +140,7 @@ std::string WithoutCounting(std::string_view in) {
     if (i < in.size() && ascii::IsDigit(in[i])) {
       row += in[i];
     } else if (i == in.size() || !IsBlank(in[i])) {
-      if (row.size() >= kRowMin && !IsHexTwice(row)) std::fill(&out[begin], &out[i], '.');
+      if (row.size() >= kRowMin && !IsHexOfText(row)) std::fill(&out[begin], &out[i], '.');
       begin = i + 1;
       row.clear();
     }
@@ -342,6 +340,55 @@ bool RunsHideBytes(std::string_view bytes) {
   return ends_part();
 }
 
+// Adds what rows of digits stand for of which each three are a byte, in decimal or octal. A row
+// that is as long and stands for anything else has three that are too large. It may be wrapped;
+// numbers of three digits and less are not rows.
+void UndoTriples(std::string_view in, Numbers* numbers) {
+  constexpr size_t kTriple = 3;
+  constexpr size_t kTriplesMin = 8;
+  std::string row;
+  const auto undo = [&](size_t from, int base) {
+    std::string run;
+    const auto end_run = [&] {
+      if (run.size() >= kTriplesMin) {
+        TextSieve text;
+        for (const char c : run) text.Put(c);
+        numbers->texts.push_back(text.Take());
+      }
+      numbers->hide = numbers->hide || (run.size() >= kHiddenMin && HasUnreadableStretch(run));
+      run.clear();
+    };
+    for (size_t at = from; at + kTriple <= row.size(); at += kTriple) {
+      unsigned value = 0;
+      const char* end = &row[at] + kTriple;
+      const auto parsed = std::from_chars(&row[at], end, value, base);
+      if (parsed.ptr != end || value > UINT8_MAX) {
+        end_run();
+      } else {
+        run += static_cast<char>(value);
+      }
+    }
+    end_run();
+  };
+  size_t digits = 0;  // Since the last blank.
+  for (size_t i = 0; i <= in.size(); ++i) {
+    if (i < in.size() && ascii::IsDigit(in[i])) {
+      row += in[i];
+      ++digits;
+    } else if (i < in.size() && IsBlank(in[i]) && (digits > kTriple || digits == 0)) {
+      digits = 0;
+    } else {
+      for (const int base : {10, 8}) {
+        for (size_t from = 0; row.size() >= kTriple * kTriplesMin && from < kTriple; ++from) {
+          undo(from, base);
+        }
+      }
+      row.clear();
+      digits = 0;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<DecodedText> UndoDigits(std::string_view bytes) {
@@ -363,7 +410,9 @@ std::vector<DecodedText> UndoDigits(std::string_view bytes) {
 Numbers UndoNumbers(std::string_view bytes) {
   Numbers numbers;
   const std::string lines = LinesOfNumbers(bytes);
+  UndoTriples(bytes, &numbers);
   if (lines.empty()) return numbers;
+  const bool triples_hide = std::exchange(numbers.hide, false);
   bool readable = false;
   for (const Dump& dump : kDumps) {
     constexpr size_t kRowMin = 8;  // Dates and times are fewer numbers.
@@ -384,7 +433,7 @@ Numbers UndoNumbers(std::string_view bytes) {
     }
     numbers.texts.push_back(text.Take());
   }
-  numbers.hide = numbers.hide && !readable;
+  numbers.hide = triples_hide || (numbers.hide && !readable);
   return numbers;
 }
 

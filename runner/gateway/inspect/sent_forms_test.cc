@@ -73,6 +73,10 @@ std::string Utf16(const std::string& text) {
          });
 }
 
+std::string Triples(const std::string& text) {
+  return Each(text, [](unsigned char c) { return std::to_string(1000 + c).substr(1); });
+}
+
 std::string Octal(const std::string& text) {
   return Each(text, [](unsigned char c) {
     return std::string{static_cast<char>('0' + c / 64), static_cast<char>('0' + c / 8 % 8),
@@ -133,6 +137,11 @@ std::vector<std::pair<const char*, OutgoingRequest>> Requests(const std::string&
       {"characters by number", Post(Numbers(text, "&#", ";"))},
       {"octal numbers", Post(Octal(text))},
       {"hexadecimal numbers", Post(Escaped(text, " "))},
+      {"three digits for each byte", Post(Triples(text))},
+      {"the same in lines", Post(Triples(text).insert(61, "\n").insert(40, "\n"))},
+      {"the same in hexadecimal twice", Post(EncodeHex(EncodeHex(Triples(text))))},
+      {"percent in hexadecimal twice", Post(EncodeHex(EncodeHex(Escaped(text, "%"))))},
+      {"numbers in hexadecimal twice", Post(EncodeHex(EncodeHex(Numbers(text, "", " "))))},
   };
   return {std::make_move_iterator(std::begin(requests)),
           std::make_move_iterator(std::end(requests))};
