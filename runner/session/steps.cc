@@ -8,8 +8,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The time that a shell may take to say that its killed command has ended; then it is killed too.
-constexpr milliseconds kShellGrace{60};
 constexpr milliseconds kKillInterval{5};
 constexpr milliseconds kNextShellGrace{2000};  // Its successor is being started.
 constexpr milliseconds kLostAfter{10'000};
@@ -233,13 +231,13 @@ void Stepper::DrainIfEnded() {
 
 void Stepper::EndCommand(EndReason reason) {
   state_.command->reason = reason;
-  state_.command->kills = now_ + kShellGrace;
+  state_.command->kills = now_;
   state_.command->lost = now_ + kLostAfter;
   state_.command->stage = Stage::kEnding;
   Kill();
 }
 
-// The shell is given a moment to say that its command has ended.
+// The shell is killed with the rest: it would go on with the next line of its script.
 void Stepper::Kill() {
   State::Command& command = *state_.command;
   if (command.ended || now_ < command.kills) return Do({Kind::kKill});

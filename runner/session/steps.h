@@ -159,7 +159,7 @@ struct Action {
     kOmitPut,     // No command made the changes that there are by now.
     // What the command left, but not what was there before it.
     kKill,           // All but the shell.
-    kKillWithShell,  // The shell too.
+    kKillWithShell,  // The shell too: no further line of its script runs.
     kKillShell,      // Only the shell, while no command runs.
     kCheckMemory,    // Asks whether the kernel killed any of the command's processes.
     kForgiveMemory,

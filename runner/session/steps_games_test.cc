@@ -29,7 +29,8 @@ void World::Judge(const State& before, const Event& event, const std::vector<Act
   const bool ends = command && command->stage == Stage::kEnding;
   if (ends && running_ && !running_->ending) {
     running_->ending = now_;
-    Rule(Count(actions, Do::kKill) != 0, "what is to end is killed at once");
+    Rule(Count(actions, running_->told ? Do::kKill : Do::kKillWithShell) == 1,
+         "what is to end is killed at once, and no line of its script runs after that");
     Rule(command->reason != EndReason::kTimeout || now_ >= running_->limit, "no early limit");
   }
   std::deque<JobId> queue;
@@ -39,6 +40,10 @@ void World::Judge(const State& before, const Event& event, const std::vector<Act
     const bool refused = before.busy() || !before.jobs.empty();
     const bool faulted = Count(actions, Do::kFault) == 1;
     Rule(faulted == (refused && !event.job.waits), "only a client that does not wait is told busy");
+  }
+  if (event.kind == On::kTimer && ends && before.command && before.command->stage == Stage::kEnding) {
+    Rule(Count(actions, Do::kKill) + Count(actions, Do::kKillWithShell) == 1,
+         "what starts while a command is ended is killed too");
   }
   if (event.kind == On::kLeft) {
     Rule(!running_ || help_ || jobs_.at(running_->job).job.client != event.client ||
@@ -74,9 +79,6 @@ void World::JudgeTimes(const Event& event) {
                  event.shell.begun};
   }
   Rule(!no_shell_ || now_ < no_shell_->killed_by, "a shell that is late is killed");
-  Rule(!running_ || !running_->ending || running_->told || running_->killed_generation >= 0 ||
-           now_ < *running_->ending + milliseconds(60),
-       "a shell that does not tell the end is killed");
   const bool unended = state_.command && state_.command->stage == Stage::kEnding && ended_late;
   Rule(state_.lost || !(unended || (no_shell_ && shell_late)), "lost after its bound");
   Rule(!help_ || now_ < help_->began + kLimit, "help has a time limit");
@@ -162,9 +164,8 @@ std::optional<Event> World::Carry(const Action& action) {
       Rule(running_ && state_.command && state_.command->reason, "what is killed is to end");
       break;
     case Do::kKillWithShell:
-      Rule(running_ && !running_->told && running_->ending &&
-               now_ >= *running_->ending + milliseconds(60),
-           "a shell has its time to tell the end");
+      Rule(running_ && !running_->told && state_.command && state_.command->reason,
+           "only a shell whose script is to end is killed with it");
       if (running_) running_->killed_generation = generation_;
       KillShell();
       break;

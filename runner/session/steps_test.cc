@@ -201,13 +201,12 @@ std::vector<Row> TerminalAndPut(const std::vector<Row>& then) {
 TEST_CASE("A terminal whose client leaves ends once the helper beside it has") {
   State state = Play(TerminalAndPut({{{On::kLeft, 1}, ""},
                                      {{On::kTimer}, ""},
-                                     {{On::kHelped}, "stop help; kill; omit; done 2/3"},
-                                     {Says(false, 1, true), ""},
+                                     {{On::kHelped}, "stop help; kill shell too; omit; done 2/3"},
+                                     {{On::kTimer}, "kill"},
+                                     {Says(true, 2, true), ""},
                                      {{On::kTimer}, "kill"},
                                      {{On::kDrained}, "result"},
-                                     {{On::kTold}, ""},
-                                     {Says(true, 1), ""},
-                                     {{On::kNext}, "begin 3/2"}}));
+                                     {{On::kTold}, "begin 3/2"}}));
   CHECK(state.command->job.id == 2);
   state = Play(TerminalAndPut({{{On::kLeft, 2}, "stop help"}, {{On::kTimer}, ""}}));
   CHECK(state.command->stage == Stage::kRunning);
@@ -239,12 +238,12 @@ TEST_CASE("A terminal that ends beside a helper is drained once the helper has e
 TEST_CASE("Memory that is reached ends the helper and the command, and nothing without a command") {
   const TimePoint later{std::chrono::hours(2)};
   State state = Play(TerminalAndPut(
-      {{{On::kMemory}, "fault 2/3; stop help; kill; forgive"}, {{On::kMemory}, ""}}));
+      {{{On::kMemory}, "fault 2/3; stop help; kill shell too; forgive"}, {{On::kMemory}, ""}}));
   CHECK(state.absorbs(TimePoint{std::chrono::hours(1)}));
   CHECK_FALSE(state.absorbs(later));
   // The client of the terminal had left: it is not ended for its memory.
   state =
-      Play(TerminalAndPut({{{On::kLeft, 1}, ""}, {{On::kMemory}, "fault 2/3; stop help; kill"}}));
+      Play(TerminalAndPut({{{On::kLeft, 1}, ""}, {{On::kMemory}, "fault 2/3; stop help; kill shell too"}}));
   CHECK_FALSE(state.absorbs(TimePoint{std::chrono::hours(1)}));
   state = Play({{Says(true, 1), "ready"},
                 {Asks(1, 1, MessageKind::kPut), ""},
@@ -259,9 +258,7 @@ TEST_CASE(
         {Asks(1, 1, MessageKind::kExec), ""},
         {Asks(2, 2, MessageKind::kExec), ""},
         {{On::kNext}, "begin 1/1"},
-        {{On::kTimer}, "kill", 30'000},
-        {{On::kTimer}, "kill", 59},
-        {{On::kTimer}, "kill shell too", 1},
+        {{On::kTimer}, "kill shell too", 30'000},
         {Says(false, 1, true), ""},
         {{On::kTimer}, "kill", 5},
         {{On::kNext}, ""},
@@ -273,15 +270,24 @@ TEST_CASE(
         {{On::kTold}, "begin 2/2"}});
 }
 
+TEST_CASE("A command that had ended before its client left costs no shell") {
+  Play({{Says(true, 1), "ready"},
+        {Asks(1, 1, MessageKind::kExec), ""},
+        {{On::kNext}, "begin 1/1"},
+        {Says(false, 1, true), ""},
+        {{On::kLeft, 1}, "kill"},
+        {{On::kTimer}, "kill"},
+        {{On::kDrained}, "result"}});
+}
+
 TEST_CASE("A killed shell's successor has two seconds, and the sandbox ten") {
   std::vector<Row> rows = {{Says(true, 1), "ready"},
                            {Asks(1, 1, MessageKind::kExec), ""},
                            {{On::kNext}, "begin 1/1"},
-                           {{On::kOutputTooLong}, "kill"},
-                           {{On::kTimer}, "kill shell too", 60}};
+                           {{On::kOutputTooLong}, "kill shell too"}};
   rows.push_back({{On::kTimer}, "kill", 1999});
   rows.push_back({{On::kTimer}, "kill shell too", 1});
-  rows.push_back({{On::kTimer}, "kill shell too", 7939});
+  rows.push_back({{On::kTimer}, "kill shell too", 7999});
   CHECK_FALSE(Play(rows).lost);
   rows.push_back({{On::kTimer}, "kill", 1});
   CHECK(Play(rows).lost);
@@ -337,7 +343,7 @@ TEST_CASE("The next timer is due when something may be") {
   CHECK(next_ms(rows) == -1);
   rows.push_back({{On::kNext}, "begin 1/1"});
   CHECK(next_ms(rows) == 30'000);
-  rows.push_back({{On::kLeft, 1}, "kill"});
+  rows.push_back({{On::kLeft, 1}, "kill shell too"});
   CHECK(next_ms(rows) == 5);
   CHECK(next_ms(TerminalAndPut({})) == 30'000);
   CHECK(next_ms(TerminalAndPut({{{On::kLeft, 2}, "stop help"}})) == -1);
