@@ -297,17 +297,13 @@ report::Finding NoteAbout(const std::string& path, const std::string& rule,
 }
 
 // Takes away the credentials that earlier steps left in the checkout, and notes each file.
-void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
+Status WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
   constexpr char kRule[] = "withheld-file";
   const std::string& checkout = plan->checkout.path;
   Result<std::string> report = sys::RealPath(request.report_dir);
-  LeftFiles left = FindLeftFiles(checkout, report.ok() ? report.value() : "");
-  if (!left.all) {
-    recorder.Note(NoteAbout(
-        "", kRule, "not all of the checkout was looked through for files with credentials"));
-  }
+  LeftFiles left = TRY(FindLeftFiles(checkout, report.ok() ? report.value() : ""));
   plan->foreign = codec::NeutralLine(left.foreign);
-  plan->git = FindGitFiles(checkout, left.repositories);
+  plan->git = TRY(FindGitFiles(checkout, left.repositories));
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(plan->git.included.begin(), plan->git.included.end());
   for (const sandbox::WorkspaceFile& file : plan->replaced) paths.erase(file.path);
@@ -322,6 +318,7 @@ void WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder)
     plan->replaced.push_back(std::move(file));
   }
   plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
+  return Ok();
 }
 
 // In tier landlock the agent has a copy at another path: the scripts of a Python environment lead
@@ -479,7 +476,7 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
   recorder.NoteCommand(plan.agent.argv);
   recorder.NoteVersion(LookAtVersion(plan));
   TRY(ReplaceInstructions(&plan));
-  WithholdCredentials(request, &plan, recorder);
+  TRY(WithholdCredentials(request, &plan, recorder));
   NoteEnvironments(request, &plan, recorder);
   if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));

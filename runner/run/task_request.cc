@@ -39,9 +39,8 @@ Result<change::Proposal> ReadLocalProposal(const TaskSources& sources, size_t pa
   const change::Repository& repository = *sources.repository;
   std::set<std::string> withheld;
   if (patch_bytes_max > 0) {
-    for (std::string& path : FindLeftFiles(repository.top()).credentials) {
-      withheld.insert(std::move(path));
-    }
+    LeftFiles left = TRY(FindLeftFiles(repository.top()));
+    withheld = {left.credentials.begin(), left.credentials.end()};
   }
   const std::string& base = sources.local->base;
   return repository.ReadProposal(base.empty() ? "HEAD" : base, patch_bytes_max, &withheld);

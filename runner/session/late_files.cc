@@ -42,8 +42,8 @@ bool LateFiles::MayHave(const run::Companion::Stage& stage) const {
 Result<std::vector<sandbox::WorkspaceFile>> LateFiles::Hide(const run::Companion::Stage& stage) {
   const std::string& checkout = stage.checkout.path;
   std::vector<run::Seen> seen;
-  const run::LeftFiles left = run::FindLeftFiles(checkout, stage.report.path, &seen);
-  const run::GitFiles git = run::FindGitFiles(checkout, left.repositories);
+  const run::LeftFiles left = TRY(run::FindLeftFiles(checkout, stage.report.path, &seen));
+  const run::GitFiles git = TRY(run::FindGitFiles(checkout, left.repositories));
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(git.included.begin(), git.included.end());
   std::vector<sandbox::WorkspaceFile> found =

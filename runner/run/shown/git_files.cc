@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "change/git_pointer.h"
 #include "codec/text/git_config.h"
+#include "run/shown/left_files.h"
 #include "sandbox/mask.h"
 
 namespace run {
@@ -29,7 +30,7 @@ class GitSearch {
   explicit GitSearch(const std::string& checkout)
       : checkout_(checkout), host_(sandbox::ReadHost(checkout)) {}
 
-  GitFiles Run(const std::vector<std::string>& nested) {
+  Result<GitFiles> Run(const std::vector<std::string>& nested) {
     const std::string git = checkout_ + "/.git";
     PathKind kind = host_.kind(git);
     if (kind == PathKind::kDirectory) {
@@ -39,6 +40,12 @@ class GitSearch {
     if (kind == PathKind::kFile) FollowGitFile(git);
     shown_in_ = &files_.nested;
     for (const std::string& other : nested) AddAllConfigs(other);
+    for (const std::string& layer : files_.layers) {
+      const LeftFiles left = TRY(FindLeftFiles(layer, "", nullptr, true));
+      for (const std::string& path : left.credentials) {
+        files_.outside.push_back({layer + "/" + path, ""});
+      }
+    }
     return std::move(files_);
   }
 
@@ -166,7 +173,7 @@ class GitSearch {
 
 }  // namespace
 
-GitFiles FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested) {
+Result<GitFiles> FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested) {
   return GitSearch(checkout).Run(nested);
 }
 

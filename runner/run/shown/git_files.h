@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "sandbox/plan.h"
 
 namespace run {
@@ -15,7 +16,8 @@ struct GitFiles {
   // Files of the repository that the agent sees instead of the host's: its configuration and that
   // of its submodules and worktrees, without the credentials that checkout steps leave there.
   std::vector<sandbox::WorkspaceFile> in_checkout;  // Relative to the checkout.
-  std::vector<sandbox::WorkspaceFile> outside;      // Absolute paths in `layers`, `directories`.
+  // Absolute paths in `layers` and `directories`; files of credentials there are empty.
+  std::vector<sandbox::WorkspaceFile> outside;
   // The parts of the repository that lie outside the checkout. Git writes to them if `.git` is a
   // file, as in a linked worktree: the directory shared by all worktrees, first, and the one that
   // the file names, unless it is in the other.
@@ -36,7 +38,8 @@ struct GitFiles {
 // shown, so that has to be a git directory, and a worktree's has to point back at `checkout`
 // (canonical); otherwise git does not work in the sandbox, and nothing is shown.
 // `nested` are the git directories of further repositories in it (LeftFiles::repositories).
-GitFiles FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested = {});
+// Fails as FindLeftFiles() does, about what lies outside the checkout.
+Result<GitFiles> FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested = {});
 
 // Renders the agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and
 // most repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are

@@ -24,17 +24,21 @@
 #include "base/sys.h"
 #include "base/thread.h"
 #include "base/tree.h"
+#include "codec/text/neutral.h"
+#include "codec/text/shell_word.h"
 #include "policy/model/credential_places.h"
 
 namespace run {
 namespace {
 
-constexpr size_t kEntriesMax = 500'000;
+constexpr size_t kEntriesMax = 5'000'000;  // A second, or two.
+constexpr int kLooksMax = 10;                // While others move directories about.
 constexpr size_t kBranchesMin = 32;      // With fewer, one thread is faster.
 constexpr size_t kBranchPathMax = 2048;  // The bytes that the kernel opens in one step.
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 constexpr int kFilesComparedAtTop = 1000;
 constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
+constexpr size_t kShownPathMax = 200;
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
 constexpr unsigned kWithheld = policy::kWithhold | policy::kWithholdIfSecret;
@@ -92,7 +96,8 @@ using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 struct Within {
   int depth = 0;
   bool credentials = false;  // True in a directory of credentials, where every file is one.
-  bool git = false;          // True in the checkout's own git directory, where only owners matter.
+  bool git = false;          // True in the checkout's own git directory,
+  bool refs = false;         // and there, where names are those of branches.
   bool linked = false;       // Reached by a link, whose name alone matters.
 };
 
@@ -137,24 +142,45 @@ class Branches {
   size_t open_ = 0;  // Those that wait or are being looked through.
 };
 
+// What the walks through one checkout share.
+class Shared {
+ public:
+  Branches branches;
+  std::atomic<size_t> entries{0};
+  std::atomic<bool> moved{false};  // Something has gone since its directory was read.
+
+  // Returns true the first time.
+  bool IsNewLink(const std::string& facts) {
+    const std::lock_guard lock(mutex_);
+    return links_.insert(facts).second;
+  }
+  // Keeps the first one.
+  void Miss(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!missed_) missed_ = std::move(error);
+  }
+  const std::optional<Error>& missed() const { return missed_; }  // When no walk goes on.
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> links_;
+  std::optional<Error> missed_;
+};
+
 class Walk {
  public:
-  // What the walks through one checkout share.
-  struct Shared {
-    Branches branches;
-    std::atomic<size_t> entries{0};
-  };
 
   // Borrows all.
   Walk(const std::string& checkout, const std::string& report, bool notes_seen, Shared* shared)
       : checkout_(checkout), report_(report), notes_seen_(notes_seen), shared_(*shared) {
     Result<Fd> opened = sys::Open(checkout_, O_PATH | O_DIRECTORY);
-    found_.all = opened.ok() && ::fstat(opened.value().get(), &top_) == 0;
-    if (found_.all) checkout_fd_ = std::move(opened).value();
+    if (!opened.ok() || ::fstat(opened.value().get(), &top_) != 0) {
+      shared_.Miss(opened.ok() ? Errno(checkout_) : std::move(opened).error());
+      return;
+    }
+    checkout_fd_ = std::move(opened).value();
   }
 
-  // Returns false if the checkout cannot be opened.
-  bool begun() const { return checkout_fd_.valid(); }
   // Looks through branches until there is no more, or `waiting_max` wait.
   void Run(size_t waiting_max = SIZE_MAX) {
     while (std::optional<Branch> branch = shared_.branches.Next(waiting_max)) {
@@ -165,7 +191,6 @@ class Walk {
 
   // Adds what another walk found.
   void Add(Walk&& other) {
-    found_.all &= other.found_.all;
     if (found_.foreign.empty()) found_.foreign = std::move(other.found_.foreign);
     repositories_.merge(other.repositories_);
     credentials_.merge(other.credentials_);
@@ -179,10 +204,50 @@ class Walk {
   }
 
  private:
-  // What cannot be reached, the agent cannot read either.
-  void NoteFailure(const Error& error) {
-    const int failure = error.os_error;
-    found_.all &= failure == EACCES || failure == ENOENT || failure == ELOOP;
+  // What was not looked through is not shown either.
+  void Refuse(const std::string& path, const std::string& why, std::string hint) {
+    const std::string shown = path.empty() ? "the checkout" : codec::NeutralLine(path, kShownPathMax);
+    shared_.Miss({Code::kRefused, shown + " cannot be looked through for credentials: " + why,
+                  std::move(hint)});
+  }
+
+  void Miss(const std::string& path, const Error& error) {
+    if (sys::IsAbsent(error)) {
+      shared_.moved = true;
+    } else if (error.os_error == EACCES) {
+      MissClosed(path);
+    } else {
+      Refuse(path, error.what, {});
+    }
+  }
+
+  // What its owner has closed, the agent opens: it has the owner's rights. What others closed to
+  // this user is closed to the agent too.
+  void MissClosed(std::string path) {
+    struct stat st = top_;
+    for (; !path.empty(); path.resize(path.rfind('/') == path.npos ? 0 : path.rfind('/'))) {
+      if (path.ends_with('/')) path.pop_back();
+      Result<Fd> place = sys::OpenBeneath(checkout_fd_.get(), path, O_PATH | O_NOFOLLOW);
+      if (!place.ok() && place.error().os_error == EACCES) continue;
+      if (!place.ok()) return Miss(path, place.error());
+      if (::fstat(place.value().get(), &st) != 0) return Miss(path, Errno(path));
+      break;
+    }
+    if (st.st_uid == ::geteuid() || ::geteuid() == 0) {
+      return Refuse(path, "its mode keeps its owner out",
+                    "chmod u+rx " + codec::ShellWord(checkout_ + "/" + path));
+    }
+    if (notes_seen_) seen_.push_back({path, ChangeOf(checkout_fd_.get(), path)});
+  }
+
+  // A link to what is not there, or is closed to this user, leads the agent to nothing either: where
+  // that lies in the checkout, it is missed by its own name.
+  void MissTarget(const std::string& path, const Error& error) {
+    struct stat st {};
+    const bool nothing = sys::IsAbsent(error) || error.os_error == EACCES;
+    const bool link =
+        ::lstat((checkout_ + "/" + path).c_str(), &st) == 0 && S_ISLNK(st.st_mode);
+    if (!nothing || !link) Miss(path, error);
   }
 
   void LookThrough(const Branch& branch) {
@@ -191,76 +256,134 @@ class Walk {
                 branch.within);
   }
 
-  // `path` is that of the directory in the checkout, with a `/` at the end.
+  // A directory that is looked through.
+  struct Here {
+    int fd;
+    const std::string& path;  // In the checkout, with a `/` at the end.
+    Within within;
+    int files_left;  // Those whose owners are still compared.
+    std::vector<std::string> below = {};
+    std::vector<std::string> of_git = {};  // Names of credentials where this is git's.
+  };
+
   void LookThrough(Result<Fd> opened, const std::string& path, Within within) {
-    if (!opened.ok()) return NoteFailure(opened.error());
-    const int directory = opened.value().get();
-    if (notes_seen_) seen_.push_back({path + ".", ChangeOf(directory, ".")});
-    Directory stream(::fdopendir(opened.value().Take()), ::closedir);
-    std::vector<std::string> below;
+    if (!opened.ok()) return Miss(path, opened.error());
+    Here here{opened.value().get(), path, within,
+              path.empty() ? kFilesComparedAtTop : kFilesComparedBelow};
+    if (notes_seen_) seen_.push_back({path + ".", ChangeOf(here.fd, ".")});
+    Directory stream(::fdopendir(here.fd), ::closedir);
+    if (!stream) return Miss(path, Errno("fdopendir"));
+    (void)opened.value().Take();
     const size_t before = shared_.entries;
     size_t looked_at = before;
-    int files_left = path.empty() ? kFilesComparedAtTop : kFilesComparedBelow;
-    while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
+    errno = 0;
+    while (const dirent* entry = ::readdir(stream.get())) {
       if (++looked_at > kEntriesMax) break;
-      const std::string_view of = entry->d_name;
-      if (of == "." || of == "..") continue;
-      const bool is_directory = IsDirectory(directory, *entry);
-      if (!is_directory && !within.git && !within.linked && MayNameDirectory(of)) {
-        LookBehind(path + std::string(of), within);
-      }
-      if (is_directory && report_.ends_with(of) &&
-          report_ == checkout_ + "/" + path + std::string(of)) {
-        continue;
-      }
-      if (is_directory || --files_left >= 0) CompareOwner(directory, *entry, path);
-      if (is_directory) {
-        below.emplace_back(of);
-        continue;
-      }
-      if (notes_seen_ && (within.credentials || MayName(of) || IsGitConfig(of))) {
-        seen_.push_back({path + std::string(of), ChangeOf(directory, entry->d_name)});
-      }
-      if (!within.git && (within.credentials || MayName(of))) {
-        ConsiderFile(path + std::string(of), within.credentials);
-      }
+      LookAt(*entry, &here);
+      errno = 0;
     }
-    if ((shared_.entries += looked_at - before) > kEntriesMax) found_.all = false;
-    const bool bare = !within.git && !within.linked && IsRepository(directory, below);
+    if (errno != 0) Miss(path, Errno("readdir"));
+    if ((shared_.entries += looked_at - before) > kEntriesMax) {
+      return Refuse("", "it has more than " + std::to_string(kEntriesMax) + " files",
+                    "--workdir DIRECTORY, with fewer");
+    }
+    GoOn(here);
+  }
+
+  void LookAt(const dirent& entry, Here* here) {
+    const std::string_view of = entry.d_name;
+    if (of == "." || of == "..") return;
+    const Within& within = here->within;
+    const std::string& path = here->path;
+    const bool is_directory = IsDirectory(here->fd, entry);
+    const bool may_lead =
+        within.credentials ? entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN : MayNameDirectory(of);
+    if (!is_directory && !within.git && may_lead) {
+      LookBehind(path + std::string(of), within);
+    }
+    if (is_directory && report_.ends_with(of) &&
+        report_ == checkout_ + "/" + path + std::string(of)) {
+      return;
+    }
+    if (is_directory || --here->files_left >= 0) CompareOwner(here->fd, entry, path);
+    if (is_directory) return (void)here->below.emplace_back(of);
+    const bool may = within.credentials || MayName(of);
+    const bool of_git = MayNameInGit(of);
+    if (notes_seen_ && (may || of_git || IsGitConfig(of))) {
+      seen_.push_back({path + std::string(of), ChangeOf(here->fd, entry.d_name)});
+    }
+    if (may && !within.refs) ConsiderFile(path + std::string(of), within.credentials);
+    if (of_git) here->of_git.emplace_back(of);
+  }
+
+  // Goes on below a directory, once all of its names are known.
+  void GoOn(const Here& here) {
+    const std::string& path = here.path;
+    const Within& within = here.within;
+    const bool bare = !within.git && !within.linked && IsRepository(here.fd, here.below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
-    const bool deepest = ++within.depth > sys::kTreeDepthMax;
-    if (deepest || shared_.entries > kEntriesMax) {
-      found_.all &= below.empty();
-      return;  // From here on: what else there is in the checkout is looked through.
+    if (within.git ? !within.refs : bare || ("/" + path).ends_with("/.git/")) {
+      for (const std::string& name : here.of_git) ConsiderGitFile(path, name);
     }
-    for (const std::string& next : below) {
+    for (const std::string& next : here.below) {
       if (bare && next == "objects") continue;
       Within deeper = within;
+      ++deeper.depth;
       deeper.git |= path.empty() && next == ".git";
-      if (deeper.git && path.ends_with("/objects/")) continue;
+      if (deeper.git && ("/" + path).ends_with("/objects/")) continue;
+      deeper.refs |=
+          within.git && (next == "refs" || next == "logs") && sys::ExistsAt(here.fd, "HEAD");
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= EndsInPlace(path + next, policy::kWithhold);
+      // Behind a link, other names are looked at where they really are.
+      if (deeper.linked && !deeper.credentials && !MayNameDirectory(next)) continue;
       std::string path_below = path + next + "/";
+      if (deeper.depth > sys::kTreeDepthMax) {
+        Refuse(path_below, "it is deeper than " + std::to_string(sys::kTreeDepthMax) + " directories",
+               "rm -r " + codec::ShellWord(checkout_ + "/" + path.substr(0, path.find('/'))));
+        return;
+      }
       if (!deeper.linked && path_below.size() < kBranchPathMax) {
         shared_.branches.Push({std::move(path_below), deeper});
       } else {
-        LookThrough(sys::OpenAt(directory, next, kDirectory), path_below, deeper);
+        LookThrough(sys::OpenAt(here.fd, next, kDirectory), path_below, deeper);
       }
     }
   }
 
-  // Looks through the directory that the link `path` leads to, once, for what it has by this name.
+  // Looks through the directory that the link `path` leads to, for what it has by this name.
   void LookBehind(const std::string& path, Within within) {
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
-    if (!real.ok()) return NoteFailure(real.error());
-    if (!real.value().starts_with(checkout_ + "/")) return;
-    if ((real.value() + "/").starts_with(checkout_ + "/.git/")) return;
-    struct stat st {};
-    if (::stat(real.value().c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) return;
+    if (!real.ok()) return MissTarget(path, real.error());
     within.linked = true;
     within.credentials |= EndsInPlace(path, policy::kWithhold);
+    const std::string inside = real.value() + "/";
+    if (!inside.starts_with(checkout_ + "/")) return;
+    // Neither the checkout itself is a directory of credentials, nor is git's.
+    const bool whole = inside.size() == checkout_.size() + 1;
+    if (within.credentials && (whole || inside.starts_with(checkout_ + "/.git/"))) return;
+    struct stat st {};
+    if (::stat(real.value().c_str(), &st) != 0) return MissTarget(path, Errno(path));
+    if (!S_ISDIR(st.st_mode)) return;
+    // All that is found by a name depends on the last of its parts.
+    if (!shared_.IsNewLink(inside + "/" + PartsOfPlaces(path) + (within.credentials ? "/." : ""))) {
+      return;
+    }
     LookThrough(sys::Open(real.value(), kDirectory), path + "/", within);
+  }
+
+  // Returns the last parts of `path` that may be parts of a place.
+  static std::string PartsOfPlaces(const std::string& path) {
+    size_t from = path.size();
+    while (from > 0) {
+      const size_t slash = from < 2 ? path.npos : path.rfind('/', from - 2);
+      const size_t begin = slash == path.npos ? 0 : slash + 1;
+      const std::string_view part = std::string_view(path).substr(begin, from - begin);
+      if (!MayNameDirectory(part.ends_with('/') ? part.substr(0, part.size() - 1) : part)) break;
+      from = begin;
+    }
+    return path.substr(from);
   }
 
   void CompareOwner(int directory, const dirent& entry, const std::string& path) {
@@ -272,10 +395,11 @@ class Walk {
                      std::to_string(st.st_gid);
   }
 
+  // Returns true also if it cannot be determined.
   static bool IsDirectory(int directory, const dirent& entry) {
     if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
     struct stat st {};
-    return ::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+    return ::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(st.st_mode);
   }
 
   static bool IsRepository(int directory, const std::vector<std::string>& below) {
@@ -294,6 +418,11 @@ class Walk {
 
   static bool IsGitConfig(std::string_view name) {
     return name == "config" || name == "config.worktree";
+  }
+
+  // What `git credential-store --file` keeps in a git directory, and copies of its configuration.
+  static bool MayNameInGit(std::string_view name) {
+    return name == "credentials" || (name.starts_with("config") && !IsGitConfig(name));
   }
 
   // Returns whether a directory called `name` may be a part of such a path.
@@ -331,13 +460,24 @@ class Walk {
                        IsGoogleCredential(path.substr(path.rfind('/') + 1));
     const bool may = !named && EndsInPlace(path, policy::kWithholdIfSecret);
     if (!named && !may) return;
+    Withhold(path, may);
+  }
+
+  // `directory` is one of git's.
+  void ConsiderGitFile(const std::string& directory, const std::string& name) {
+    Withhold(directory + name, name != "credentials");
+  }
+
+  // Adds the file that `path` is or leads to; `if_secret`: only if it seems to hold a credential.
+  void Withhold(const std::string& path, bool if_secret) {
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
-    if (!real.ok()) return NoteFailure(real.error());
+    if (!real.ok()) return MissTarget(path, real.error());
     if (!real.value().starts_with(checkout_ + "/")) return;
     struct stat st {};
-    if (::stat(real.value().c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return;
+    if (::stat(real.value().c_str(), &st) != 0) return Miss(path, Errno(path));
+    if (!S_ISREG(st.st_mode)) return;
     std::string inside = real.value().substr(checkout_.size() + 1);
-    if (may && !HasCredential(inside)) return;
+    if (if_secret && !HasCredential(inside)) return;
     credentials_.insert(std::move(inside));
   }
 
@@ -375,22 +515,27 @@ timespec ChangeOf(int checkout, const std::string& path) {
   return age_ms >= 0 && age_ms < kTickMs ? timespec{} : st.st_ctim;
 }
 
-LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report,
-                        std::vector<Seen>* seen) {
-  Walk::Shared shared;
-  Walk first(checkout, report, seen != nullptr, &shared);
-  if (!first.begun()) return first.Take(seen);
-  shared.branches.Push({});
-  first.Run(kBranchesMin);
-  if (!shared.branches.empty()) {
-    Walk second(checkout, report, seen != nullptr, &shared);
-    {
-      const sys::BackgroundTask beside([&] { second.Run(); });
-      first.Run();
+Result<LeftFiles> FindLeftFiles(const std::string& checkout, const std::string& report,
+                                std::vector<Seen>* seen, bool is_git) {
+  for (int look = 0; look < kLooksMax; ++look) {
+    Shared shared;
+    Walk first(checkout, report, seen != nullptr, &shared);
+    if (shared.missed()) return *shared.missed();
+    shared.branches.Push({"", {.git = is_git}});
+    first.Run(kBranchesMin);
+    if (!shared.branches.empty()) {
+      Walk second(checkout, report, seen != nullptr, &shared);
+      {
+        const sys::BackgroundTask beside([&] { second.Run(); });
+        first.Run();
+      }
+      first.Add(std::move(second));
     }
-    first.Add(std::move(second));
+    if (shared.missed()) return *shared.missed();
+    if (!shared.moved) return first.Take(seen);
   }
-  return first.Take(seen);
+  return Error{Code::kTemporary,
+               "the checkout changes while it is looked through for credentials"};
 }
 
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "change/repository.h"
 #include "sandbox/plan.h"
 
@@ -22,7 +23,6 @@ struct LeftFiles {
   // "node_modules belongs to 0:0". Looked at are all directories (but git's of loose objects), the
   // files at the top, and two in each directory: programs leave whole directories.
   std::string foreign;
-  bool all = true;  // False if the checkout has more entries than are looked at.
 };
 
 // What a look has seen, by which it is told whether another one could find more: directories, and
@@ -35,10 +35,14 @@ struct Seen {
 timespec ChangeOf(int checkout, const std::string& path);
 
 // Walks `checkout` (canonical), following no link but those by names of directories of credentials.
-// Files that the runner cannot read are left out: the agent cannot read them either. So is the
-// directory `report`, absolute, which is this run's own. Adds what it has seen to `seen`.
-LeftFiles FindLeftFiles(const std::string& checkout, const std::string& report = "",
-                        std::vector<Seen>* seen = nullptr);
+// The directory `report`, absolute, is left out: it is this run's own. `seen` gets what was seen.
+// With `is_git`, `checkout` is a git directory. Fails with kRefused if the agent could read what was
+// not looked through: a directory that is too deep, or that its owner, who is this user, may not
+// read now (and may change), or one of more entries than are looked at; and with kTemporary if
+// directories are moved all the time. What belongs to others and is closed to this user is closed
+// to the agent, and left out.
+Result<LeftFiles> FindLeftFiles(const std::string& checkout, const std::string& report = "",
+                                std::vector<Seen>* seen = nullptr, bool is_git = false);
 
 // Returns those of `paths` (relative to `checkout`) that are not as in HEAD, with the text that
 // they have there, or as gone: what is in no commit came from a step. Without a repository all of

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/shown/left_files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -13,7 +16,13 @@ namespace {
 using Paths = std::vector<std::string>;
 
 struct Left : change::TestTree {
-  Paths Credentials() const { return FindLeftFiles(root()).credentials; }
+  LeftFiles Look(const std::string& report = "") const {
+    Result<LeftFiles> found = FindLeftFiles(root(), report);
+    INFO((found.ok() ? "" : found.error().what));
+    REQUIRE(found.ok());
+    return std::move(found).value();
+  }
+  Paths Credentials() const { return Look().credentials; }
   void Add(const Paths& paths) const {
     for (const std::string& path : paths) Write(path, "x\n");
   }
@@ -94,11 +103,10 @@ TEST_CASE("So does a link by the name of a directory that credentials are kept i
 TEST_CASE("Further repositories are found by their git directories, and objects not looked into") {
   Left left;
   for (const std::string git : {".git", "other/.git", "deep/er/mirror.git"}) {
-    left.Add({git + "/HEAD", git + "/refs/heads/main", git + "/objects/.netrc"});
+    left.Add({git + "/HEAD", git + "/refs/heads/main", git + "/objects/ab/.netrc"});
   }
   left.Add({"empty/.git/config", "module/.git"});
-  const LeftFiles found = FindLeftFiles(left.root());
-  CHECK(found.all);
+  const LeftFiles found = left.Look();
   CHECK(found.credentials.empty());
   CHECK(found.repositories ==
         Paths{left.At("deep/er/mirror.git"), left.At("empty/.git"), left.At("other/.git")});
@@ -111,20 +119,83 @@ TEST_CASE("What belongs to others is named, but for the report's directory") {
   const std::string report = left.At("report");
   REQUIRE(::chown(report.c_str(), 4321, 4321) == 0);
   REQUIRE(::chown(left.At(".git/objects/00").c_str(), 4321, 4321) == 0);
-  CHECK(FindLeftFiles(left.root()).foreign == "report belongs to 4321:4321");
-  CHECK(FindLeftFiles(left.root(), report).foreign.empty());
+  CHECK(left.Look().foreign == "report belongs to 4321:4321");
+  CHECK(left.Look(report).foreign.empty());
   REQUIRE(::chown(left.At(".git/index").c_str(), 0, 4322) == 0);
-  CHECK(FindLeftFiles(left.root(), report).foreign == ".git/index belongs to 0:4322");
+  CHECK(left.Look(report).foreign == ".git/index belongs to 0:4322");
 }
 
-TEST_CASE("A tree that is too deep was not looked through, but all else was") {
+TEST_CASE("A tree that is too deep to be looked through is refused, by its name") {
   Left left;
-  std::string path;
-  for (int i = 0; i < 300; ++i) path += "d/";
-  left.Add({path + ".netrc", "a/.netrc", "e/.netrc", ".netrc"});
-  const LeftFiles found = FindLeftFiles(left.root());
-  CHECK_FALSE(found.all);
-  CHECK(found.credentials == Paths{".netrc", "a/.netrc", "e/.netrc"});
+  std::string path = "a/top/";
+  for (int i = 0; i < 254; ++i) path += "d/";
+  left.Add({path + ".netrc", "e/.netrc", ".netrc"});
+  CHECK(left.Credentials() == Paths{".netrc", path + ".netrc", "e/.netrc"});
+  left.Add({path + "d/file"});
+  const Result<LeftFiles> found = FindLeftFiles(left.root());
+  REQUIRE_FALSE(found.ok());
+  CHECK(found.error().code == Code::kRefused);
+  CHECK(found.error().what.starts_with("a/top/d/d/"));
+  CHECK(found.error().hint == "rm -r '" + left.At("a") + "'");
+}
+
+TEST_CASE("A directory that its owner closed is refused, by its name") {
+  if (::geteuid() == 0) return;  // Root reads it. As another user: tests/kernel.
+  Left left;
+  left.Add({"a/closed/.netrc", "a/closed/sub/.netrc"});
+  for (const mode_t mode : {0U, 0111U, 0444U}) {
+    REQUIRE(::chmod(left.At("a/closed").c_str(), mode) == 0);
+    const Result<LeftFiles> found = FindLeftFiles(left.root());
+    REQUIRE(::chmod(left.At("a/closed").c_str(), 0755) == 0);
+    REQUIRE_FALSE(found.ok());
+    CHECK(found.error().code == Code::kRefused);
+    CHECK(found.error().hint == "chmod u+rx '" + left.At("a/closed") + "'");
+  }
+  CHECK(left.Credentials() == Paths{"a/closed/.netrc", "a/closed/sub/.netrc"});
+}
+
+TEST_CASE("Credentials in git directories are found by the names that they have there") {
+  Left left;
+  const std::string config = "[http]\n\textraheader = AUTHORIZATION: x\n";
+  Paths expected;
+  for (const std::string git : {".git", ".git/modules/a", "mirror.git", "other/.git"}) {
+    left.Add({git + "/HEAD", git + "/objects/ab/x", git + "/refs/heads/credentials",
+              git + "/refs/heads/config", git + "/logs/refs/heads/credentials"});
+    for (const std::string name : {"credentials", ".git-credentials", "gha-creds-12.json"}) {
+      left.Add({git + "/" + name});
+      expected.push_back(git + "/" + name);
+    }
+    for (const std::string name : {"config.lock", "config~", "config.worktree.bak"}) {
+      left.Write(git + "/" + name, config);
+      expected.push_back(git + "/" + name);
+    }
+    left.Write(git + "/config.old", "[core]\n\tbare = false\n");
+    left.Write(git + "/config", config);  // FindGitFiles() is for these.
+  }
+  left.Add({".git/.docker/config.json", ".git/worktrees/w/HEAD", ".git/worktrees/w/credentials",
+            ".git/refs/heads/_netrc", ".git/refs/remotes/origin/gha-creds-12.json",
+            "credentials", "config.lock", "src/config.bak"});
+  expected.insert(expected.end(), {".git/.docker/config.json", ".git/worktrees/w/credentials"});
+  std::sort(expected.begin(), expected.end());
+  CHECK(left.Credentials() == expected);
+  Result<LeftFiles> own = FindLeftFiles(left.At(".git"), "", nullptr, true);
+  REQUIRE(own.ok());
+  CHECK(own.value().credentials.size() == 14);
+}
+
+TEST_CASE("Links lead from one to the next, also in a circle") {
+  Left left;
+  left.Add({"dir/hosts.yml", "conf/other", "sub/x", "aws/credentials", "hosts.yml"});
+  left.Link(".config", "conf");
+  left.Link("conf/gh", "../dir");
+  left.Link(".aws", "aws");
+  left.Link("aws/sso", "../sub");
+  left.Link("conf/.config", "../conf");
+  left.Link("sub/back", "../aws");
+  left.Link("a/.config", "..");
+  left.Link("gh", ".");
+  CHECK(left.Credentials() ==
+        Paths{"aws/credentials", "dir/hosts.yml", "hosts.yml", "sub/x"});
 }
 
 TEST_CASE("Many directories are looked through as few are") {
@@ -135,9 +206,7 @@ TEST_CASE("Many directories are looked through as few are") {
     left.Add({directory + "/file", directory + "/.npmrc.txt", directory + "/.netrc"});
     expected.push_back(directory + "/.netrc");
   }
-  const LeftFiles found = FindLeftFiles(left.root());
-  CHECK(found.all);
-  CHECK(found.credentials == expected);
+  CHECK(left.Credentials() == expected);
 }
 
 TEST_CASE("What is withheld is given as in HEAD, or as gone") {
