@@ -106,8 +106,11 @@ Status Server::HideLateFiles() {
   Result<std::vector<sandbox::WorkspaceFile>> files = late_.Hide(*stage_);
   if (!files.ok()) {
     Error error = std::move(files).error();
+    logging::Warn("a command was refused: what is new in the checkout may be a credential",
+                  {{"why", error.what}});
+    if (error.hint.empty()) error.hint = "agentic-ci sandbox delete NAME";
     return Error{error.code, "hiding what may be a credential, new in the checkout: " + error.what,
-                 "agentic-ci sandbox delete NAME"};
+                 std::move(error.hint)};
   }
   for (sandbox::WorkspaceFile& file : files.value()) {
     logging::Info("hidden from the sandbox: it appeared later, and may hold a credential",

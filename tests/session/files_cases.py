@@ -561,38 +561,6 @@ class Files(Case):
         self.script('rm -r .github')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
 
-    def test_credentials_that_appear_in_the_checkout_later_are_hidden(self):
-        def other(*arguments):
-            subprocess.run(['git', '-C', self.work + '/other', *arguments], env=self.env, check=True)
-        work = pathlib.Path(self.work)
-        (work / 'old').mkdir()
-        (work / 'old/.npmrc').write_text('fund=false\n')
-        look = 'cat .netrc sub/.netrc other/.git/config old/.npmrc .npmrc later.txt 2>/dev/null'
-        self.create()
-        # Not by the names that come later: overlayfs remembers that a name was not there.
-        seen = self.script('echo mine >.npmrc; cat old/.npmrc .npmrc')['stdout']
-        self.assertEqual(seen, 'fund=false\nmine\n' if self.TIER == 'namespaces' else seen)
-        (work / 'sub').mkdir()
-        for name in ('.netrc', 'sub/.netrc', '.npmrc'):
-            (work / name).write_text('machine git.example login u password SECRET\n')
-        (work / 'later.txt').write_text('later\n')
-        (work / 'old/.npmrc').write_text('//registry.example/:_authToken=SECRET\n')  # In place.
-        subprocess.run(['git', 'init', '-q', 'other'], cwd=work, env=self.env, check=True)
-        other('config', 'user.name', 'shown')
-        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET')
-        result = self.script(look)
-        self.assertNotIn('SECRET', result['stdout'])
-        self.assertIn('mine\n', result['stdout'])  # The controls: the sandbox's own, and what is no credential.
-        if self.TIER == 'namespaces':
-            self.assertIn('later\n', result['stdout'])
-            self.assertIn('name = shown', result['stdout'])
-        self.assertEqual(result['changes'], [])
-        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET-again')
-        self.assertNotIn('SECRET', self.script(look)['stdout'])
-        diff = self.call('sandbox', 'diff', 'one').stdout
-        self.assertNotIn('netrc', diff)
-        self.assertNotIn('SECRET', diff)
-
 
 CHANGES = """
 echo changed >a.txt; rm b.txt; rm -r dir; mkdir dir; echo new >dir/new

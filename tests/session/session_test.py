@@ -35,6 +35,7 @@ def main():
     if 'SESSION_TEST_BIN' in os.environ:
         import files_cases
         import hostile_cases
+        import late_cases
         import pool_cases
         import sandbox_cases
         import shell_cases
@@ -43,7 +44,7 @@ def main():
         loader = unittest.TestLoader()
         suite = unittest.TestSuite()
         names = sys.argv[1:]
-        for module in (shell_cases, sandbox_cases, files_cases, hostile_cases, pool_cases, terminal_cases,
+        for module in (shell_cases, sandbox_cases, files_cases, hostile_cases, late_cases, pool_cases, terminal_cases,
                        watch_cases):
             suite.addTests(loader.loadTestsFromModule(module))
         if names:
@@ -59,6 +60,9 @@ def main():
             class LandlockHostile(hostile_cases.Hostile):
                 TIER = 'landlock'
 
+            class LandlockLate(late_cases.Late):
+                TIER = 'landlock'
+
             class LandlockPools(pool_cases.Pools):
                 TIER = 'landlock'
 
@@ -67,7 +71,7 @@ def main():
 
             class LandlockWatches(watch_cases.Watches):
                 TIER = 'landlock'
-            for case in (Landlock, LandlockFiles, LandlockHostile, LandlockPools, LandlockTerminals,
+            for case in (Landlock, LandlockFiles, LandlockHostile, LandlockLate, LandlockPools, LandlockTerminals,
                          LandlockWatches):
                 suite.addTests(loader.loadTestsFromTestCase(case))
         result = unittest.TextTestRunner(verbosity=2).run(unittest.TestSuite(case for case in cases(suite) if applies(case)))

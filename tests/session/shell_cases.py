@@ -111,6 +111,22 @@ class Shells(Case):
         self.says('cat $TMPDIR/killed 2>/dev/null; kill -0 $(cat $TMPDIR/server) && echo goes on', 'goes on\n')
         self.assertFalse(self.napping(1007, 1008))
 
+    def test_no_line_of_a_script_runs_after_its_command_is_ended(self):
+        self.create('--output', '64KiB')
+        self.script('x=1')
+        lines = 'echo late >>after; for i in 1 2 3 4 5 6 7 8; do touch after-$i; done'
+        self.script(f'x=2; {lines}')
+        self.says('ls after* | wc -l; rm after*', '9\n')  # The control.
+        for end in (int(signal.SIGKILL), int(signal.SIGINT), int(signal.SIGTERM)):
+            client = self.start(f'x=3; touch begun-{end}\n{self.nap(1013)}\n{lines}')
+            self.assertTrue(wait_until(lambda: self.napping(1013)))
+            client.send_signal(end)
+            client.communicate()
+            self.says(f'ls begun-{end}; rm begun-{end}; ls after* 2>/dev/null; echo $x', f'begun-{end}\n2\n')
+        self.assertEqual(self.script(f'{self.nap(1014)}\n{lines}', '--timeout', '1s')['reason'], 'timeout')
+        self.assertEqual(self.script(f'head -c 200000 /dev/zero; {self.nap(1015)}\n{lines}')['reason'], 'output')
+        self.says('ls after* 2>/dev/null; echo $x', '2\n')
+
     def test_each_command_says_how_it_ended(self):
         self.create()
         top = os.path.basename(self.facts()['cwd'])
@@ -260,22 +276,6 @@ class Limits(Case):
         client.kill()
         client.communicate()
         self.says('ps -e -o args= | grep -c "slee[p] 1006"', '0\n')
-
-    def test_no_line_of_a_script_runs_after_its_command_is_ended(self):
-        self.create('--output', '64KiB')
-        self.script('x=1')
-        lines = 'echo late >>after; for i in 1 2 3 4 5 6 7 8; do touch after-$i; done'
-        self.script(f'x=2; {lines}')
-        self.says('ls after* | wc -l; rm after*', '9\n')  # The control.
-        for end in (int(signal.SIGKILL), int(signal.SIGINT), int(signal.SIGTERM)):
-            client = self.start(f'x=3; touch begun-{end}\n{self.nap(1013)}\n{lines}')
-            self.assertTrue(wait_until(lambda: self.napping(1013)))
-            client.send_signal(end)
-            client.communicate()
-            self.says(f'ls begun-{end}; rm begun-{end}; ls after* 2>/dev/null; echo $x', f'begun-{end}\n2\n')
-        self.assertEqual(self.script(f'{self.nap(1014)}\n{lines}', '--timeout', '1s')['reason'], 'timeout')
-        self.assertEqual(self.script(f'head -c 200000 /dev/zero; {self.nap(1015)}\n{lines}')['reason'], 'output')
-        self.says('ls after* 2>/dev/null; echo $x', '2\n')
 
     def wait_busy(self):
         end = time.monotonic() + BUSY_SECONDS

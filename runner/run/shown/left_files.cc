@@ -11,6 +11,7 @@
 #include <bitset>
 #include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,7 @@ constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 constexpr int kFilesComparedAtTop = 1000;
 constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
 constexpr size_t kShownPathMax = 200;
+constexpr size_t kHintPathMax = 1500;
 constexpr size_t kTextBytesMax = size_t{1} << 20;
 
 constexpr unsigned kWithheld = policy::kWithhold | policy::kWithholdIfSecret;
@@ -204,11 +206,17 @@ class Walk {
   }
 
  private:
-  // What was not looked through is not shown either.
-  void Refuse(const std::string& path, const std::string& why, std::string hint) {
-    const std::string shown = path.empty() ? "the checkout" : codec::NeutralLine(path, kShownPathMax);
+  // What was not looked through is not shown either. `mend` is the command that mends it, but for
+  // its last argument, the path; empty if none does.
+  void Refuse(const std::string& path, const std::string& why, const char* mend = "rm -r ") {
+    const std::string shown =
+        path.empty() ? "the checkout" : codec::NeutralLine(path, kShownPathMax);
+    const std::string whole = checkout_ + (path.empty() ? "" : "/" + path);
+    const bool fits = !path.empty() && whole.size() <= kHintPathMax;
     shared_.Miss({Code::kRefused, shown + " cannot be looked through for credentials: " + why,
-                  std::move(hint)});
+                  *mend == '\0' ? ""
+                  : fits        ? mend + codec::ShellWord(whole)
+                                : "--workdir DIRECTORY, without it"});
   }
 
   void Miss(const std::string& path, const Error& error) {
@@ -217,7 +225,7 @@ class Walk {
     } else if (error.os_error == EACCES) {
       MissClosed(path);
     } else {
-      Refuse(path, error.what, {});
+      Refuse(path, ::strerror(error.os_error), error.os_error == ENAMETOOLONG ? "rm -r " : "");
     }
   }
 
@@ -234,8 +242,7 @@ class Walk {
       break;
     }
     if (st.st_uid == ::geteuid() || ::geteuid() == 0) {
-      return Refuse(path, "its mode keeps its owner out",
-                    "chmod u+rx " + codec::ShellWord(checkout_ + "/" + path));
+      return Refuse(path, "its mode keeps its owner out", "chmod u+rx ");
     }
     if (notes_seen_) seen_.push_back({path, ChangeOf(checkout_fd_.get(), path)});
   }
@@ -284,8 +291,7 @@ class Walk {
     }
     if (errno != 0) Miss(path, Errno("readdir"));
     if ((shared_.entries += looked_at - before) > kEntriesMax) {
-      return Refuse("", "it has more than " + std::to_string(kEntriesMax) + " files",
-                    "--workdir DIRECTORY, with fewer");
+      return Refuse("", "it has more than " + std::to_string(kEntriesMax) + " files");
     }
     GoOn(here);
   }
@@ -340,9 +346,8 @@ class Walk {
       if (deeper.linked && !deeper.credentials && !MayNameDirectory(next)) continue;
       std::string path_below = path + next + "/";
       if (deeper.depth > sys::kTreeDepthMax) {
-        Refuse(path_below, "it is deeper than " + std::to_string(sys::kTreeDepthMax) + " directories",
-               "rm -r " + codec::ShellWord(checkout_ + "/" + path.substr(0, path.find('/'))));
-        return;
+        return Refuse(path + next, "it lies deeper than " + std::to_string(sys::kTreeDepthMax) +
+                                       " directories");
       }
       if (!deeper.linked && path_below.size() < kBranchPathMax) {
         shared_.branches.Push({std::move(path_below), deeper});
@@ -366,17 +371,17 @@ class Walk {
     struct stat st {};
     if (::stat(real.value().c_str(), &st) != 0) return MissTarget(path, Errno(path));
     if (!S_ISDIR(st.st_mode)) return;
-    // All that is found by a name depends on the last of its parts.
-    if (!shared_.IsNewLink(inside + "/" + PartsOfPlaces(path) + (within.credentials ? "/." : ""))) {
-      return;
-    }
+    // What is found by a name depends on the last of its parts alone, also in a circle of links.
+    if (!shared_.IsNewLink(inside + "/" + (within.credentials ? "." : PartsOfPlaces(path)))) return;
     LookThrough(sys::Open(real.value(), kDirectory), path + "/", within);
   }
 
-  // Returns the last parts of `path` that may be parts of a place.
+  // Returns the last parts of `path` that may be parts of a place, as many as one has before its
+  // last.
   static std::string PartsOfPlaces(const std::string& path) {
+    constexpr int kPartsMax = 3;
     size_t from = path.size();
-    while (from > 0) {
+    for (int parts = 0; from > 0 && parts < kPartsMax; ++parts) {
       const size_t slash = from < 2 ? path.npos : path.rfind('/', from - 2);
       const size_t begin = slash == path.npos ? 0 : slash + 1;
       const std::string_view part = std::string_view(path).substr(begin, from - begin);

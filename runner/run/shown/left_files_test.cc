@@ -136,7 +136,7 @@ TEST_CASE("A tree that is too deep to be looked through is refused, by its name"
   REQUIRE_FALSE(found.ok());
   CHECK(found.error().code == Code::kRefused);
   CHECK(found.error().what.starts_with("a/top/d/d/"));
-  CHECK(found.error().hint == "rm -r '" + left.At("a") + "'");
+  CHECK(found.error().hint == "rm -r '" + left.At(path + "d") + "'");
 }
 
 TEST_CASE("A directory that its owner closed is refused, by its name") {

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What appears in the checkout of a sandbox that is there already, and may hold a credential."""
+import os
+import pathlib
+import subprocess
+
+from harness import Case
+
+
+class Late(Case):
+    def test_credentials_that_appear_in_the_checkout_later_are_hidden(self):
+        def other(*arguments):
+            subprocess.run(['git', '-C', self.work + '/other', *arguments], env=self.env, check=True)
+        work = pathlib.Path(self.work)
+        (work / 'old').mkdir()
+        (work / 'old/.npmrc').write_text('fund=false\n')
+        look = 'cat .netrc sub/.netrc other/.git/config old/.npmrc .npmrc later.txt 2>/dev/null'
+        self.create()
+        # Not by the names that come later: overlayfs remembers that a name was not there.
+        seen = self.script('echo mine >.npmrc; cat old/.npmrc .npmrc')['stdout']
+        self.assertEqual(seen, 'fund=false\nmine\n' if self.TIER == 'namespaces' else seen)
+        (work / 'sub').mkdir()
+        for name in ('.netrc', 'sub/.netrc', '.npmrc'):
+            (work / name).write_text('machine git.example login u password SECRET\n')
+        (work / 'later.txt').write_text('later\n')
+        (work / 'old/.npmrc').write_text('//registry.example/:_authToken=SECRET\n')  # In place.
+        subprocess.run(['git', 'init', '-q', 'other'], cwd=work, env=self.env, check=True)
+        other('config', 'user.name', 'shown')
+        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET')
+        result = self.script(look)
+        self.assertNotIn('SECRET', result['stdout'])
+        self.assertIn('mine\n', result['stdout'])  # The controls: the sandbox's own, and what is no credential.
+        if self.TIER == 'namespaces':
+            self.assertIn('later\n', result['stdout'])
+            self.assertIn('name = shown', result['stdout'])
+        self.assertEqual(result['changes'], [])
+        other('config', 'http.https://git.example/.extraheader', 'AUTHORIZATION: basic SECRET-again')
+        self.assertNotIn('SECRET', self.script(look)['stdout'])
+        diff = self.call('sandbox', 'diff', 'one').stdout
+        self.assertNotIn('netrc', diff)
+        self.assertNotIn('SECRET', diff)
+
+
+class NotLookedThrough(Case):
+    """In tier landlock the sandbox has a copy."""
+
+    def applies(self):
+        return 'closed' not in self._testMethodName or os.geteuid() != 0  # Root reads it all the same.
+
+    def refused(self, says, hint):
+        done = self.call('sandbox', 'exec', 'one', '--', 'cat', 'new/.netrc')
+        self.assertEqual((done.returncode, done.stdout), (77, ''), done.stderr)
+        self.assertIn(' cannot be looked through for credentials', done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertIn('hint: ' + hint, done.stderr)
+
+    def is_hidden_again(self):
+        """The control: the sandbox goes on, without what is new."""
+        self.says('ls -A new; echo $x', '1\n')
+
+    def appear(self):
+        work = pathlib.Path(self.work)
+        (work / 'new').mkdir()
+        (work / 'new/.netrc').write_text('machine git.example login u password SECRET\n')
+        return work / 'new'
+
+    def test_a_directory_that_appears_and_is_too_deep_keeps_commands_from_running(self):
+        self.create()
+        self.script('x=1; touch a')
+        here = new = self.appear()
+        for _ in range(260):
+            here = here / 'd'
+            here.mkdir()
+        self.refused('new/d/d', f"rm -r '{new}/d/d")
+        self.refused('new/d/d', f"rm -r '{new}/d/d")  # It is not forgotten.
+        subprocess.run(['rm', '-r', new / 'd'], check=True)
+        self.is_hidden_again()
+
+    def test_a_directory_that_appears_closed_keeps_commands_from_running(self):
+        self.create()
+        self.script('x=1')
+        new = self.appear()
+        for mode in (0, 0o111, 0o444):
+            new.chmod(mode)
+            self.refused('new', f"chmod u+rx '{new}'")
+        new.chmod(0o755)
+        self.is_hidden_again()
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+        new.chmod(0)
+        made = self.call('sandbox', 'create', '--name', 'two', '--workdir', self.work, '--report-dir', self.report + '2')
+        self.assertEqual(made.returncode, 77, made.stderr)
+        new.chmod(0o755)
