@@ -44,8 +44,8 @@ class Companion {
 
   // Called before anything is started; may replace the program, and leaves the environment.
   virtual void Replace(agent::AgentPlan* plan) = 0;
-  // Opens what the agent reads from its standard input; called once.
-  virtual Result<Fd> OpenInput() = 0;
+  // Opens what the agent reads; called once.
+  virtual Result<sandbox::AgentInput> OpenInput() = 0;
   // Called once the agent was started.
   virtual Status Begin(const Stage& stage) = 0;
   // Called once nothing of the sandbox is alive any more.

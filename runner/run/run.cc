@@ -210,7 +210,11 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
       TRY(PrepareLayout(request, plan, report.path, around.scratch ? around.scratch->path() : "",
                         authority)
               .Context("planning the sandbox"));
-  Fd input = TRY(companion != nullptr ? companion->OpenInput() : OpenInput(plan.agent.stdin_text));
+  auto open = [&]() -> Result<sandbox::AgentInput> {
+    if (companion != nullptr) return companion->OpenInput();
+    return sandbox::AgentInput(TRY(OpenInput(plan.agent.stdin_text)));
+  };
+  sandbox::AgentInput input = TRY(open());
   Result<sandbox::Sandbox> started =
       sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
           .Context("starting the sandbox");

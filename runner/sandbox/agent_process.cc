@@ -33,18 +33,25 @@ constexpr std::chrono::milliseconds kManyTime{1200};
 constexpr std::chrono::milliseconds kLooksTime{5000};
 constexpr std::chrono::milliseconds kLookPause{1};
 
-// The agent's streams are put in place by number, so nothing else may be at 0, 1 and 2: neither a
-// descriptor of the set-up nor, later, a pipe that happened to get the lowest free number.
-Status ClearStandardStreams(const std::vector<Fd*>& kept) {
+// Behind the standard streams.
+constexpr int kMoreInput = 3;
+
+// The agent's streams are put in place by number, so nothing else may be at 0, 1, 2 and, if it has
+// a second input, 3: neither a descriptor of the set-up nor, later, a pipe that happened to get the
+// lowest free number.
+Status ClearStreams(const std::vector<Fd*>& kept, Fd* more) {
   std::vector<int> numbers;
   for (Fd* fd : kept) {
-    if (fd->valid() && fd->get() <= STDERR_FILENO) {
-      *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (fd->valid() && fd->get() <= kMoreInput) {
+      *fd = Fd(::fcntl(fd->get(), F_DUPFD_CLOEXEC, kMoreInput + 1));
     }
     numbers.push_back(fd->get());
   }
   sys::CloseAllExcept(numbers);
-  return sys::FillStandardStreams();
+  TRY(sys::FillStandardStreams());
+  if (!more->valid()) return Ok();
+  *more = Fd(::fcntl(more->get(), F_DUPFD_CLOEXEC, kMoreInput));
+  return more->get() == kMoreInput ? Ok() : Status(Errno("fcntl(F_DUPFD)"));
 }
 
 // Waits, in the agent's process, until the first process has seen to following it.
@@ -69,12 +76,25 @@ void OfferForMemory() {
 
 }  // namespace
 
+namespace {
+
+// Both ends of a pipe are one inode. Where this process's user namespace lacks the id (EINVAL), the
+// sandbox cannot have it either, and its start says so.
+Status GivePipe(const SandboxPlan& plan, int fd) {
+  bool given = !plan.as_root || ::fchown(fd, plan.host_uid, plan.host_gid) == 0;
+  if (!given && errno != EINVAL) return Errno("giving the agent its streams");
+  return Ok();
+}
+
+}  // namespace
+
+Status GiveInput(const SandboxPlan& plan, const AgentInput& input) {
+  return input.more.valid() ? GivePipe(plan, input.more.get()) : Ok();
+}
+
 Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan) {
   auto [read, write] = TRY(sys::Pipe());
-  // Both ends are one inode. Where this process's user namespace lacks the id (EINVAL), the sandbox
-  // cannot have it either, and its start says so.
-  bool given = !plan.as_root || ::fchown(write.get(), plan.host_uid, plan.host_gid) == 0;
-  if (!given && errno != EINVAL) return Errno("giving the agent its output");
+  TRY(GivePipe(plan, write.get()));
   // The agent can open this pipe by its name and take what its reader was told of.
   if (::fcntl(read.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl(F_SETFL)");
   return std::pair(std::move(read), std::move(write));
@@ -91,12 +111,14 @@ Status BeginFirstProcess(AgentResources* resources, std::vector<Fd*> kept) {
   for (int signal = 1; signal < NSIG; ++signal) {
     if (signal != SIGPIPE) ::signal(signal, SIG_DFL);
   }
-  for (Fd* fd : {&resources->control, &resources->input, &resources->output, &resources->error}) {
+  AgentInput& input = resources->input;
+  for (Fd* fd : {&resources->control, &input.stream, &resources->output, &resources->error}) {
     kept.push_back(fd);
   }
+  if (input.more.valid()) kept.push_back(&input.more);
   if (resources->programs.valid()) kept.push_back(&resources->programs);
   resources->groups.clear();
-  TRY(ClearStandardStreams(kept));
+  TRY(ClearStreams(kept, &input.more));
   // Both are the runner's, and the agent can read them of this process.
   sys::WipeEnvironment();
   sys::WipeArguments();
@@ -128,9 +150,10 @@ Status AgentProcess::Send(std::string_view message, int fd) {
 Status AgentProcess::Enter() {
   if (::setsid() < 0) return Errno("setsid");
   for (int fd = 0; fd < 3; ++fd) {
-    const Fd& stream = fd == 0 ? resources_.input : fd == 1 ? resources_.output : resources_.error;
+    const Fd& stream = fd == 0 ? resources_.input.stream : fd == 1 ? resources_.output : resources_.error;
     if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
   }
+  if (resources_.input.more.valid() && ::fcntl(kMoreInput, F_SETFD, 0) != 0) return Errno("fcntl");
   // No core is larger than 1 byte, and no program of the host gets one: the filter's KeepCoreLimit.
   rlimit core{1, 1};
   if (::setrlimit(RLIMIT_CORE, &core) != 0) TRY(SetLimit(RLIMIT_CORE, 0));
@@ -202,7 +225,8 @@ Status AgentProcess::Start(const std::function<Status()>& confine) {
     ::_exit(127);
   }
   fault_write.Close();
-  resources_.input.Close();
+  resources_.input.stream.Close();
+  resources_.input.more.Close();
   resources_.output.Close();
   resources_.error.Close();
   following.first.Close();

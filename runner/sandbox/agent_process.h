@@ -20,9 +20,19 @@
 
 namespace sandbox {
 
+// What the agent reads.
+struct AgentInput {
+  AgentInput() = default;
+  AgentInput(Fd standard) : stream(std::move(standard)) {}
+  AgentInput(Fd standard, Fd second) : stream(std::move(standard)), more(std::move(second)) {}
+
+  Fd stream;  // Its standard input.
+  Fd more;    // Its descriptor 3, the read end of a pipe; it has none if this is not valid.
+};
+
 struct AgentResources {
-  Fd control;  // To the supervisor (sandbox/control.h).
-  Fd input;    // The agent's standard streams.
+  Fd control;        // To the supervisor (sandbox/control.h).
+  AgentInput input;  // The agent's standard streams.
   Fd output;
   Fd error;
   std::vector<Fd> groups = {};  // JoinCgroups().
@@ -33,6 +43,8 @@ struct AgentResources {
 // what is written. It belongs to the agent's user, who may not open it by its name (/dev/stdout)
 // otherwise.
 Result<std::pair<Fd, Fd>> OpenStream(const SandboxPlan& plan);
+// Lets the agent open the pipe that it has as a second input by its name (/dev/stdin), too.
+Status GiveInput(const SandboxPlan& plan, const AgentInput& input);
 
 // Makes the calling process, just forked from the supervisor, forget what it has from there:
 // signals, descriptors other than the resources and `kept`, environment, arguments.

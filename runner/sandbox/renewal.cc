@@ -74,7 +74,7 @@ void OwnedPid::Kill() {
 
 bool Sandbox::renewable() const { return user_.valid() && plan_ && !plan_->layers_on_disk; }
 
-Result<Renewal> Sandbox::Renew(Fd input) {
+Result<Renewal> Sandbox::Renew(AgentInput input) {
   if (!renewable()) return Error{Code::kUnsupported, "this sandbox cannot be renewed in place"};
   closing_.Wait();  // The clone below has this thread alone.
   Deadline deadline = Deadline::After(kBuildTimeout);
@@ -83,6 +83,7 @@ Result<Renewal> Sandbox::Renew(Fd input) {
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(*plan_));
   auto [error_read, error_write] = TRY(OpenStream(*plan_));
+  TRY(GiveInput(*plan_, input));
   InitResources resources;
   resources.renews = true;
   resources.opened = TRY(OpenSources(plan_.get()));

@@ -234,7 +234,7 @@ Result<std::vector<Fd>> Sandbox::OpenSources(SandboxPlan* plan) {
   return opened;
 }
 
-Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, HostResources around) {
+Result<Sandbox> Sandbox::Start(SandboxPlan plan, AgentInput input, HostResources around) {
   Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
   plan.counts_tasks = plan.limits.pids > 0 && !cgroup.enforces("pids");
   if (plan.isolation == Isolation::kNamespaces) {
@@ -246,7 +246,7 @@ Result<Sandbox> Sandbox::Start(SandboxPlan plan, Fd input, HostResources around)
                          std::move(*around.scratch), std::move(cgroup), std::move(around.programs));
 }
 
-Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup, Fd programs) {
+Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, AgentInput input, Cgroup cgroup, Fd programs) {
   // Asked of no mount: the answer only says whether the kernel knows the call.
   if (::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS) {
     return Error{Code::kUnsupported, "tier namespaces needs Linux 5.12 (mount_setattr)",
@@ -257,6 +257,7 @@ Result<Sandbox> Sandbox::StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cg
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
+  TRY(GiveInput(plan, input));
   InitResources resources;
   if (plan.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
   if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));

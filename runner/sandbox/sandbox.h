@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "sandbox/agent_process.h"
 #include "sandbox/call/broker.h"
 #include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
@@ -104,7 +105,7 @@ class Sandbox {
  public:
   // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
   // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  static Result<Sandbox> Start(SandboxPlan plan, Fd input, HostResources around = {});
+  static Result<Sandbox> Start(SandboxPlan plan, AgentInput input, HostResources around = {});
 
   Sandbox(Sandbox&&) = default;
   Sandbox& operator=(Sandbox&&) = delete;
@@ -162,7 +163,7 @@ class Sandbox {
   // Builds a second tree of files, as this sandbox's was in the beginning, with a first process of
   // its own, in the same user and network namespaces and under the same limits. `input` is what its
   // agent reads. Nothing of the sandbox changes before Replace().
-  Result<Renewal> Renew(Fd input);
+  Result<Renewal> Renew(AgentInput input);
   // Returns how many bytes the files of that tree may have while this one's are there: both lie in
   // memory.
   int64_t RenewalRoom();
@@ -211,8 +212,8 @@ class Sandbox {
  private:
   Sandbox(Cgroup cgroup, const SandboxPlan& plan)
       : cgroup_(std::move(cgroup)), limits_(plan.limits), began_(sys::FileTime(plan.checkout)) {}
-  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, Fd input, Cgroup cgroup, Fd programs);
-  static Result<Sandbox> StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
+  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, AgentInput input, Cgroup cgroup, Fd programs);
+  static Result<Sandbox> StartByLandlock(SandboxPlan plan, AgentInput input, pid_t helper,
                                          ScratchDirectory scratch, Cgroup cgroup, Fd programs);
   Result<int64_t> PrepareScratch(const SandboxPlan& plan);
   Result<int64_t> CopyWorkspace(const SandboxPlan& plan);

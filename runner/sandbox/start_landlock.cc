@@ -250,7 +250,7 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
   return sum.bytes;
 }
 
-Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helper,
+Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, AgentInput input, pid_t helper,
                                          ScratchDirectory scratch, Cgroup cgroup, Fd programs) {
   TRY(CheckKernel());
   Sandbox sandbox(std::move(cgroup), plan);
@@ -269,6 +269,7 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, Fd input, pid_t helpe
   auto [ours, theirs] = TRY(sys::SocketPair());
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
+  TRY(GiveInput(plan, input));
   plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.

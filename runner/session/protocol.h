@@ -33,11 +33,15 @@ enum class MessageKind : uint8_t {
               // over: kDone. Then a shell runs on it: kResult.
   kTouched,   // Asks for the files that changed since this connection asked before: kChanges.
   kTake,      // Asks a pool for a sandbox: kDone, its name.
+  kInput,     // A piece of the standard input of this client's command, empty for its end. The next
+              // one may follow once kInputTaken has come.
+  kCancel,    // Ends this client's command: its kResult follows, or a fault if it had not begun.
 
   // From it.
   kOutput,   // A piece of a command's standard output,
   kError,    // or standard error.
-  kResult,   // A CommandResult.
+  kInputTaken,  // The command's standard input has taken a kInput.
+  kResult,      // A CommandResult.
   kPiece,    // Of a text that is too long for one message.
   kChanges,  // The ChangedFiles since the sandbox's beginning, behind the patch in pieces.
   kState,    // A SandboxState.
@@ -60,6 +64,7 @@ struct ExecRequest {
   // True if the result lists the files that changed. It then waits for a look at all files of the
   // layer, which takes about 3 ms for each thousand.
   bool lists_changes = true;
+  bool input = false;  // True if its standard input comes in kInput; otherwise that is empty.
 };
 
 struct FileChange {
@@ -145,7 +150,7 @@ struct EndReport {
 
 template <typename Archive>
 void Visit(Archive& archive, ExecRequest& value) {
-  archive(value.timeout_ms, value.waits, value.stream, value.lists_changes);
+  archive(value.timeout_ms, value.waits, value.stream, value.lists_changes, value.input);
 }
 template <typename Archive>
 void Visit(Archive& archive, FileChange& value) {

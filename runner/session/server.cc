@@ -46,6 +46,8 @@ std::string TerminalScript(const std::string& kind, const std::string& term,
          codec::ShellWord(missing) + " >" + codec::ShellWord(path) + "; (exit 127); fi";
 }
 
+std::string PathOf(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
+
 }  // namespace
 
 Server::Server(ServerConfig config)
@@ -60,13 +62,17 @@ void Server::Replace(agent::AgentPlan* plan) {
   plan->stream = "plain";
 }
 
-Result<Fd> Server::OpenInput() {
+// The pipe has no writer but while a command has input to come: all else reads its end.
+Result<sandbox::AgentInput> Server::OpenInput() {
   int raw[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw) != 0) return Errno("socketpair");
   control_ = Fd(raw[0]);
-  input_ = Fd(raw[1]);
+  Fd input(raw[1]);
   if (::fcntl(control_.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl");
-  return std::move(input_);
+  Fd commands = std::move(TRY(sys::Pipe()).first);
+  // A description of its own, so that reading here never waits, and the agent's does.
+  script_input_ = TRY(sys::Open(PathOf(commands), O_RDONLY | O_NONBLOCK));
+  return sandbox::AgentInput(std::move(input), std::move(commands));
 }
 
 Status Server::Begin(const Stage& stage) {
@@ -106,6 +112,9 @@ void Server::AddSources(std::vector<pollfd>* sources) const {
   sources->push_back({control_.get(), control, 0});
   sources->push_back({helper_ ? helper_->fd() : -1, POLLIN, 0});
   sources->push_back({config_.keeper.get(), POLLIN, 0});
+  auto sender = command_ ? clients_.find(state_.command->job.client) : clients_.end();
+  const bool waits = sender != clients_.end() && !sender->second.input.empty();
+  sources->push_back({waits ? to_script_.get() : -1, POLLOUT, 0});
   for (const auto& [id, client] : clients_) {
     sources->push_back({client.channel.fd(), client.channel.events(), 0});
   }
@@ -126,7 +135,8 @@ void Server::Serve(const pollfd* sources) {
     config_.keeper.Close();
     (void)::kill(::getpid(), SIGTERM);
   }
-  const pollfd* source = sources + 4;
+  if (sources[4].revents != 0) PassInput();
+  const pollfd* source = sources + 5;
   for (auto& [id, client] : clients_) {
     const short events = (source++)->revents;
     std::string message;
@@ -168,6 +178,10 @@ void Server::TakeMessage(ClientId id, Client& client, std::string_view message, 
   if (wire::Read(message, kind, piece) && kind == MessageKind::kScript) {
     client.script += piece;
     if (client.script.size() > kScriptBytesMax) client.channel.Close();
+  } else if (wire::Read(message, kind, piece) && kind == MessageKind::kInput) {
+    if (!TakeInput(client, piece)) client.channel.Close();
+  } else if (wire::Read(message, kind) && kind == MessageKind::kCancel) {
+    Do({Event::Kind::kCancel, id});
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kExec) {
     Ask(id, {.job = {.kind = kind}, .exec = exec, .script = std::exchange(client.script, {})});
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kDiff) {
@@ -295,6 +309,57 @@ void Server::SendToShell() {
   }
 }
 
+// Returns false for a piece that comes too early.
+bool Server::TakeInput(Client& client, std::string_view piece) {
+  if (client.input_owed || client.input_ends) return false;
+  client.input = piece;
+  client.input_owed = !piece.empty();
+  client.input_ends = piece.empty();
+  PassInput();
+  return true;
+}
+
+void Server::PassInput() {
+  if (!to_script_.valid() || !command_) return;
+  auto found = clients_.find(state_.command->job.client);
+  if (found == clients_.end()) return to_script_.Close();
+  Client& client = found->second;
+  while (!client.input.empty()) {
+    ssize_t n = ::write(to_script_.get(), client.input.data(), client.input.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    client.input.erase(0, static_cast<size_t>(n));
+  }
+  if (std::exchange(client.input_owed, false)) {
+    client.channel.Send(wire::Write(MessageKind::kInputTaken));
+  }
+  if (client.input_ends) to_script_.Close();
+}
+
+// Before its script is told to the shell: a reader without a writer is at its end.
+void Server::BeginInput() {
+  Result<Fd> writer = sys::Open(PathOf(script_input_), O_WRONLY | O_NONBLOCK);
+  if (!writer.ok()) return;  // Then its input is empty.
+  to_script_ = std::move(writer).value();
+  PassInput();
+}
+
+// What a command did not read is not the next one's.
+void Server::EndInput() {
+  if (!std::exchange(command_->has_input, false)) return;
+  to_script_.Close();
+  auto sender = clients_.find(state_.command->job.client);
+  if (sender != clients_.end()) {
+    sender->second.input.clear();
+    sender->second.input_ends = true;
+  }
+  std::string left(kChunkBytes, '\0');
+  constexpr int kReadsMax = 64;  // More than a pipe holds: what runs inside can fill it again.
+  for (int reads = 0; reads < kReadsMax; ++reads) {
+    if (::read(script_input_.get(), left.data(), left.size()) <= 0 && errno != EINTR) return;
+  }
+}
+
 void Server::ReportReady() {
   if (!config_.ready.valid()) return;
   CloseInherited(&config_.inherited);
@@ -331,14 +396,16 @@ std::vector<LimitUse> Server::LimitsUsed() const {
 
 Status Server::BeginExec(const Request& request) {
   TRY(HideLateFiles());
-  BeginCommand(request.script);
+  BeginCommand(request.script, request.exec.input);
   command_->repeats = agent::RepeatFilter(request.exec.stream);
   command_->lists_changes = request.exec.lists_changes;
   return Ok();
 }
 
-void Server::BeginCommand(const std::string& script) {
+void Server::BeginCommand(const std::string& script, bool input) {
   command_.emplace(stage_->secrets);
+  command_->has_input = input;
+  if (input) BeginInput();
   command_->before = processes_->List();
   command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
   command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
@@ -355,7 +422,7 @@ void Server::BeginCommand(const std::string& script) {
     (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // The clock that stamps files.
     command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
   }
-  to_shell_ = shell_.Begin(script);  // A shell that waits for a script has read all before it.
+  to_shell_ = shell_.Begin(script, input);  // A shell that waits for a script has read all before it.
   ++commands_;
 }
 
@@ -399,6 +466,7 @@ void Server::Drained() {
 }
 
 void Server::SendResult() {
+  EndInput();
   const ClientId client = state_.command->job.client;
   SendPieces(client, MessageKind::kOutput, command_->output.Finish());
   SendPieces(client, MessageKind::kError, command_->error.Finish());

@@ -41,7 +41,7 @@ class Server final : public run::Companion {
   explicit Server(ServerConfig config);
 
   void Replace(agent::AgentPlan* plan) override;
-  Result<Fd> OpenInput() override;
+  Result<sandbox::AgentInput> OpenInput() override;
   Status Begin(const Stage& stage) override;
   void End() override;
   void AddSources(std::vector<pollfd>* sources) const override;
@@ -70,6 +70,9 @@ class Server final : public run::Companion {
     explicit Client(Fd socket) : channel(std::move(socket)) {}
     Channel channel;
     std::string script;
+    std::string input;  // What waits for its command's standard input,
+    bool input_ends = false;
+    bool input_owed = false;  // and whether it is to be told once that is taken.
     std::optional<change::LayerWatch> touched;  // Since it asked what changes.
   };
   // A job with what its client sent for it. Kept until its first answer, or until it begins.
@@ -86,12 +89,14 @@ class Server final : public run::Companion {
   struct Next {
     sandbox::Renewal renewal;
     Fd control;
+    Fd script_input;
     Shell shell;
   };
   // What the command that runs was, wrote and used.
   struct Command {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
     bool lists_changes = true;  // Whether its result lists the files that changed.
+    bool has_input = false;
     Deadline::Clock::time_point started = Deadline::Clock::now();
     std::optional<change::Beginning> beginning;  // Set where the tree is a layer, not a copy.
     std::set<pid_t> before;
@@ -116,6 +121,11 @@ class Server final : public run::Companion {
   void TakeControl(short events);
   void TakeHelp();
   void SendToShell();
+  bool TakeInput(Client& client, std::string_view piece);
+  // Writes to the standard input of the command that runs what its client sent for it.
+  void PassInput();
+  void BeginInput();
+  void EndInput();
   // Lets Step() decide what follows from an event, and carries that out. The result of an action is
   // the next event.
   void Do(Event event);
@@ -132,7 +142,7 @@ class Server final : public run::Companion {
   // anything is started inside.
   Status HideLateFiles();
   Status BeginExec(const Request& request);
-  void BeginCommand(const std::string& script);
+  void BeginCommand(const std::string& script, bool input = false);
   void KillBut(std::set<pid_t> spared, bool with_shell);
   void SendPieces(ClientId client, MessageKind kind, std::string_view bytes);
   void Look(const Request& request);
@@ -160,7 +170,8 @@ class Server final : public run::Companion {
   Shell shell_;
   std::string key_;
   Fd control_;  // To the shell,
-  Fd input_;    // and its end until the agent has it.
+  Fd script_input_;     // The read end of the pipe that is the input of commands,
+  Fd to_script_;        // and its write end while a command has input to come.
   std::string to_shell_;
   std::map<ClientId, Client> clients_;
   std::map<JobId, Request> requests_;

@@ -270,17 +270,21 @@ void Server::SendSnapshot(const Action& action) {
 
 Status Server::MakeNext(Shell shell, std::optional<Next>* next) {
   Fd now = std::move(control_);
-  Result<Fd> input = OpenInput();  // It leaves our end in control_.
+  Fd now_input = std::move(script_input_);
+  Result<sandbox::AgentInput> input = OpenInput();  // It leaves our ends in these two.
   Fd control = std::exchange(control_, std::move(now));
+  Fd script_input = std::exchange(script_input_, std::move(now_input));
   if (!input.ok()) return std::move(input).error();
   next->emplace(Next{TRY(stage_->sandbox.Renew(std::move(input).value())), std::move(control),
-                     std::move(shell)});
+                     std::move(script_input), std::move(shell)});
   return Ok();
 }
 
 Status Server::PutInPlace(Next next) {
   command_.reset();
   control_ = std::move(next.control);
+  script_input_ = std::move(next.script_input);
+  to_script_.Close();
   to_shell_.clear();
   shell_ = std::move(next.shell);
   meanwhile_ = {};

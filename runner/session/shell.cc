@@ -24,7 +24,7 @@ constexpr size_t kCwdBytesMax = 8192;  // A message to a client has room for it.
 // leave the beginning of one, so whatever stands between two NULs is looked at. What a dead shell
 // left unread is skipped up to the line that starts the next one. What the keeper itself says is
 // not shown.
-constexpr char kKeeper[] = R"(exec 9<&0 8>&2 2>/dev/null
+constexpr char kKeeper[] = R"(exec 9<&0 8>&2 7<&3 3<&- 2>/dev/null
 k=$1
 s=sh a=
 if command -v bash >/dev/null 2>&1; then s=bash a='--noprofile --norc'; fi
@@ -32,7 +32,7 @@ while :; do
   printf '\0%s shell %s\0' "$k" "$s" >&9
   l=
   until [ "$l" = "$k go" ]; do IFS= read -r l || exit 0; done
-  $s $a 2>&8 8>&-
+  $s $a 2>&8 8<&7 7<&-
   printf '\0%s exit %d\0' "$k" "$?" >&9
 done)";
 
@@ -141,14 +141,15 @@ std::string Shell::Epilogue() const {
          frame("state", bash ? kBashState : kShState) + "} >&9 2>/dev/null\n";
 }
 
-// The script reads an empty standard input and has neither end of the private stream; the shell's
-// own copies close when something else is executed.
-std::string Shell::Begin(std::string_view script) {
+// The script has neither end of the private stream, nor the input of others; the shell's own copies
+// close when something else is executed.
+std::string Shell::Begin(std::string_view script, bool input) {
   ENSURE(idle());
   nonce_ = sys::RandomHex();
   functions_.clear();
   aliases_.clear();
   script_ = script;
+  input_ = input;
   begun_ = false;
   ended_ = false;
   return TextOf(script_);
@@ -161,7 +162,8 @@ std::string Shell::TextOf(std::string_view script) const {
   if (last_status_ != 0 && !ends_on_error) text += "(exit " + std::to_string(last_status_) + ")\n";
   // Where the evaluated text ends in a line continuation, bash loses what follows it.
   std::string whole = std::string(script) + (script.ends_with('\\') ? "\n\n" : "\n");
-  text += "{ \\eval " + codec::ShellWord(whole) + "\n} </dev/null 9>&-\n" + Epilogue();
+  text += "{ \\eval " + codec::ShellWord(whole) + "\n} <" + (input_ ? "&8" : "/dev/null") +
+          " 8<&- 9>&-\n" + Epilogue();
   return text;
 }
 

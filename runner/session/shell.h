@@ -33,8 +33,9 @@ class Shell {
       : key_(std::move(key)), state_(std::move(state)), restored_kind_(std::move(kind)) {}
 
   // Returns the bytes that run `script`; call Take() until it has ended. Only while idle(), which
-  // follows its end once the shell has told its state.
-  std::string Begin(std::string_view script);
+  // follows its end once the shell has told its state. With `input`, the script's standard input is
+  // the agent's second one; otherwise it is empty.
+  std::string Begin(std::string_view script, bool input = false);
   // Takes what the stream said. `to_shell` is what waits to be written there: appends to it, or
   // where a shell begins, replaces it by what that shell is to read. A script's end comes once.
   std::optional<ScriptEnd> Take(std::string_view bytes, std::string* to_shell);
@@ -76,6 +77,7 @@ class Shell {
   std::string script_;         // and that script, until its shell has begun it.
   std::string functions_;      // What it told of its state so far, as commands.
   std::string aliases_;
+  bool input_ = false;
   bool begun_ = false;
   bool awaits_shell_ = true;  // True if none was announced, or the last one has ended.
   bool begins_ = false;       // True if one was announced just now.

@@ -69,6 +69,13 @@ TEST_CASE("a script's end comes before its state, in pieces of any size") {
   CHECK(shell.Begin("true").find("\n(exit 3)\n") != std::string::npos);
 }
 
+TEST_CASE("a script's standard input is the agent's second input, or empty") {
+  Shell shell = Ready();
+  CHECK(shell.Begin("cat", true).find("} <&8 8<&- 9>&-\n") != std::string::npos);
+  Shell other = Ready("sh");
+  CHECK(other.Begin("cat").find("} </dev/null 8<&- 9>&-\n") != std::string::npos);
+}
+
 TEST_CASE("a shell that ends before it has told its state is told as lost with the next script") {
   Shell shell = Ready();
   std::string reply;

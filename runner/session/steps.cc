@@ -33,6 +33,7 @@ class Stepper {
   void Fault(const Job& job, Error error);
   void Enqueue(const Job& job);
   void ReportReady();
+  void Cancel(ClientId client);
   void Leave(ClientId client);
   void Advance();
   void AwaitShell();
@@ -72,6 +73,8 @@ void Stepper::Take(const Event& event) {
       state_.apply = state_.apply || event.flag;
       state_.awaits_end.insert(event.client);
       return;
+    case Event::Kind::kCancel:
+      return Cancel(event.client);
     case Event::Kind::kLeft:
       return Leave(event.client);
     case Event::Kind::kShell:
@@ -143,6 +146,15 @@ void Stepper::ReportReady() {
   if (!state_.ready && !state_.shell.idle) return;
   if (!std::exchange(state_.ready, true)) Do({Kind::kReportReady});
   for (ClientId client : std::exchange(state_.awaits_state, {})) Do({Kind::kSendState, client});
+}
+
+// Ends what the client waits for, and its command: that one's result says so.
+void Stepper::Cancel(ClientId client) {
+  for (const Job& job : state_.jobs) {
+    if (job.client == client) Fault(job, {Code::kIo, "the command was cancelled before it began"});
+  }
+  std::erase_if(state_.jobs, [&](const Job& job) { return job.client == client; });
+  if (Runs() && state_.command->job.client == client) EndCommand(EndReason::kCancelled);
 }
 
 // A client that goes away takes its command with it.

@@ -110,6 +110,7 @@ struct Event {
     kCommit,
     kReset,   // `flag`: a second tree can be put in place of the first.
     kDelete,  // `flag`: the changes are applied.
+    kCancel,
     kLeft,
     // From the sandbox.
     kShell,   // The shell said something. `flag`: it said that its script has ended.

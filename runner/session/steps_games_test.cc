@@ -51,6 +51,17 @@ void World::Judge(const State& before, const Event& event, const std::vector<Act
          "a command ends with its client");
     Rule(!help_ || jobs_.at(help_->job).job.client != event.client, "help ends with its client");
   }
+  if (event.kind == On::kCancel) {
+    const auto own = [&](const Job& job) { return job.client == event.client; };
+    Rule(std::none_of(state_.jobs.begin(), state_.jobs.end(), own),
+         "what is cancelled does not begin");
+    Rule(!running_ || help_ || !own(jobs_.at(running_->job).job) || before.drains() ||
+             command->stage != Stage::kRunning,
+         "a command ends when its client cancels it");
+    Rule(!command || before.command->reason || !command->reason ||
+             (command->reason == EndReason::kCancelled && own(command->job)),
+         "a client cancels its own command alone");
+  }
   if (event.kind == On::kNext && !state_.busy() && event.shell.idle &&
       Count(actions, Do::kLook) == 0) {
     Rule(waiting_.empty(), "a job begins when nothing else runs");
@@ -357,6 +368,8 @@ void World::MoveClient() {
     Happen({.kind = On::kReset, .client = id, .flag = !Chance(5)});
   } else if (what < 80 && Chance(20)) {
     Happen({.kind = On::kDelete, .client = id, .flag = Chance(50)});
+  } else if (what >= 95) {
+    Happen({On::kCancel, id});
   } else if (what >= 90) {
     Leave(id);
   }

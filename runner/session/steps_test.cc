@@ -10,7 +10,7 @@ namespace session {
 
 const char* Name(On kind) {
   constexpr const char* kNames[] = {"asked",   "status", "commit",  "reset",     "delete",
-                                    "left",    "shell",  "helped",  "output",    "memory",
+                                    "cancel", "left",    "shell",  "helped",  "output",    "memory",
                                     "drained", "timer",  "next",    "abandoned", "killed",
                                     "told",    "begun",  "started", "renewed",   "placed"};
   return kNames[static_cast<size_t>(kind)];
@@ -129,6 +129,16 @@ TEST_CASE("A state that is wrong breaks a rule") {
       {"a command outlives its client",
        [](State& state, Event& event) {
          if (event.kind == On::kLeft && state.command) event.client = 0;
+       },
+       {}},
+      {"what is cancelled goes on",
+       [](State&, Event& event) {
+         if (event.kind == On::kCancel) event.client = 0;
+       },
+       {}},
+      {"anyone cancels",
+       [](State& state, Event& event) {
+         if (event.kind == On::kCancel && state.command) event.client = state.command->job.client;
        },
        {}},
       {"a new tree is ready at once",
