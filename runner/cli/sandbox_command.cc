@@ -24,6 +24,7 @@
 #include "report/read.h"
 #include "report/terminal/end_log.h"
 #include "run/agent_output.h"
+#include "serve/result_json.h"
 #include "session/client.h"
 #include "session/command_output.h"
 #include "session/keeper.h"
@@ -44,30 +45,6 @@ constexpr OptionSpec kGatewayOption{
 constexpr OptionSpec kGatewayTlsOption{
     "gateway-tls", "DIR", "",
     "The client certificates for the URL in `gateway`: `ca.crt`, `tls.crt` and `tls.key`."};
-
-codec::Json JsonOf(const session::Facts& facts) {
-  codec::Json json;
-  json.Set("name", facts.name);
-  json.Set("workdir", facts.workdir);
-  json.Set("image", facts.image);
-  json.Set("agent", facts.agent);
-  json.Set("isolation", facts.isolation);
-  json.Set("backend", facts.backend);
-  json.Set("report_dir", facts.report_dir);
-  json.Set("pid", facts.pid);
-  json.Set("created", facts.created);
-  json.Set("expires", facts.expires);
-  if (!facts.pool.empty()) json.Set("pool", facts.pool);
-  return json;
-}
-
-void AddState(const session::SandboxState& state, codec::Json* json) {
-  json->Set("shell", state.shell);
-  json->Set("cwd", state.cwd);
-  json->Set("busy", state.busy);
-  json->Set("waiting", state.waiting);
-  json->Set("commands", state.commands);
-}
 
 std::string Remaining(int64_t expires) {
   int64_t left = std::max<int64_t>(expires - static_cast<int64_t>(::time(nullptr)), 0);
@@ -130,19 +107,6 @@ Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts
 }
 
 }  // namespace
-
-codec::Json JsonOf(const std::vector<session::FileChange>& changes) {
-  codec::Json list = codec::Json::EmptyArray();
-  for (const session::FileChange& change : changes) {
-    codec::Json entry;
-    entry.Set("kind", change.kind);
-    entry.Set("path", change.path);
-    if (!change.old_path.empty()) entry.Set("old_path", change.old_path);
-    if (change.directory) entry.Set("directory", true);
-    list.Push(std::move(entry));
-  }
-  return list;
-}
 
 Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
@@ -314,8 +278,8 @@ Result<session::SandboxState> BeginWith(session::FoundSnapshot& snapshot, const 
 
 Status PrintSandbox(const session::Facts& facts, const session::SandboxState* state, bool as_json) {
   if (!as_json) return PrintLines(facts.name);
-  codec::Json json = JsonOf(facts);
-  if (state != nullptr) AddState(*state, &json);
+  codec::Json json = serve::JsonOf(facts);
+  if (state != nullptr) serve::AddState(*state, &json);
   return Print(codec::RenderJson(json));
 }
 
@@ -339,7 +303,7 @@ Result<int> StartPool(const session::CreateRequest& create, const Arguments& arg
 
 }  // namespace
 
-Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
+Result<session::CreateRequest> ReadCreateRequest(const Arguments& arguments, std::string name) {
   session::CreateRequest create;
   create.run = TRY(ReadRequest(arguments));
   create.rules = TaskOptionRules();
@@ -349,14 +313,20 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
   create.name = std::move(name);
   create.ttl_s = TRY(codec::ParseDuration(arguments.Get("ttl", "1h")).Context("--ttl"));
   if (create.ttl_s == 0) return Usage("--ttl: a sandbox needs an end", "--ttl 1h");
+  if (arguments.Has("snapshot-key") && !arguments.Has("snapshot")) {
+    return Usage("--snapshot-key needs a snapshot", "--snapshot SNAPSHOT");
+  }
+  return create;
+}
+
+Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
+  session::CreateRequest create = TRY(ReadCreateRequest(arguments, std::move(name)));
   logging::SetQuiet(create.run.json);
   if (arguments.Has("pool")) return StartPool(create, arguments);
   std::optional<session::FoundSnapshot> snapshot;
   if (arguments.Has("snapshot")) {
     snapshot.emplace(
         TRY(session::FindSnapshot(arguments.Get("snapshot"), arguments.Get("snapshot-key"))));
-  } else if (arguments.Has("snapshot-key")) {
-    return Usage("--snapshot-key needs a snapshot", "--snapshot SNAPSHOT");
   }
   session::Place place = TRY(session::Place::Open());
   std::unique_ptr<backend::Backend> backend =
@@ -395,7 +365,7 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
   std::map<std::string, std::unique_ptr<backend::Backend>> backends;
   for (const session::Facts& facts : place.List()) {
     if (arguments.Get("backend", facts.backend) != facts.backend) continue;
-    codec::Json json = JsonOf(facts);
+    codec::Json json = serve::JsonOf(facts);
     std::string word = "pool";
     if (facts.backend != session::kPoolBackend) {
       std::unique_ptr<backend::Backend>& backend = backends[facts.backend];
@@ -404,7 +374,7 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
         backend = TRY(BackendFor(facts, std::move(own)));
       }
       Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
-      if (state.ok()) AddState(state.value(), &json);
+      if (state.ok()) serve::AddState(state.value(), &json);
       word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
       if (!facts.pool.empty()) word += " in pool " + facts.pool;
     }
@@ -439,11 +409,7 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
     }
     return 0;
   }
-  codec::Json json;
-  json.Set("changes", JsonOf(diff.changes));
-  json.Set("changes_complete", diff.complete);
-  json.Set("patch", std::move(diff.patch));
-  TRY(Print(codec::RenderJson(json)));
+  TRY(Print(codec::RenderJson(serve::JsonOf(diff))));
   return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "codec/data/json.h"
+#include "serve/creation.h"
 #include "session/protocol.h"
 
 namespace cli {
@@ -29,9 +29,6 @@ Result<std::string> SandboxNameOf(const Arguments& arguments, std::string_view c
 int StatusOf(const session::CommandResult& result);
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox);
 
-// Renders changes as --json has them, of a command or of all.
-codec::Json JsonOf(const std::vector<session::FileChange>& changes);
-
 // Returns the command for a person's shell in a sandbox, and the lines typed there that are
 // commands to agentic-ci.
 Command SandboxShell();
@@ -47,9 +44,14 @@ Result<int> ReportDiffCommand(const Arguments& arguments);
 // Returns `create` by another name: the options of a sandbox that is to be created.
 Command SandboxCreation(std::string_view name, Handler carry_out, std::string_view doc,
                         std::string_view example);
+Result<session::CreateRequest> ReadCreateRequest(const Arguments& arguments, std::string name);
 Result<int> CreateSandbox(const Arguments& arguments, std::string name);
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
+
+// Returns the command `serve`, and how its requests create sandboxes.
+Command ServeCommandSpec();
+serve::CreateOptions ServeOptions();
 
 // Each returns the exit status.
 Result<int> SandboxCreateCommand(const Arguments& arguments);

@@ -14,6 +14,7 @@
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
 #include "image/progress.h"
+#include "serve/result_json.h"
 #include "session/client.h"
 #include "session/snapshot/snapshot.h"
 #include "session/snapshot/snapshot_list.h"
@@ -183,15 +184,7 @@ Result<int> SandboxSnapshotCommand(const Arguments& arguments) {
     TRY(PrintLines(written.digest));
     return 0;
   }
-  codec::Json json;
-  json.Set("digest", written.digest);
-  json.Set("layout", directory);
-  json.Set("files", facts.files);
-  json.Set("bytes", facts.bytes);
-  json.Set("packed_bytes", written.packed_bytes);
-  json.Set("left_out", facts.left_out);
-  json.Set("policy_sha256", facts.policy_sha256);
-  TRY(Print(codec::RenderJson(json)));
+  TRY(Print(codec::RenderJson(serve::JsonOf(written, directory))));
   return 0;
 }
 

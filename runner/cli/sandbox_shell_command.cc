@@ -19,6 +19,7 @@
 #include "report/denials.h"
 #include "report/terminal/request_lines.h"
 #include "run/agent_output.h"
+#include "serve/result_json.h"
 #include "session/client.h"
 #include "session/command_output.h"
 #include "session/shell.h"
@@ -41,50 +42,6 @@ Result<int64_t> ReadTimeout(const Arguments& arguments) {
   int64_t seconds = TRY(codec::ParseDuration(text).Context("--timeout"));
   if (seconds == 0) return Usage("--timeout: a command needs a time limit", "--timeout 20m");
   return seconds * kThousand;
-}
-
-struct EndForm {
-  const char* name;
-  const char* warning;  // Null where the status is the command's own.
-  ExitCode code;
-};
-
-// In the order of EndReason. What another version may say counts as the last.
-constexpr EndForm kEndForms[] = {
-    {"exit", nullptr, {}},
-    {"signal", nullptr, {}},
-    {"timeout", "the time limit ended the command", ExitCode::kTimedOut},
-    {"oom", "the command used more than the memory limit", ExitCode::kLimit},
-    {"output", "the command wrote more than the output limit", ExitCode::kLimit},
-    {"cancelled", "the command was cancelled", ExitCode::kIo}};
-
-const EndForm& FormOf(const session::CommandResult& result) {
-  return kEndForms[std::min(static_cast<size_t>(result.reason), std::size(kEndForms) - 1)];
-}
-
-codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::Json(value); }
-
-// What the command wrote is put in by PrintResult().
-codec::Json JsonOf(const session::CommandResult& result) {
-  codec::Json json;
-  json.Set("reason", FormOf(result).name);
-  json.Set("status", static_cast<int64_t>(result.status));
-  if (result.reason == session::EndReason::kSignal)
-    json.Set("signal", static_cast<int64_t>(result.status - 128));
-  json.Set("stdout", "");
-  json.Set("stderr", "");
-  json.Set("truncated_stdout", result.truncated_stdout);
-  json.Set("truncated_stderr", result.truncated_stderr);
-  json.Set("cwd", result.cwd);
-  json.Set("new_shell", result.shell_lost);
-  codec::Json usage;
-  usage.Set("wall_ms", result.wall_ms);
-  usage.Set("cpu_ms", Counted(result.cpu_ms));
-  usage.Set("memory_peak_bytes", Counted(result.memory_peak_bytes));
-  json.Set("usage", std::move(usage));
-  json.Set("changes", cli::JsonOf(result.changes));
-  json.Set("changes_complete", result.changes_complete);
-  return json;
 }
 
 // Returns how much of `text` is printed next: no character is cut, and what a CI system takes for a
@@ -125,7 +82,7 @@ Status PrintEscaped(std::string_view text) {
 
 Status PrintResult(const session::CommandResult& result, std::string_view output,
                    std::string_view error) {
-  const std::string whole = codec::RenderJson(JsonOf(result));
+  const std::string whole = codec::RenderJson(serve::JsonOf(result, serve::Written{}));
   std::string_view rest = whole;
   using Written = std::pair<std::string_view, std::string_view>;
   for (auto [key, text] : {Written("\"stdout\": \"", output), Written("\"stderr\": \"", error)}) {
@@ -279,12 +236,12 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
 }  // namespace
 
 int StatusOf(const session::CommandResult& result) {
-  const EndForm& form = FormOf(result);
+  const serve::EndForm& form = serve::FormOf(result);
   return form.warning == nullptr ? result.status : static_cast<int>(form.code);
 }
 
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
-  const EndForm& form = FormOf(result);
+  const serve::EndForm& form = serve::FormOf(result);
   if (form.warning != nullptr) logging::Warn(form.warning, {{"sandbox", sandbox}});
 }
 

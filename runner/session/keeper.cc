@@ -261,7 +261,13 @@ Result<SandboxState> AwaitReady(const Fd& ready) {
   return error;
 }
 
-Result<Created> Create(const CreateRequest& wanted, const std::function<void()>& in_keeper) {
+Result<Created> Create(const CreateRequest& request, const std::function<void()>& in_keeper) {
+  Starting starting = TRY(StartKeeper(request, in_keeper));
+  SandboxState state = TRY(AwaitReady(starting.ready));
+  return Created{std::move(starting.facts), std::move(state)};
+}
+
+Result<Starting> StartKeeper(const CreateRequest& wanted, const std::function<void()>& in_keeper) {
   CreateRequest create = wanted;
   Place place = TRY(Place::Open());
   Entry entry = TRY(place.Make(create.name));
@@ -287,9 +293,7 @@ Result<Created> Create(const CreateRequest& wanted, const std::function<void()>&
     (void)WriteFacts(entry, FactsOf(create, name, ::getpid()));
     Keep(create, std::move(entry), std::move(listener).value(), std::move(ready_write));
   }
-  ready_write.Close();
-  SandboxState state = TRY(AwaitReady(ready_read));
-  return Created{FactsOf(create, name, keeper), std::move(state)};
+  return Starting{FactsOf(create, name, keeper), std::move(ready_read)};
 }
 
 }  // namespace session

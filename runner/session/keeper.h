@@ -53,6 +53,16 @@ void CloseInherited(std::vector<int>* inherited);
 // the error for which it failed. Fails with kIo if it was killed.
 Result<SandboxState> AwaitReady(const Fd& ready);
 
+// A sandbox that is being started.
+struct Starting {
+  Facts facts;  // Its `pid` is a child of the calling process.
+  Fd ready;     // AwaitReady() reads it. If it is closed before, the sandbox ends.
+};
+// Starts the two processes. Fails if the name is taken. `in_keeper` is what the keeper, a copy of
+// the calling process, does first.
+Result<Starting> StartKeeper(const CreateRequest& request,
+                             const std::function<void()>& in_keeper = {});
+
 // Starts the two processes and waits until the first command could run. If the caller ends before
 // that, so do they. Fails as run::Run() does, or if the name is taken. `in_keeper` is what the
 // keeper, a copy of the calling process, does first.

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/command.h"
+
+#include <algorithm>
+
+#include "base/ascii.h"
+#include "base/wire.h"
+#include "codec/text/quantity.h"
+#include "codec/text/shell_word.h"
+#include "serve/message.h"
+#include "serve/method.h"
+#include "session/shell.h"
+
+namespace serve {
+namespace {
+
+constexpr size_t kCollectedBytesMax = size_t{4} << 20;
+
+Error Usage(std::string what) { return {Code::kUsage, std::move(what)}; }
+
+Result<int64_t> TimeoutOf(const codec::Json& params) {
+  constexpr int64_t kThousand = 1000;
+  const std::string text = params.StringAt("timeout");
+  if (text.empty()) return int64_t{0};
+  const int64_t seconds = TRY(codec::ParseDuration(text).Context("timeout"));
+  if (seconds == 0) return Usage("timeout: a command needs a time limit");
+  return seconds * kThousand;
+}
+
+// What is set around it needs a shell of its own.
+Result<std::string> Surround(std::string script, const codec::Json& params) {
+  std::string before;
+  if (const codec::Json* directory = params.Find("directory")) {
+    before += "\\command cd -- " + codec::ShellWord(*directory->string()) + " || \\exit 1\n";
+  }
+  const codec::Json* variables = params.Find("env");
+  for (const auto& [name, value] : variables != nullptr ? *variables->object()
+                                                        : codec::Json::Object()) {
+    if (!ascii::IsVariableName(name)) return Usage("env: '" + name + "' cannot name a variable");
+    before += "\\export " + name + "=" + codec::ShellWord(*value.string()) + "\n";
+  }
+  if (!before.empty()) script = "(\n" + before + "\\eval " + codec::ShellWord(script) + "\n)";
+  if (params.BooleanAt("merge")) script = "{ \\eval " + codec::ShellWord(script) + "\n} 2>&1";
+  return script;
+}
+
+}  // namespace
+
+Result<std::string> ScriptOf(const codec::Json& params) {
+  const codec::Json* command = params.Find("command");
+  const codec::Json* script = params.Find("script");
+  if ((command != nullptr) == (script != nullptr)) {
+    return Usage("exec takes one of 'command' and 'script'");
+  }
+  if (script != nullptr) return Surround(*script->string(), params);
+  std::vector<std::string> words;
+  for (const codec::Json& word : *command->array()) words.push_back(*word.string());
+  if (words.empty()) return Usage("exec: 'command' is empty");
+  return Surround(session::QuoteWords(words), params);
+}
+
+Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::string id,
+                                             const codec::Json& params, Output& output) {
+  const std::string name = params.StringAt("sandbox");
+  const std::string script = TRY(ScriptOf(params));
+  if (script.find('\0') != std::string::npos) return Usage("a script has no NUL");
+  if (script.size() > session::kScriptBytesMax) return Usage("the script is larger than 4 MiB");
+  session::ExecRequest request;
+  request.timeout_ms = TRY(TimeoutOf(params));
+  request.waits = params.BooleanAt("wait", true);
+  request.lists_changes = params.BooleanAt("changes", true);
+  const codec::Json* input = params.Find("stdin");
+  request.input = input != nullptr;
+  std::string bytes;
+  if (input != nullptr) {
+    static const Method kInput{
+        "stdin", "", {{"text"}, {"base64"}, {"end", Form::kFlag}}};
+    TRY(CheckParams(kInput, *input));
+    bytes = TRY(BytesOf(*input));
+  }
+  const session::Facts facts = TRY(place.Find(name));
+  if (!facts.pool.empty() || facts.backend != "native") {
+    return Error{Code::kUnsupported, "'" + name + "' is not a sandbox of this protocol"};
+  }
+  Fd connection = TRY(place.Connect(name));
+  std::unique_ptr<Command> task(new Command(std::move(id), output, std::move(connection)));
+  task->report_dir_ = facts.report_dir;
+  task->events_from_ = report::EventBytes(facts.report_dir);
+  if (params.Find("window") != nullptr) task->window_ = params.IntegerAt("window");
+  if (params.BooleanAt("collect")) task->collected_.emplace();
+  for (std::string_view rest = script; !rest.empty();) {
+    const std::string_view piece = rest.substr(0, session::kPieceBytesMax);
+    task->channel_.Send(wire::Write(session::MessageKind::kScript, piece));
+    rest.remove_prefix(piece.size());
+  }
+  task->channel_.Send(wire::Write(session::MessageKind::kExec, request));
+  if (input != nullptr) {
+    task->input_ends_ = false;
+    TRY(task->Input(std::move(bytes), input->BooleanAt("end", true)));
+  }
+  return std::unique_ptr<Task>(std::move(task));
+}
+
+bool Command::reads() const { return !output().full() && window_.value_or(1) > 0; }
+
+void Command::AddSources(std::vector<pollfd>* sources) const {
+  const short wanted = reads() ? POLLIN : 0;
+  sources->push_back({channel_.fd(), static_cast<short>((channel_.events() & POLLOUT) | wanted), 0});
+  sources->push_back({-1, 0, 0});
+}
+
+void Command::Serve(const pollfd* sources) {
+  if ((sources[0].revents & POLLOUT) != 0) channel_.Flush();
+  if ((sources[0].revents & ~POLLOUT) == 0) return;
+  // Several at once, since each turn of the loop looks at all there is.
+  constexpr int kMessagesMax = 16;
+  std::string message;
+  Fd fd;
+  for (int i = 0; i < kMessagesMax && !done() && reads() && channel_.Receive(&message, &fd); ++i) {
+    TakeMessage(message);
+  }
+  if (!done() && channel_.closed()) Fail({Code::kIo, "the sandbox ended"});
+}
+
+void Command::TakeMessage(std::string_view message) {
+  using session::MessageKind;
+  MessageKind kind{};
+  std::string bytes;
+  session::CommandResult result;
+  Error fault;
+  if (wire::Read(message, kind, bytes) &&
+      (kind == MessageKind::kOutput || kind == MessageKind::kError)) {
+    TakeOutput(kind == MessageKind::kError, bytes);
+  } else if (wire::Read(message, kind) && kind == MessageKind::kInputTaken) {
+    input_owed_ = false;
+    SendInput();
+  } else if (wire::Read(message, kind, result) && kind == MessageKind::kResult) {
+    Conclude(std::move(result));
+  } else if (wire::Read(message, kind, fault) && kind == MessageKind::kFault) {
+    Fail(fault);
+  } else {
+    Fail({Code::kIo, "the sandbox's answer is malformed"});
+  }
+}
+
+void Command::TakeOutput(bool error, std::string_view bytes) {
+  if (window_) *window_ -= static_cast<int64_t>(bytes.size());
+  if (!collected_) return Send(error, pieces_[error ? 1 : 0].Take(bytes));
+  std::string& all = error ? collected_->error : collected_->output;
+  const size_t room = kCollectedBytesMax - std::min(
+      kCollectedBytesMax, collected_->output.size() + collected_->error.size());
+  all += bytes.substr(0, room);
+  left_out_[error ? 1 : 0] += static_cast<int64_t>(bytes.size() - std::min(room, bytes.size()));
+}
+
+void Command::Send(bool error, const std::string& member) {
+  if (member.empty()) return;
+  output().Write(RenderNotification(
+      "output", "\"request\":" + id() + ",\"stream\":\"" + (error ? "stderr" : "stdout") + "\"," +
+                    member));
+}
+
+void Command::Conclude(session::CommandResult result) {
+  for (bool error : {false, true}) Send(error, pieces_[error ? 1 : 0].Finish());
+  result.truncated_stdout += left_out_[0];
+  result.truncated_stderr += left_out_[1];
+  codec::Json json = JsonOf(result, collected_);
+  Result<report::DenialList> refused = report::ReadDenials(report_dir_, events_from_);
+  json.Set("refused", refused.ok() ? JsonOf(refused.value().denials) : codec::Json::EmptyArray());
+  Succeed(json);
+}
+
+void Command::Cancel() { channel_.Send(wire::Write(session::MessageKind::kCancel)); }
+
+Status Command::Input(std::string bytes, bool ends) {
+  if (input_ends_) return Usage("the command's standard input has ended");
+  input_ += bytes;
+  input_ends_ = ends;
+  SendInput();
+  return Ok();
+}
+
+// One piece at a time, so that what the command does not read stays here, and a cancel passes it.
+void Command::SendInput() {
+  if (input_owed_ || input_end_sent_ || (input_.empty() && !input_ends_)) return;
+  const std::string piece = input_.substr(input_from_, session::kPieceBytesMax);
+  input_from_ += piece.size();
+  if (input_from_ == input_.size()) {
+    input_.clear();
+    input_from_ = 0;
+  }
+  input_owed_ = !piece.empty();
+  input_end_sent_ = piece.empty();
+  channel_.Send(wire::Write(session::MessageKind::kInput, piece));
+}
+
+Status Command::Acknowledge(int64_t bytes) {
+  constexpr int64_t kWindowMax = int64_t{1} << 40;
+  if (!window_) return Usage("that command has no 'window'");
+  *window_ = std::min(*window_ + std::min(bytes, kWindowMax), kWindowMax);
+  return Ok();
+}
+
+}  // namespace serve

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "serve/result_json.h"
+#include "serve/task.h"
+#include "session/channel.h"
+#include "session/place.h"
+
+namespace serve {
+
+// A command in a sandbox: `exec`. It is a connection to the sandbox's supervisor; no process is
+// started for it here.
+class Command final : public Task {
+ public:
+  // `params` were checked.
+  static Result<std::unique_ptr<Task>> Start(const session::Place& place, std::string id,
+                                             const codec::Json& params, Output& output);
+
+  void AddSources(std::vector<pollfd>* sources) const override;
+  void Serve(const pollfd* sources) override;
+  void Cancel() override;
+  Status Input(std::string bytes, bool ends) override;
+  Status Acknowledge(int64_t bytes) override;
+  bool input_full() const override { return input_.size() - input_from_ > kInputBytesMax; }
+
+ private:
+  static constexpr size_t kInputBytesMax = size_t{1} << 20;
+
+  Command(std::string id, Output& output, Fd connection)
+      : Task(std::move(id), output), channel_(std::move(connection)) {}
+  bool reads() const;
+  void TakeMessage(std::string_view message);
+  void TakeOutput(bool error, std::string_view bytes);
+  void Send(bool error, const std::string& member);
+  void SendInput();
+  void Conclude(session::CommandResult result);
+
+  session::Channel channel_;
+  std::string report_dir_;
+  int64_t events_from_ = 0;        // Where this command's records begin.
+  std::optional<int64_t> window_;  // The bytes that may be sent; nothing: no limit.
+  std::optional<Written> collected_;
+  int64_t left_out_[2] = {0, 0};
+  TextPieces pieces_[2];
+  std::string input_;  // What was not sent yet is from input_from_ on.
+  size_t input_from_ = 0;
+  bool input_ends_ = true;
+  bool input_end_sent_ = false;
+  bool input_owed_ = false;  // The sandbox has not taken the last piece yet.
+};
+
+// Returns the script that `params` of `exec` ask for. Fails with kUsage.
+Result<std::string> ScriptOf(const codec::Json& params);
+
+}  // namespace serve

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/method.h"
+#include "serve/work.h"
+#include "session/keeper.h"
+#include "session/place.h"
+
+namespace serve {
+
+// How `create` reads its options: as the command line does.
+struct CreateOptions {
+  std::vector<Member> members;
+  struct Wanted {
+    session::CreateRequest request;
+    std::string snapshot;  // What it begins with; may be empty.
+    std::string snapshot_key;
+  };
+  // Reads `params`, which were checked, for a sandbox called `name` whose report goes to
+  // `report_dir` unless they say otherwise. Fails with kUsage.
+  std::function<Result<Wanted>(const codec::Json& params, const std::string& name,
+                               const std::string& report_dir)>
+      read;
+};
+
+// A sandbox that is being started: `create`.
+class Creation final : public Task {
+ public:
+  // `in_child` is what a process does first that is a copy of this one.
+  static Result<std::unique_ptr<Creation>> Start(const session::Place& place, std::string id,
+                                                 Output& output, const CreateOptions& options,
+                                                 const codec::Json& params,
+                                                 const std::function<void()>& in_child);
+
+  void AddSources(std::vector<pollfd>* sources) const override;
+  void Serve(const pollfd* sources) override;
+  void Cancel() override;
+
+  // Of the sandbox; its process is a child of this one.
+  const session::Facts& facts() const { return starting_.facts; }
+
+ private:
+  Creation(const session::Place& place, std::string id, Output& output,
+           CreateOptions::Wanted wanted, std::function<void()> in_child)
+      : Task(std::move(id), output),
+        place_(place),
+        wanted_(std::move(wanted)),
+        in_child_(std::move(in_child)) {}
+  void Begin();
+
+  const session::Place& place_;
+  CreateOptions::Wanted wanted_;
+  std::function<void()> in_child_;
+  session::Starting starting_;
+  std::unique_ptr<Work> restore_;
+};
+
+}  // namespace serve

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "base/umask.h"
+#include "base/wire.h"
+#include "codec/text/quantity.h"
+#include "serve/method.h"
+#include "serve/result_json.h"
+#include "serve/work.h"
+#include "session/answer.h"
+#include "session/client.h"
+#include "session/snapshot/snapshot.h"
+#include "session/transfer/stream.h"
+
+namespace serve {
+namespace {
+
+constexpr std::chrono::milliseconds kStateTime{500};
+
+codec::Json LeftOut(const std::string& text) {
+  codec::Json json = codec::Json::EmptyObject();
+  if (!text.empty()) json.Set("left_out", text);
+  return json;
+}
+
+// Writes a file, by the same way as a copy of one.
+Result<codec::Json> PutBytes(const session::Place& place, const codec::Json& params) {
+  const std::string bytes = TRY(BytesOf(params));
+  const std::string target = params.StringAt("target");
+  Fd file(::memfd_create("put", MFD_CLOEXEC));
+  if (!file.valid()) return Errno("memfd_create");
+  constexpr mode_t kExecutable = 0755;
+  constexpr mode_t kPlain = 0644;
+  if (::fchmod(file.get(), params.BooleanAt("executable") ? kExecutable : kPlain) != 0) {
+    return Errno("fchmod");
+  }
+  TRY(sys::WriteAll(file.get(), bytes));
+  Fd connection = TRY(place.Connect(params.StringAt("sandbox")));
+  auto [reads, writes] = TRY(sys::Pipe());
+  const session::TransferRequest request{target, "file"};
+  TRY(session::Send(connection, wire::Write(session::MessageKind::kPut, request), reads.get()));
+  reads.Close();
+  Fd source = TRY(sys::Open("/proc/self/fd/" + std::to_string(file.get()), O_RDONLY));
+  Result<session::Sent> sent = session::SendTransferred(source, target, writes.get());
+  writes.Close();
+  TRY(session::AwaitDone(connection));
+  if (!sent.ok()) return std::move(sent).error();
+  return codec::Json::EmptyObject();
+}
+
+Result<codec::Json> Put(const session::Place& place, const codec::Json& params) {
+  if (params.Find("source") == nullptr) return PutBytes(place, params);
+  return LeftOut(TRY(session::Put(place, params.StringAt("sandbox"), params.StringAt("source"),
+                                  params.StringAt("target"))));
+}
+
+// Sends the archive as the sandbox writes it.
+Result<codec::Json> GetArchive(const session::Place& place, const codec::Json& params) {
+  Fd connection = TRY(place.Connect(params.StringAt("sandbox")));
+  const session::TransferRequest request{params.StringAt("source"), {}};
+  TRY(session::Send(connection, wire::Write(session::MessageKind::kGet, request), STDOUT_FILENO));
+  ::close(STDOUT_FILENO);
+  return LeftOut(TRY(session::AwaitDone(connection)));
+}
+
+Result<codec::Json> Get(const session::Place& place, const codec::Json& params) {
+  if (params.BooleanAt("archive")) return GetArchive(place, params);
+  session::ReceiveLimits limits;
+  limits.bytes_max =
+      TRY(codec::ParseSize(params.StringAt("max-size").empty() ? "8GiB"
+                                                               : params.StringAt("max-size"))
+              .Context("max-size"));
+  std::string target = params.StringAt("target");
+  if (target.empty()) target = "-";
+  ::umask(StartersUmask());
+  return LeftOut(TRY(session::Get(place, params.StringAt("sandbox"), params.StringAt("source"),
+                                  target, limits)));
+}
+
+Result<codec::Json> Apply(const session::Place& place, const codec::Json& params) {
+  session::Applied applied = TRY(session::Apply(place, params.StringAt("sandbox")));
+  codec::Json json;
+  json.Set("files", applied.files);
+  json.Set("conflicts", codec::Json::FromStrings(applied.conflicts));
+  return json;
+}
+
+Result<codec::Json> Restore(const session::Place& place, const codec::Json& params) {
+  session::FoundSnapshot found =
+      TRY(session::FindSnapshot(params.StringAt("snapshot"), params.StringAt("key")));
+  session::SandboxState state =
+      TRY(session::RestoreSnapshot(place, params.StringAt("sandbox"), found));
+  codec::Json json;
+  json.Set("digest", found.digest);
+  AddState(state, &json);
+  return json;
+}
+
+Result<codec::Json> Delete(const session::Place& place, const codec::Json& params) {
+  const session::DeleteRequest request{params.BooleanAt("apply")};
+  session::EndReport report = TRY(session::Delete(place, params.StringAt("sandbox"), request));
+  codec::Json json;
+  json.Set("exit_code", static_cast<int64_t>(report.exit_code));
+  if (sys::Exists(report.report_dir)) json.Set("report_dir", report.report_dir);
+  return json;
+}
+
+Result<codec::Json> List(const session::Place& place) {
+  codec::Json list = codec::Json::EmptyArray();
+  for (const session::Facts& facts : place.List()) {
+    codec::Json json = JsonOf(facts);
+    Result<session::SandboxState> state =
+        session::AskState(place, facts.name, Deadline::After(kStateTime));
+    if (state.ok()) AddState(state.value(), &json);
+    list.Push(std::move(json));
+  }
+  codec::Json json;
+  json.Set("sandboxes", std::move(list));
+  return json;
+}
+
+Result<codec::Json> ResetSandbox(const session::Place& place, const std::string& name) {
+  codec::Json json;
+  AddState(TRY(session::Reset(place, name)), &json);
+  return json;
+}
+
+Result<codec::Json> Snapshot(const session::Place& place, const codec::Json& params) {
+  std::string directory = params.StringAt("output");
+  if (directory.empty()) directory = session::DefaultSnapshots();
+  session::WrittenSnapshot written = TRY(session::WriteSnapshot(
+      place, params.StringAt("sandbox"), directory, params.StringAt("tag")));
+  return JsonOf(written, directory);
+}
+
+}  // namespace
+
+Result<Job> JobOf(const session::Place& place, const std::string& method,
+                  const codec::Json& params) {
+  const std::string name = params.StringAt("sandbox");
+  if (method == "list") return Job([&place] { return List(place); });
+  const session::Facts facts = TRY(place.Find(name));
+  if (!facts.pool.empty() || facts.backend != "native") {
+    return Error{Code::kUnsupported, "'" + name + "' is not a sandbox of this protocol"};
+  }
+  using Carried = Result<codec::Json> (*)(const session::Place&, const codec::Json&);
+  constexpr std::pair<std::string_view, Carried> kJobs[] = {
+      {"put", Put},           {"get", Get},         {"apply", Apply},
+      {"snapshot", Snapshot}, {"restore", Restore}, {"delete", Delete}};
+  for (const auto& [known, carry] : kJobs) {
+    if (method == known) return Job([&place, params, carry] { return carry(place, params); });
+  }
+  if (method == "reset") return Job([&place, name] { return ResetSandbox(place, name); });
+  return Job([&place, name]() -> Result<codec::Json> {
+    return JsonOf(TRY(session::AskDiff(place, name)));
+  });
+}
+
+}  // namespace serve

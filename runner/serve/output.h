@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes to the client: lines that wait until it reads, and bytes as text or Base64.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/deadline.h"
+#include "base/result.h"
+
+namespace serve {
+
+// Lines for a borrowed descriptor, which is made non-blocking. What is not taken is kept; while
+// full() nothing more may be made but answers.
+class Output {
+ public:
+  explicit Output(int fd);
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  int fd() const { return fd_; }
+  bool waits() const { return from_ < lines_.size(); }
+  bool full() const { return lines_.size() - from_ > kWaitingBytesMax; }
+  // True once nothing can be written any more.
+  bool closed() const { return closed_; }
+
+  void Write(std::string_view line);
+  // Writes what is taken at once.
+  void Flush();
+  // Writes what is left, until `deadline`.
+  void Finish(Deadline deadline);
+
+ private:
+  static constexpr size_t kWaitingBytesMax = size_t{1} << 20;
+
+  int fd_;
+  bool is_socket_ = false;
+  std::string lines_;
+  size_t from_ = 0;
+  bool closed_ = false;
+};
+
+// Renders bytes as a member of an object: `"text":"..."`, or where they are not UTF-8
+// `"base64":"..."`. A character at the end of a piece that is not whole waits for the next piece.
+class TextPieces {
+ public:
+  // Returns nothing where all of it waits.
+  std::string Take(std::string_view bytes);
+  // Renders what waits.
+  std::string Finish();
+
+ private:
+  std::string tail_;
+};
+
+// Returns `text` without a character at its end that is not whole.
+std::string_view WholeText(std::string_view text);
+
+}  // namespace serve

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/result.h"
+#include "codec/data/json.h"
+#include "serve/output.h"
+
+namespace serve {
+
+// A request that goes on. It adds kSources descriptors to what is waited for (some may be -1), and
+// is served with the same ones after the wait; it never waits itself. It answers once, and has done
+// so when done().
+class Task {
+ public:
+  static constexpr size_t kSources = 2;
+
+  Task(std::string id, Output& output) : id_(std::move(id)), output_(output) {}
+  virtual ~Task() = default;
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  virtual void AddSources(std::vector<pollfd>* sources) const = 0;
+  virtual void Serve(const pollfd* sources) = 0;
+  virtual Deadline next() const { return Deadline::Never(); }
+  virtual void Cancel() = 0;
+  // What only a command has.
+  virtual Status Input(std::string, bool) { return Unfit(); }
+  virtual Status Acknowledge(int64_t) { return Unfit(); }
+  virtual bool input_full() const { return false; }
+
+  const std::string& id() const { return id_; }
+  bool done() const { return done_; }
+
+ protected:
+  void Succeed(const codec::Json& result);
+  void Fail(const Error& error);
+  // The answer was given by another.
+  void Finish() { done_ = true; }
+  Output& output() { return output_; }
+  const Output& output() const { return output_; }
+
+ private:
+  static Error Unfit() { return {Code::kUsage, "that request is not a command"}; }
+
+  const std::string id_;
+  Output& output_;
+  bool done_ = false;
+};
+
+// Returns the error of a request that was cancelled.
+Error Cancelled();
+
+}  // namespace serve

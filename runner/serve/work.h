@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests that take their time and are not commands: each is carried out in a process of its
+// own, a copy of this one, which ends with it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/task.h"
+#include "session/place.h"
+
+namespace serve {
+
+// Carries out a request and gives its result. What it writes to standard output is sent in `data`
+// notifications.
+using Job = std::function<Result<codec::Json>()>;
+
+// Returns the job for `method`, one of: put, get, diff, apply, snapshot, restore, reset, delete,
+// list. `params` were checked. Fails with kUsage.
+Result<Job> JobOf(const session::Place& place, const std::string& method,
+                  const codec::Json& params);
+
+class Work final : public Task {
+ public:
+  // `in_child` is what the process does first.
+  static Result<std::unique_ptr<Work>> Start(std::string id, Output& output, const Job& job,
+                                             const std::function<void()>& in_child);
+  ~Work() override;
+
+  void AddSources(std::vector<pollfd>* sources) const override;
+  void Serve(const pollfd* sources) override;
+  void Cancel() override;
+
+ private:
+  Work(std::string id, Output& output, pid_t pid, Fd answer, Fd data)
+      : Task(std::move(id), output),
+        pid_(pid),
+        answer_(std::move(answer)),
+        data_(std::move(data)) {}
+  void Conclude();
+
+  pid_t pid_;
+  Fd answer_;
+  Fd data_;
+  TextPieces pieces_;
+  std::string told_;
+  bool cancelled_ = false;
+};
+
+}  // namespace serve
