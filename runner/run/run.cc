@@ -364,16 +364,15 @@ Result<Watched> WatchSandbox(const Request& request, Plan& plan, ReportDirectory
   LogStart(request, recorder.record());
   PolicyReload reload = NewReload(request, plan);
   OutputFiles files = OutputFilesOf(request, plan, directory, companion);
-  // The agent starts meanwhile. A companion looks by itself.
-  if (given != nullptr) {
-    *given = change::LookAtCheckout(plan.checkout.path, plan.checkout.git(), sandbox.began());
-  }
+  std::optional<change::BackgroundLook> look;  // A companion looks by itself.
+  if (given != nullptr) look.emplace(plan.checkout.path, plan.checkout.git(), sandbox.began());
   if (companion != nullptr) {
     TRY(companion->Begin(StageOf(sandbox, plan, directory, recorder)));
   }
   Result<AgentEnd> watched =
       Supervise(sandbox, gateway, owners, reload, {identity_answers.get(), &signals}, request,
                 files, recorder.secrets(), companion);
+  if (look) *given = look->Take();
   if (!watched.ok()) recorder.Phase("agent");  // It has run, whatever could not be seen of it.
   AgentEnd end = TRY(std::move(watched).Context("watching the agent"));
   if (companion != nullptr) companion->End();

@@ -2,6 +2,7 @@
 #include "change/given/given_files.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 
 #include <utility>
@@ -37,7 +38,8 @@ std::optional<FileContent> ContentOf(int checkout, const Repository* repository,
 }  // namespace
 
 GivenFiles LookAtCheckout(const std::string& checkout, const Repository* repository,
-                          const timespec& since, std::chrono::milliseconds longest) {
+                          const timespec& since, std::chrono::milliseconds longest,
+                          const std::function<bool()>& ended) {
   GivenFiles given;
   Result<Fd> root = sys::Open(checkout, O_RDONLY | O_DIRECTORY);
   if (!root.ok()) return given;
@@ -45,7 +47,7 @@ GivenFiles LookAtCheckout(const std::string& checkout, const Repository* reposit
   bool whole = true;
   UpperVisitor visitor;
   visitor.gone = [&](const std::string& path) -> Status {
-    if (deadline.passed()) return Error{Code::kTemporary, "too many files"};
+    if (deadline.passed() || (ended && ended())) return Error{Code::kTemporary, "too many files"};
     given.files.emplace(path, ContentOf(root.value().get(), repository, path, since));
     return Ok();
   };
@@ -57,6 +59,27 @@ GivenFiles LookAtCheckout(const std::string& checkout, const Repository* reposit
   Status walked = WalkUpper({-1, root.value().get()}, repository, kEntriesMax, visitor);
   given.whole = walked.ok() && whole;
   return given;
+}
+
+BackgroundLook::BackgroundLook(const std::string& checkout, const Repository* repository,
+                               const timespec& since)
+    : end_(::eventfd(0, EFD_CLOEXEC)), look_([this, checkout, repository, since] {
+        auto ended = [this](std::chrono::milliseconds within) {
+          Result<bool> readable = sys::WaitReadable(end_.get(), Deadline::After(within));
+          return !readable.ok() || readable.value();
+        };
+        if (ended(kLookDelay)) return;
+        given_ = LookAtCheckout(checkout, repository, since, kLookMax, [&] { return ended({}); });
+      }) {}
+
+void BackgroundLook::End() {
+  if (end_.valid()) (void)::eventfd_write(end_.get(), 1);
+  look_.Wait();
+}
+
+GivenFiles BackgroundLook::Take() {
+  End();
+  return std::move(given_);
 }
 
 }  // namespace change

@@ -4,8 +4,11 @@
 #include <time.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
+#include "base/fd.h"
+#include "base/thread.h"
 #include "change/capture.h"
 #include "change/repository.h"
 
@@ -13,13 +16,38 @@ namespace change {
 
 // The longest time that one look at a checkout takes.
 constexpr std::chrono::milliseconds kLookMax{250};
+// A look in the background begins so long after its agent: reading the index of a large repository
+// would make an agent that ends sooner wait.
+constexpr std::chrono::milliseconds kLookDelay{50};
 
 // Looks at what the directory `checkout` has, and had at `since` (sys::FileTime): a file with a
 // later time (ctime) is listed without its content. Only files that `repository`, which may be
 // null, does not have as they are in its index are read. Nothing is written, and no link is
-// followed. What `longest` is too short for is missing, and the list is not whole then; so is all
-// that cannot be listed.
+// followed. The look ends after `longest`, or as soon as `ended` returns true. What it has not
+// reached is missing, and the list is not whole then; so is all that cannot be listed.
 GivenFiles LookAtCheckout(const std::string& checkout, const Repository* repository,
-                          const timespec& since, std::chrono::milliseconds longest = kLookMax);
+                          const timespec& since, std::chrono::milliseconds longest = kLookMax,
+                          const std::function<bool()>& ended = {});
+
+// Looks in the background while an agent works.
+class BackgroundLook {
+ public:
+  // As LookAtCheckout(), after kLookDelay. `repository` is borrowed until Take(): nothing else may
+  // use it until then.
+  BackgroundLook(const std::string& checkout, const Repository* repository, const timespec& since);
+  BackgroundLook(const BackgroundLook&) = delete;
+  BackgroundLook& operator=(const BackgroundLook&) = delete;
+  ~BackgroundLook() { End(); }
+
+  // Ends the look and returns what it saw by then.
+  GivenFiles Take();
+
+ private:
+  void End();
+
+  Fd end_;  // An eventfd, readable once the look is to end.
+  GivenFiles given_;
+  sys::BackgroundTask look_;  // The last: it uses the others.
+};
 
 }  // namespace change
