@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "agent/harness.h"
+#include "backend/open/open.h"
 #include "base/ascii.h"
 #include "codec/text/quantity.h"
 #include "gateway/credential/provider.h"
@@ -79,9 +80,9 @@ Status Set(const Tier&, std::string_view text, run::Request* request) {
 }
 
 Status Set(const Backend&, std::string_view text, run::Request* request) {
-  for (run::BackendKind backend : {run::BackendKind::kNative, run::BackendKind::kOpenShell}) {
-    request->backend = backend;
-    if (text == TextOf(backend)) return Ok();
+  if (const backend::Row* row = backend::FindRow(text)) {
+    request->backend = row->runs;
+    return Ok();
   }
   // The Python agentic-ci has these two.
   return Usage(std::string(text) + " is not a backend", text == "local"    ? "--isolation landlock"
@@ -180,7 +181,7 @@ Status SetTaskOption(std::string_view name, std::string_view text, run::Request*
 }
 
 Status CheckBackend(const run::Request& request) {
-  if (request.backend == run::BackendKind::kOpenShell) {
+  if (!request.backend.local) {
     if (!request.approval_mode.empty() && request.approval_mode != "manual" &&
         request.approval_mode != "auto") {
       return Usage("--approval-mode: " + request.approval_mode + " is not a mode",

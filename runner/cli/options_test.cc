@@ -135,8 +135,8 @@ TEST_CASE("SetOption takes the tiers and backends that there are, and says what 
   CHECK(With("isolation", "landlock").isolation == sandbox::Isolation::kLandlock);
   CHECK(With("isolation", "namespaces").isolation == sandbox::Isolation::kNamespaces);
   CHECK(Refused("isolation", "none").what == "--isolation: none is not a tier");
-  CHECK(With("backend", "openshell").backend == run::BackendKind::kOpenShell);
-  CHECK(With("backend", "native").backend == run::BackendKind::kNative);
+  CHECK(With("backend", "openshell").backend.name == "openshell");
+  CHECK(With("backend", "native").backend.name == "native");
   CHECK(Refused("backend", "local").hint == "--isolation landlock");
   CHECK(Refused("backend", "podman").hint == "--image REF");
   CHECK(Refused("backend", "x").hint == "--backend openshell");

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 
-#include "backend/openshell/job.h"
 #include "base/log.h"
 #include "base/named_path.h"
 #include "base/sys.h"
@@ -100,9 +99,7 @@ void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
 
 Result<int> RunInBackend(run::Request request) {
   const std::string report_dir = request.report_dir;
-  Result<int> status = request.backend == run::BackendKind::kOpenShell
-                           ? openshell::Run(std::move(request), TaskOptionRules())
-                           : run::Run(std::move(request), TaskOptionRules());
+  Result<int> status = run::Run(std::move(request), TaskOptionRules());
   if (!status.ok()) SetRefusedReportAside(status.error(), report_dir);
   return status;
 }
@@ -126,7 +123,7 @@ Result<int> RunCommand(const Arguments& arguments) {
   logging::SetQuiet(request.json || request.quiet);
   WarnOfInput(arguments);
   for (const char* name : {"watch-texts", "watch-sent", "model-host", "record-programs"}) {
-    if (request.backend == run::BackendKind::kNative || !arguments.Has(name)) continue;
+    if (request.backend.local || !arguments.Has(name)) continue;
     return Error{Code::kUnsupported, "--" + std::string(name) + " needs agentic-ci's own sandbox",
                  "--backend native"};
   }

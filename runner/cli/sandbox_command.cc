@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "backend/open/open.h"
 #include "backend/openshell/fleet.h"
 #include "backend/openshell/lasting.h"
 #include "base/exit_code.h"
@@ -90,9 +91,12 @@ Result<int> ListOfFleet(const openshell::GatewayAddress& address, bool as_json) 
   return 0;
 }
 
-std::unique_ptr<backend::Backend> BackendNamed(const std::string& name, session::Place place) {
-  return name == "openshell" ? openshell::MakeBackend(std::move(place))
-                             : backend::Native(std::move(place));
+// Returns the interface to the lasting sandboxes of the backend called `name`.
+Result<std::unique_ptr<backend::Backend>> LastingOf(std::string_view name, session::Place place) {
+  const backend::Row* row = backend::FindRow(name);
+  if (row != nullptr && row->lasting != nullptr) return row->lasting(std::move(place));
+  return Error{Code::kUnsupported, "backend " + std::string(name) + " has no sandboxes that last",
+               "agentic-ci run"};
 }
 
 // Returns the backend of the sandbox that `facts` describe. Fails with kUsage if they describe a
@@ -103,7 +107,7 @@ Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts
     return Usage("'" + facts.name + "' is a pool of sandboxes",
                  "agentic-ci sandbox take " + facts.name);
   }
-  return BackendNamed(facts.backend, std::move(place));
+  return LastingOf(facts.backend, std::move(place));
 }
 
 }  // namespace
@@ -288,9 +292,9 @@ Result<int> StartPool(const session::CreateRequest& create, const Arguments& arg
     return Usage("the sandboxes of a pool begin without a snapshot",
                  "agentic-ci sandbox restore NAME SNAPSHOT");
   }
-  if (create.run.backend != run::BackendKind::kNative) {
+  if (!create.run.backend.local) {
     return Error{Code::kUnsupported,
-                 "backend " + std::string(TextOf(create.run.backend)) + " has no pools"};
+                 "backend " + std::string(create.run.backend.name) + " has no pools"};
   }
   int64_t size = TRY(codec::ParseCount(arguments.Get("pool")).Context("--pool"));
   if (size < 1 || size > session::kPoolMax) {
@@ -330,7 +334,7 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
   }
   session::Place place = TRY(session::Place::Open());
   std::unique_ptr<backend::Backend> backend =
-      BackendNamed(TextOf(create.run.backend), std::move(place));
+      TRY(LastingOf(create.run.backend.name, std::move(place)));
   Result<session::Created> begun = backend->Create(create);
   if (!begun.ok()) SetRefusedReportAside(begun.error(), create.run.report_dir);
   session::Created created = TRY(std::move(begun));

@@ -13,7 +13,6 @@
 #include "run/recorder.h"
 #include "run/report_directory.h"
 #include "run/request.h"
-#include "run/supervise.h"
 
 namespace run {
 

@@ -22,7 +22,7 @@
 #include "report/terminal/end_log.h"
 #include "report/verdict.h"
 #include "report/write.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 #include "run/trusted/config.h"
 
 namespace run {

@@ -13,7 +13,7 @@
 #include "gateway/gateway.h"
 #include "report/agent_findings.h"
 #include "run/package/provide_package.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 #include "sandbox/host.h"
 #include "sandbox/mask.h"
 

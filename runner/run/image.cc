@@ -14,7 +14,7 @@
 #include "base/sys.h"
 #include "policy/load/parse.h"
 #include "run/host_proxy.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 
 namespace run {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "change/gate.h"
 #include "report/record.h"
-#include "run/supervise.h"
+#include "run/agent_end.h"
 
 namespace run {
 

@@ -106,6 +106,13 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
   return loaded;
 }
 
+void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy) {
+  policy->network.insert(policy->network.end(), added.begin(), added.end());
+  std::sort(
+      policy->network.begin(), policy->network.end(),
+      [](const policy::NetworkPolicy& a, const policy::NetworkPolicy& b) { return a.key < b.key; });
+}
+
 void WarnOfAnyName(const LoadedPolicy& policy) {
   for (const policy::NetworkPolicy& network : policy.parsed.policy.network) {
     for (const policy::Endpoint& endpoint : network.endpoints) {

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "change/repository.h"
@@ -46,6 +47,9 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
 // Adds what the programs that `policy` names lead to, links followed in the image, or on the host
 // where there is none (null): the kernel names a process by that.
 void AddResolvedBinaries(const RunImage* image, policy::Policy* policy);
+
+// Adds network policies that stand in no file, in the order that files' have.
+void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy);
 
 // Says where the policy has names looked up that it does not name.
 void WarnOfAnyName(const LoadedPolicy& policy);

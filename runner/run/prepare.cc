@@ -92,7 +92,7 @@ Status OpenPolicy(const Request& request, const forge::Event& event, PolicySourc
                   Plan* plan) {
   plan->policy_context = PolicyContext(request, event, *plan);
   plan->policy = TRY(LoadPolicy(std::move(source), plan->policy_context, plan->in_image()));
-  if (request.backend == BackendKind::kNative) {
+  if (request.backend.local) {
     AddResolvedBinaries(plan->in_image(), &plan->policy.parsed.policy);
   }
   return Ok();
@@ -448,12 +448,12 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
   if (!request.lasting) recorder.NotePrompt(request.prompt);  // No agent of it is asked yet.
   PolicySource source = TRY(FindPolicy(request, plan.checkout.git(), plan.checkout.path, plan.ref));
   if (!event.unread_ci.empty() && !source.text) return NoPolicyFor(event, plan.ref);
-  const bool native = request.backend == BackendKind::kNative;
-  if (!request.image.empty() && native) {
+  const bool local = request.backend.local;
+  if (!request.image.empty() && local) {
     TRY(CheckBeforeStart(request, trust, PolicyContext(request, event, plan), source, plan));
     TRY(PullRunImage(&request, &plan, recorder));
   }
-  if (native) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
+  if (local) plan.program = TRY(FindAgent(plan.description(), request, plan.in_image()));
   TRY(OpenPolicy(request, event, std::move(source), &plan));
   recorder.Note(plan.policy.record);
   TRY(CheckCountable(plan.policy, plan.budget));
@@ -478,7 +478,7 @@ Result<Plan> Prepare(const OptionRules& rules, Request* asked, Recorder& recorde
   TRY(ReplaceInstructions(&plan));
   TRY(WithholdCredentials(request, &plan, recorder));
   NoteEnvironments(request, &plan, recorder);
-  if (native) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
+  if (local) TRY(NoteEgressProxy(&plan, recorder).Context("reading the proxy of this machine"));
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
   return plan;
 }

@@ -112,9 +112,8 @@ Recorder::Recorder(const Request& request)
 void Recorder::NoteTask() {
   input_.record.agent.name = request_.agent;
   input_.record.agent.task = request_.task;
-  input_.record.isolation.tier = request_.backend == BackendKind::kNative
-                                     ? TextOf(request_.isolation)
-                                     : TextOf(request_.backend);
+  input_.record.isolation.tier =
+      request_.backend.local ? TextOf(request_.isolation) : request_.backend.name;
 }
 
 void Recorder::Phase(const char* phase) {

@@ -17,9 +17,9 @@
 #include "report/denials.h"
 #include "report/model_use.h"
 #include "report/record.h"
+#include "run/agent_end.h"
 #include "run/outcome.h"
 #include "run/request.h"
-#include "run/supervise.h"
 #include "run/trusted/trust.h"
 #include "sandbox/sandbox.h"
 

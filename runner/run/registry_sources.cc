@@ -18,7 +18,7 @@
 #include "net/http_client.h"
 #include "run/ecosystem/answer_cache.h"
 #include "run/environment.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 #include "sandbox/host.h"
 #include "sandbox/sandbox.h"
 

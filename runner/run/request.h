@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,17 +31,32 @@ struct ProviderBinding {
   std::string variable;
 };
 
-// Whose sandbox the agent runs in.
-enum class BackendKind { kNative, kOpenShell };
-inline const char* TextOf(BackendKind backend) {
-  return backend == BackendKind::kNative ? "native" : "openshell";
-}
+class Enclosure;
+struct Plan;
+struct Request;
+class Recorder;
+struct Stage;
+
+// A place where agents run, as a value. Those that there are: backend/open/.
+struct Backend {
+  std::string_view name = "native";  // The value of --backend.
+  // Programs and images are those of this machine, and the gateway is agentic-ci's own. Otherwise,
+  // the place has both by itself.
+  bool local = true;
+  // While changes are collected, signals and limits end that by themselves.
+  bool cancels = false;
+  // Fails with kUnsupported if an option was given that this place cannot enforce.
+  Status (*check)(const Request&) = nullptr;
+  std::unique_ptr<Enclosure> (*make)(const Stage&) = nullptr;
+  // Returns what --plan-only prints.
+  Result<std::string> (*describe)(const Request&, Plan&, Recorder&) = nullptr;
+};
 
 // The limits of the sandbox are among what is asked for.
 struct Request : sandbox::SandboxLimits {
   std::string task;  // The task of the configuration; if empty, see run/task_request.h.
   sandbox::Isolation isolation = sandbox::Isolation::kNamespaces;
-  BackendKind backend = BackendKind::kNative;  // The other one alone uses these three.
+  Backend backend;            // The next three are for another than agentic-ci's own.
   std::string gateway;        // A URL, or a name that OpenShell knows; if empty, one of its own.
   std::string gateway_tls;    // A directory.
   std::string approval_mode;  // "manual", "auto" or empty.

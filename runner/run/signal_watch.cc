@@ -33,11 +33,11 @@ bool Readable(int fd, milliseconds within) {
 }  // namespace
 
 SignalWatch::SignalWatch(const Signals& signals, Recorder record, std::string directory,
-                         Bounds bounds, const sandbox::Sandbox* sandbox)
+                         Bounds bounds, std::function<void()> remove)
     : record_(std::move(record)),
       directory_(std::move(directory)),
       bounds_(bounds),
-      sandbox_(sandbox),
+      remove_(std::move(remove)),
       signals_(signals) {}
 
 Status SignalWatch::Start() {
@@ -90,7 +90,7 @@ void SignalWatch::EndProcess(EndCause kind) {
   report::OutcomeRecord outcome = DecideOutcome(end, {}, {});
   record_.Note(outcome);
   (void)report::WriteReport(directory_, record_.Finish());
-  if (sandbox_ != nullptr) sandbox_->RemoveTraces();
+  if (remove_) remove_();
   ::_exit(outcome.exit_code);
 }
 

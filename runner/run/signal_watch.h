@@ -4,14 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "run/recorder.h"
-#include "run/supervise.h"
-#include "sandbox/sandbox.h"
+#include "run/signals.h"
 
 namespace run {
 
@@ -28,10 +28,9 @@ class SignalWatch {
   };
 
   // `signals` is borrowed; `record` is what is known so far; the report goes to `directory`.
-  // `sandbox`, borrowed and ended, may be null. Its files and cgroups are removed before the
-  // process exits, since no destructor runs then.
+  // `remove`, if not null, is called before the process exits, since no destructor runs then.
   SignalWatch(const Signals& signals, Recorder record, std::string directory, Bounds bounds,
-              const sandbox::Sandbox* sandbox = nullptr);
+              std::function<void()> remove = nullptr);
   // Starts it, once. Fails if the user has no room for one more thread for some seconds.
   Status Start();
   SignalWatch(const SignalWatch&) = delete;
@@ -47,7 +46,7 @@ class SignalWatch {
   Recorder record_;
   std::string directory_;
   Bounds bounds_;
-  const sandbox::Sandbox* sandbox_;
+  std::function<void()> remove_;
   const Signals& signals_;
   std::thread thread_;
 };

@@ -8,10 +8,10 @@
 #include "agent/harness.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "run/agent_end.h"
 #include "run/agent_output.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
-#include "run/supervise.h"
 #include "session/client.h"
 #include "session/shell.h"
 

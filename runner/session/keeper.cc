@@ -246,7 +246,7 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           create.run.agent,
           TextOf(create.run.isolation),
           create.run.report_dir,
-          TextOf(create.run.backend),
+          std::string(create.run.backend.name),
           {},
           create.pool,
           create.run.policy_ref};

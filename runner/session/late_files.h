@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/companion.h"
+#include "run/native/companion.h"
 #include "run/shown/left_files.h"
 
 namespace session {

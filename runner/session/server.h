@@ -14,7 +14,7 @@
 
 #include "change/layer_watch.h"
 #include "codec/data/secret_mask.h"
-#include "run/companion.h"
+#include "run/native/companion.h"
 #include "session/channel.h"
 #include "session/git_state.h"
 #include "session/helper.h"

@@ -38,4 +38,4 @@ _OPENSHELL = {**dict.fromkeys(('network', 'seccomp', 'memory', 'wall', 'output',
               **dict.fromkeys(('cpu', 'pids', 'disk', 'CPU time', 'budget', 'image signature', 'overlay'), 'unavailable')}
 CONTROLS = {'namespaces': dict.fromkeys((*_NATIVE, 'namespaces', 'root file system'), 'enforced'),
             'landlock': {**dict.fromkeys((*_NATIVE, 'files'), 'enforced'), 'namespaces': 'unavailable'},
-            'local': _OPENSHELL, 'remote': _OPENSHELL}
+            'local': _OPENSHELL, 'remote': _OPENSHELL, 'toy': {'wall': 'enforced', 'output': 'enforced', 'network': 'unavailable'}}

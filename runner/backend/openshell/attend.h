@@ -8,7 +8,7 @@
 #include "codec/data/secret_mask.h"
 #include "run/agent_output.h"
 #include "run/request.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 
 namespace openshell {
 

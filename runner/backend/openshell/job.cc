@@ -26,7 +26,7 @@
 #include "run/collect.h"
 #include "run/outcome.h"
 #include "run/run.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 #include "session/agent_run.h"
 
 namespace openshell {
@@ -117,7 +117,7 @@ Job::~Job() {
   if (MayPass(deleted.error().code)) gateway_->KeepState();
   logging::Warn("the sandbox or a credential of it could not be deleted",
                 {{"why", why}, {"later", LaterCommand(gateway_->state().path())}});
-  recorder_.Note(
+  stage_.recorder.Note(
       std::vector<sandbox::Control>{{ControlName::kRemoval, ControlState::kUnavailable, why}});
 }
 
@@ -132,8 +132,9 @@ std::vector<sandbox::Control> Job::Controls() const {
       {ControlName::kSeccomp, ControlState::kEnforced, by},
       {ControlName::kLandlock, ControlState::kEmulated,
        by + ", as far as the kernel of its machine has it"},
-      {ControlName::kMemory, given(request_.memory_bytes > 0), by + ", by its compute driver"},
-      {ControlName::kCpu, given(request_.cpus > 0), by + ", by its compute driver"},
+      {ControlName::kMemory, given(stage_.request.memory_bytes > 0),
+       by + ", by its compute driver"},
+      {ControlName::kCpu, given(stage_.request.cpus > 0), by + ", by its compute driver"},
       {ControlName::kTime, ControlState::kEnforced, "by agentic-ci"},
       {ControlName::kOutput, ControlState::kEnforced, "by agentic-ci"},
   };
@@ -156,12 +157,12 @@ std::vector<sandbox::Control> Job::Controls() const {
 
 Result<SandboxRequest> Job::RequestOf() {
   SandboxRequest wanted;
-  wanted.policy = plan_->policy.parsed.policy;
-  wanted.credentials = TRY(CredentialsOf(plan_->credentials));
-  wanted.image = image_ ? image_->reference : request_.image;
-  wanted.cpus = request_.cpus;
-  wanted.memory_bytes = request_.memory_bytes;
-  wanted.approval_mode = request_.approval_mode;
+  wanted.policy = stage_.plan.policy.parsed.policy;
+  wanted.credentials = TRY(CredentialsOf(stage_.plan.credentials));
+  wanted.image = image_ ? image_->reference : stage_.request.image;
+  wanted.cpus = stage_.request.cpus;
+  wanted.memory_bytes = stage_.request.memory_bytes;
+  wanted.approval_mode = stage_.request.approval_mode;
   wanted.labels = {{kManagedLabel, kManagedBy}, {"agentic-ci-run", gateway_->name()}};
   return wanted;
 }
@@ -169,40 +170,39 @@ Result<SandboxRequest> Job::RequestOf() {
 // Checks the image if the configuration or an option says who signs images. OpenShell's own default
 // image has no name here, and cannot be verified.
 Status Job::CheckImage() {
-  const bool signer = !request_.image_key.empty() || !request_.image_identity.empty();
-  if (plan_->config.trust.rules.empty() && !signer) return Ok();
-  if (request_.image.empty()) {
+  const bool signer = !stage_.request.image_key.empty() || !stage_.request.image_identity.empty();
+  if (stage_.plan.config.trust.rules.empty() && !signer) return Ok();
+  if (stage_.request.image.empty()) {
     return Error{Code::kUsage, "the image is not named, and so cannot be verified",
                  "--image REGISTRY/NAME:TAG"};
   }
-  image_ = TRY(run::CheckImage(request_, plan_->checkout.top(), &plan_->config)
+  image_ = TRY(run::CheckImage(stage_.request, stage_.plan.checkout.top(), &stage_.plan.config)
                    .Context("verifying the image"));
-  recorder_.Note(image_->record);
-  recorder_.Phase("image");
+  stage_.recorder.Note(image_->record);
+  stage_.recorder.Phase("image");
   return Ok();
 }
 
-Status Job::Begin(const run::OptionRules& rules, int signals) {
-  TRY(CheckOptions(request_));
-  plan_ = TRY(run::PrepareRun(rules, &request_, recorder_));
-  TRY(CheckOptions(request_));  // The task's, too.
-  TRY(CheckPlan(*plan_));
+Status Job::Start() {
+  const int signals = stage_.signals.caught.get();
+  TRY(CheckPlan(stage_.plan));
   TRY(CheckImage());
-  std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(plan_->credentials));
-  recorder_.secrets() = run::MaskOf(secrets);
-  ProgramPlaces places = PlacesOf(plan_->checkout.top());
-  gateway_ = request_.gateway.empty() ? TRY(Gateway::Start(std::move(places), signals))
-                                      : TRY(Gateway::Attach(std::move(places), request_.gateway,
-                                                            request_.gateway_tls, signals));
-  recorder_.Note(Controls());
-  TRY(run::CheckRequired(plan_->config.require, Controls()));
-  recorder_.Phase("gateway");
+  std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(stage_.plan.credentials));
+  stage_.recorder.secrets() = run::MaskOf(secrets);
+  ProgramPlaces places = PlacesOf(stage_.plan.checkout.top());
+  gateway_ = stage_.request.gateway.empty()
+                 ? TRY(Gateway::Start(std::move(places), signals))
+                 : TRY(Gateway::Attach(std::move(places), stage_.request.gateway,
+                                       stage_.request.gateway_tls, signals));
+  stage_.recorder.Note(Controls());
+  TRY(run::CheckRequired(stage_.plan.config.require, Controls()));
+  stage_.recorder.Phase("gateway");
 
   const std::string stage = gateway_->state().path() + "/stage";
-  began_ = sys::FileTime(plan_->checkout.path);
-  given_ = change::LookAtCheckout(plan_->checkout.path, plan_->checkout.git(), began_);
-  hidden_ = HiddenPaths(*plan_, request_, directory_.path);
-  TRY(StageWorkspace(*plan_, hidden_, request_.disk_bytes, stage + "/workspace")
+  began_ = sys::FileTime(stage_.plan.checkout.path);
+  given_ = change::LookAtCheckout(stage_.plan.checkout.path, stage_.plan.checkout.git(), began_);
+  hidden_ = HiddenPaths(stage_.plan, stage_.request, stage_.directory.path);
+  TRY(StageWorkspace(stage_.plan, hidden_, stage_.request.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
   SandboxRequest wanted = TRY(RequestOf());
   sandbox_.emplace(gateway_->openshell(), gateway_->name(), gateway_->state().path());
@@ -211,42 +211,45 @@ Status Job::Begin(const run::OptionRules& rules, int signals) {
   TRY(sandbox_->Put(stage + "/workspace", "/sandbox/").Context("uploading the checkout"));
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
   (void)sys::RemoveTree(state.get(), "stage");
-  recorder_.Phase("sandbox");
-  directory_.Start();
+  stage_.recorder.Phase("sandbox");
+  stage_.directory.Start();
   return Ok();
 }
 
 Variables Job::Environment() const {
-  Variables all = plan_->agent.env;
+  Variables all = stage_.plan.agent.env;
   all.emplace_back("CI", "true");
   all.emplace_back("GIT_TERMINAL_PROMPT", "0");
   all.emplace_back("AGENTIC_CI_FINDINGS",
                    std::string(kWorkspace) + "/" + report::kAgentFindingsFile);
-  for (const auto& [name, value] : plan_->credentials.environment) {
+  for (const auto& [name, value] : stage_.plan.credentials.environment) {
     // OpenShell sets its own placeholders.
     if (value != gateway::PlaceholderFor(name)) all.emplace_back(name, value);
   }
-  all.insert(all.end(), request_.env.begin(), request_.env.end());
+  all.insert(all.end(), stage_.request.env.begin(), stage_.request.env.end());
   return all;
 }
 
-Result<run::AgentEnd> Job::RunAgent(int signals) {
-  agent::AgentPlan agent = plan_->agent;
+Result<run::AgentEnd> Job::Attend() {
+  agent::AgentPlan agent = stage_.plan.agent;
   agent.env = Environment();
   run::OutputFiles files;
-  files.raw = agent.streams_json() ? directory_.agent_jsonl.get() : -1;
-  files.readable = directory_.agent_log.get();
-  files.terminal = request_.json ? STDERR_FILENO : STDOUT_FILENO;
+  files.raw = agent.streams_json() ? stage_.directory.agent_jsonl.get() : -1;
+  files.readable = stage_.directory.agent_log.get();
+  files.terminal = stage_.request.json ? STDERR_FILENO : STDOUT_FILENO;
   files.shown = run::ShownAt(files.terminal);
-  files.style = run::StyleOf(request_);
+  files.style = run::StyleOf(stage_.request);
   files.may_be_codex = agent.may_be_codex;
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
-  logging::Info("agent started", {{"agent", request_.agent}, {"isolation", "openshell"}});
+  logging::Info("agent started", {{"agent", stage_.request.agent}, {"isolation", "openshell"}});
   ProposalWatch proposals(gateway_->openshell(), gateway_->invocation(), sandbox_->name());
-  return Attend(std::move(command), signals, gateway_->ended(), *sandbox_, request_, files,
-                recorder_.secrets(), request_.approval_mode == "manual" ? &proposals : nullptr)
-      .Context("watching the agent");
+  run::AgentEnd end =
+      TRY(openshell::Attend(std::move(command), stage_.signals.caught.get(), gateway_->ended(),
+                            *sandbox_, stage_.request, files, stage_.recorder.secrets(),
+                            stage_.request.approval_mode == "manual" ? &proposals : nullptr)
+              .Context("watching the agent"));
+  return end;
 }
 
 // Asks the gateway for the sandbox; notes in `end` what is lost. What a command in the sandbox says
@@ -268,10 +271,10 @@ bool Job::IsReachable(run::AgentEnd* end) {
 
 // Turns OpenShell's lines into the report's records. The path of a program may hold line ends, and
 // lines that read like OpenShell's own: what is not one of them, or is out of order, says so.
-Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
-  std::string doubt = !reachable ? "the sandbox cannot be asked"
-                      : !ended   ? "the agent's processes may still run"
-                                 : "";
+Status Job::TakeEvents() {
+  std::string doubt = !reachable_ ? "the sandbox cannot be asked"
+                      : !ended_   ? "the agent's processes may still run"
+                                  : "";
   if (doubt.empty() && !sandbox_->AwaitEvents(Deadline::After(kEventsTime))) {
     doubt = "the last one did not come in time";
   }
@@ -286,43 +289,25 @@ Result<run::RunSigns> Job::TakeEvents(bool reachable, bool ended) {
     }
     if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
     if (!written.ok() || !parsed || !parsed->event) return;
-    const codec::SecretMask& secrets = recorder_.secrets();
+    const codec::SecretMask& secrets = stage_.recorder.secrets();
     std::string json = record::RenderOcsf(*parsed->event, parsed->time_ms);
-    record::AddMember(record::RenderSandbox(recorder_.record().isolation.uid), json);
-    written = sys::WriteAll(directory_.events_jsonl.get(), secrets.Mask(json) + "\n");
+    record::AddMember(record::RenderSandbox(stage_.recorder.record().isolation.uid), json);
+    written = sys::WriteAll(stage_.directory.events_jsonl.get(), secrets.Mask(json) + "\n");
     if (!written.ok()) return;
-    written = sys::WriteAll(directory_.events_log.get(),
+    written = sys::WriteAll(stage_.directory.events_log.get(),
                             record::RenderTime(parsed->time_ms) + " OCSF " +
                                 secrets.Mask(record::RenderShorthand(*parsed->event)) + "\n");
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
-  const std::string said = recorder_.secrets().Mask(sandbox_->SaidOfRecords());
-  recorder_.Note(std::vector<sandbox::Control>{
+  const std::string said = stage_.recorder.secrets().Mask(sandbox_->SaidOfRecords());
+  stage_.recorder.Note(std::vector<sandbox::Control>{
       {ControlName::kRecords,
        doubt.empty() && said.empty() ? ControlState::kEnforced : ControlState::kEmulated,
        !doubt.empty()  ? "records may be missing or forged: " + doubt
        : !said.empty() ? "all came, but records may be missing: openshell logs said: " + said
                        : "all of the sandbox's records came"}});
-  report::DenialList denials = TRY(report::ReadDenials(directory_.at()));
-  recorder_.Note(denials);
-  recorder_.NoteAccount(directory_.at());
-  return run::RunSigns{};
-}
-
-Result<change::ChangeSet> Job::TakeChanges(bool reachable, bool ended, run::AgentEnd* end) {
-  change::ChangeSet none;
-  none.complete = false;
-  if (!reachable) return none;
-  Fd root;
-  Result<Fetched> fetched = Fetch(ended, &root);
-  if (!fetched.ok()) {
-    TRY(MissChanges(std::move(fetched).error(), end));
-    return none;
-  }
-  const change::ChangedTree tree = TreeAt(root.get(), fetched.value());
-  if (request_.record_files) TRY(run::RecordFiles(tree, *plan_, directory_, recorder_.secrets()));
-  return run::CollectChanges(tree, *plan_, recorder_);
+  return Ok();
 }
 
 // Notes that the changes could not be fetched. An agent that ended by itself did so in vain where
@@ -339,44 +324,37 @@ Status Job::MissChanges(Error why, run::AgentEnd* end) {
   finding.rule = "not-collected";
   finding.severity = report::Severity::kWarning;
   finding.message =
-      "what the agent changed was not collected: " + recorder_.secrets().Mask(why.what);
+      "what the agent changed was not collected: " + stage_.recorder.secrets().Mask(why.what);
   if (!there) finding.message += "; the sandbox or its gateway was lost then";
-  recorder_.Note(std::move(finding));
+  stage_.recorder.Note(std::move(finding));
   return Ok();
 }
 
 Result<change::ChangeSet> Job::Changes() {
-  Fd root;
-  const Fetched fetched = TRY(Fetch(false, &root));
-  const change::ChangedTree tree = TreeAt(root.get(), fetched);
+  const change::ChangedTree tree = TRY(Fetch());
   // Files that could not be read would look deleted.
   if (!tree.missing.empty()) return Error{Code::kIo, tree.missing};
-  return change::CaptureChanges(tree, plan_->checkout.path, plan_->checkout.git(), {});
+  return change::CaptureChanges(tree, stage_.plan.checkout.path, stage_.plan.checkout.git(), {});
 }
 
-// The checkout as it is in the sandbox now, in a new directory.
-Result<Fetched> Job::Fetch(bool ended, Fd* root) {
+Result<change::ChangedTree> Job::Fetch() {
   Fd state = TRY(sys::Open(gateway_->state().path(), O_RDONLY | O_DIRECTORY));
   (void)sys::RemoveTree(state.get(), "changed");
   const std::string to = gateway_->state().path() + "/changed";
   TRY(sys::MakeDirectories(to, 0700));
   const auto time =
-      std::clamp(std::chrono::seconds(request_.timeout_s), kFetchTimeMin, kFetchTimeMax);
-  const FetchLimits limits{request_.disk_bytes, Deadline::After(time),
+      std::clamp(std::chrono::seconds(stage_.request.timeout_s), kFetchTimeMin, kFetchTimeMax);
+  const FetchLimits limits{stage_.request.disk_bytes, Deadline::After(time),
                            gateway_->openshell().cancel()};
   Fetched fetched =
-      TRY(sandbox_->Get(kWorkspace, to, ended, limits).Context("fetching the changes"));
-  *root = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
-  return fetched;
-}
-
-change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
-  change::ChangedTree tree{directory};
+      TRY(sandbox_->Get(kWorkspace, to, ended_, limits).Context("fetching the changes"));
+  fetched_ = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
+  change::ChangedTree tree{fetched_.get()};
   tree.copied = timespec{};  // Every file came anew, so each is compared.
   tree.meanwhile.since = began_;
   tree.meanwhile.given = &given_;
   tree.not_copied = hidden_;
-  for (const sandbox::WorkspaceFile& file : plan_->replaced) {
+  for (const sandbox::WorkspaceFile& file : stage_.plan.replaced) {
     tree.replaced[file.path] = file.gone ? std::nullopt : std::optional(file.content.get());
   }
   tree.seen_at = kWorkspace;
@@ -384,20 +362,20 @@ change::ChangedTree Job::TreeAt(int directory, const Fetched& fetched) const {
   tree.taken_out_bytes_max = report::kAgentFindingsBytesMax;
   if (!fetched.whole) {
     constexpr size_t kSaidBytesMax = 300;
-    tree.missing = recorder_.secrets().Mask("not all of it could be fetched: " +
-                                            codec::NeutralLine(fetched.said, kSaidBytesMax));
+    tree.missing = stage_.recorder.secrets().Mask("not all of it could be fetched: " +
+                                                  codec::NeutralLine(fetched.said, kSaidBytesMax));
   }
   return tree;
 }
 
 void Job::NoteProposals() {
-  if (request_.approval_mode.empty()) return;
+  if (stage_.request.approval_mode.empty()) return;
   if (sandbox_->AwaitEvents(Deadline::After(kEventsTime))) {
     sandbox_->AwaitProposals(Deadline::After(kProposalsTime));
   }
   Result<std::vector<Proposal>> proposals = sandbox_->Proposals();
   if (!proposals.ok()) {
-    recorder_.Note(std::vector<sandbox::Control>{
+    stage_.recorder.Note(std::vector<sandbox::Control>{
         {ControlName::kProposals, ControlState::kUnavailable, proposals.error().what}});
     return;
   }
@@ -413,55 +391,58 @@ void Job::NoteProposals() {
                         "; to see it while the sandbox is there: " +
                         ShowCommand(gateway_->invocation(), sandbox_->name());
     }
-    recorder_.Note(std::move(finding));
+    stage_.recorder.Note(std::move(finding));
   }
 }
 
-Status Job::Finish(run::AgentEnd end, bool apply) {
-  recorder_.Note(end);
-  recorder_.Phase("agent");
-  const change::Repository* git = plan_->checkout.git();
-  change::ChangeSet none;
-  none.complete = false;  // Until the changes are collected.
-  recorder_.Note(none, git == nullptr ? "" : git->prefix(), "");
-  const bool reachable = IsReachable(&end);
-  const bool ended = reachable && sandbox_->EndProcesses();
-  if (reachable) NoteProposals();
-  Result<change::ChangeSet> taken = TakeChanges(reachable, ended, &end);
-  recorder_.NoteDisk(end);  // It is bounded only there.
-  // Last: until then, what could not be ended may have made more.
-  run::RunSigns signs = TRY(TakeEvents(reachable, ended).Context("reading the records"));
-  change::ChangeSet changes = TRY(std::move(taken));
+Result<run::RunSigns> Job::CompleteRecords(run::AgentEnd* end) {
+  stage_.recorder.Note(*end);
+  stage_.recorder.Phase("agent");
+  reachable_ = IsReachable(end);
+  ended_ = reachable_ && sandbox_->EndProcesses();
+  if (reachable_) NoteProposals();
+  TRY(TakeEvents());
+  run::RunSigns signs;
   // Judged by the agent's own words, since OpenShell's records have no answers.
   constexpr int kUnauthorized = 401;
-  if (end.summary.api_error_status == kUnauthorized) signs.refused_by = "the model";
-  report::OutcomeRecord outcome = run::JudgeRun(*plan_, end, std::move(signs), changes, recorder_);
-  if (end.kind == EndKind::kGatewayLost) {
-    const bool refused = lost_ && lost_->code != Code::kTemporary;
-    outcome.exit_code = static_cast<int>(refused ? ExitCodeOf(lost_->code) : ExitCode::kTemporary);
-    outcome.reason = "OpenShell's gateway was lost; the report has what came before";
-    if (lost_) outcome.reason += ": " + recorder_.secrets().Mask(lost_->what);
-  }
-  if (end.kind == sandbox::LimitName::kDisk) {
-    outcome.reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
-  }
-  recorder_.Phase("judgement");
-  return run::FinishRun(std::move(outcome), request_, changes, apply, plan_->checkout.path,
-                        git != nullptr, recorder_);
+  if (end->summary.api_error_status == kUnauthorized) signs.refused_by = "the model";
+  return signs;
 }
 
-Result<int> Run(run::Request request, const run::OptionRules& rules) {
-  run::ReportDirectory directory =
-      TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir));
-  run::Recorder recorder(request);
-  run::Signals signals = TRY(run::CatchSignals());
-  auto carry = [&]() -> Status {
-    Job job(request, directory, recorder);
-    TRY(job.Begin(rules, signals.caught.get()));
-    run::AgentEnd end = TRY(job.RunAgent(signals.caught.get()));
-    return job.Finish(std::move(end), request.apply);
-  };
-  return run::Conclude(carry(), request, directory, recorder);
+Result<std::optional<change::ChangedTree>> Job::Collect(run::AgentEnd* end) {
+  std::optional<change::ChangedTree> tree;
+  if (reachable_) {
+    Result<change::ChangedTree> fetched = Fetch();
+    if (fetched.ok()) {
+      tree = std::move(fetched).value();
+    } else {
+      TRY(MissChanges(std::move(fetched).error(), end));
+    }
+  }
+  stage_.recorder.NoteDisk(*end);  // It is bounded only there.
+  return tree;
+}
+
+void Job::Explain(const run::AgentEnd& end, report::OutcomeRecord* outcome) const {
+  if (end.kind == EndKind::kGatewayLost) {
+    const bool refused = lost_ && lost_->code != Code::kTemporary;
+    outcome->exit_code = static_cast<int>(refused ? ExitCodeOf(lost_->code) : ExitCode::kTemporary);
+    outcome->reason = "OpenShell's gateway was lost; the report has what came before";
+    if (lost_) outcome->reason += ": " + stage_.recorder.secrets().Mask(lost_->what);
+  }
+  if (end.kind == sandbox::LimitName::kDisk) {
+    outcome->reason = "the checkout in the sandbox is larger than --disk, and was not fetched";
+  }
+}
+
+run::Backend BackendOfRuns() {
+  return {.name = "openshell",
+          .local = false,
+          .cancels = true,
+          .check = CheckOptions,
+          .make = [](const run::Stage& stage) -> std::unique_ptr<run::Enclosure> {
+            return std::make_unique<Job>(stage);
+          }};
 }
 
 }  // namespace openshell

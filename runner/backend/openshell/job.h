@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run on OpenShell, from event to outcome. The command line calls it in place of run/run.h for
-// `--backend openshell`.
+// OpenShell as a place where agents run: `--backend openshell`.
 #pragma once
 
 #include <memory>
@@ -10,37 +9,30 @@
 #include "backend/openshell/gateway.h"
 #include "backend/openshell/sandbox.h"
 #include "base/result.h"
+#include "change/given/given_files.h"
+#include "run/enclosure.h"
 #include "run/image.h"
-#include "run/prepare.h"
-#include "run/recorder.h"
-#include "run/report_directory.h"
-#include "run/request.h"
-#include "run/supervise.h"
 
 namespace openshell {
 
 // Fails with kUnsupported if an option was given that OpenShell cannot enforce. Nothing is ignored.
 Status CheckOptions(const run::Request& request);
 
-// One run in a sandbox of OpenShell, from event to outcome, in three steps. What was made is
-// removed when it is destroyed, wherever it stands then.
-class Job {
+// A sandbox of OpenShell as a place where an agent runs. Deletes it when it is destroyed, and notes
+// what could not be deleted.
+class Job final : public run::Enclosure {
  public:
-  // All three are borrowed.
-  Job(run::Request& request, run::ReportDirectory& directory, run::Recorder& recorder)
-      : request_(request), directory_(directory), recorder_(recorder) {}
+  explicit Job(const run::Stage& stage) : stage_(stage) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-  ~Job();
+  ~Job() override;
 
-  // Prepares the run as a native one is prepared, and has the sandbox ready: policy in force,
-  // checkout uploaded. `signals` (a signalfd) becoming readable ends it early.
-  Status Begin(const run::OptionRules& rules, int signals);
-  // Runs the agent that the request names.
-  Result<run::AgentEnd> RunAgent(int signals);
-  // Ends what runs, collects records and changes, judges them, and applies them where that is
-  // asked for (`apply`) and they pass.
-  Status Finish(run::AgentEnd end, bool apply);
+  // Has the gateway and the sandbox ready: policy in force, checkout uploaded.
+  Status Start() override;
+  Result<run::AgentEnd> Attend() override;
+  Result<run::RunSigns> CompleteRecords(run::AgentEnd* end) override;
+  Result<std::optional<change::ChangedTree>> Collect(run::AgentEnd* end) override;
+  void Explain(const run::AgentEnd& end, report::OutcomeRecord* outcome) const override;
 
   // Returns the variables of everything that runs in the sandbox, beside those that OpenShell sets.
   Variables Environment() const;
@@ -51,6 +43,8 @@ class Job {
 
   const Gateway& gateway() const { return *gateway_; }
   const Sandbox& sandbox() const { return *sandbox_; }
+  // Returns a signalfd: what becomes readable there ends the run.
+  int signals() const { return stage_.signals.caught.get(); }
 
  private:
   Status CheckImage();
@@ -58,27 +52,26 @@ class Job {
   std::vector<sandbox::Control> Controls() const;
   bool IsReachable(run::AgentEnd* end);
   bool IsThere(run::AgentEnd* end);
-  Result<run::RunSigns> TakeEvents(bool reachable, bool ended);
-  Result<change::ChangeSet> TakeChanges(bool reachable, bool ended, run::AgentEnd* end);
+  Status TakeEvents();
   Status MissChanges(Error why, run::AgentEnd* end);
-  Result<Fetched> Fetch(bool ended, Fd* root);
-  change::ChangedTree TreeAt(int directory, const Fetched& fetched) const;
+  // Fetches the checkout as it is in the sandbox now, into a new directory.
+  Result<change::ChangedTree> Fetch();
   void NoteProposals();
 
-  run::Request& request_;
-  run::ReportDirectory& directory_;
-  run::Recorder& recorder_;
-  std::optional<run::Plan> plan_;
+  const run::Stage stage_;
   std::optional<run::CheckedImage> image_;  // The image, if it had to be verified.
   std::vector<std::string> hidden_;         // Paths of which the sandbox has no copy.
   std::unique_ptr<Gateway> gateway_;
   std::optional<Sandbox> sandbox_;
   timespec began_{};  // When the sandbox's copy of the checkout began to be made.
   change::GivenFiles given_;
+  bool reachable_ = false;     // After the agent's end: the sandbox can be asked for what is in it,
+  bool ended_ = false;         // and none of the agent's processes runs any more.
+  Fd fetched_;                 // The directory of Fetch().
   std::optional<Error> lost_;  // Why the gateway cannot be asked any more, where it said.
 };
 
-// Does what run::Run() does, for this backend.
-Result<int> Run(run::Request request, const run::OptionRules& rules);
+// Returns the row of `--backend openshell`.
+run::Backend BackendOfRuns();
 
 }  // namespace openshell

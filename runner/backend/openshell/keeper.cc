@@ -56,7 +56,7 @@ bool IsBusy(const std::string& state) {
 }
 
 // Serves clients, one at a time, until the sandbox is to end.
-class Keeper {
+class Keeper : public run::Driver {
  public:
   Keeper(const session::CreateRequest& create, const session::Entry& entry, int listener)
       : create_(create), entry_(entry), listener_(listener) {}
@@ -66,7 +66,9 @@ class Keeper {
     inherited_ =
         session::TakeInherited({entry_.directory.get(), entry_.lock.get(), listener_, ready.get()});
     run::Request request = session::RequestOf(create_);
-    Result<int> ended = Carry(request, ready);
+    ready_ = &ready;
+    expires_ = Deadline::After(std::chrono::seconds(create_.ttl_s));
+    Result<int> ended = run::Run(request, create_.rules, this);
     session::Remove(entry_);  // First: the name may be used again by the client that is told.
     const std::string why = ended.ok() ? "the sandbox ended" : ended.error().what;
     if (ready.valid()) {
@@ -84,54 +86,47 @@ class Keeper {
   }
 
  private:
-  Result<int> Carry(run::Request& request, Fd& ready) {
-    run::ReportDirectory directory =
-        TRY(run::ReportDirectory::Prepare(request.report_dir, request.workdir));
-    run::Recorder recorder(request);
-    run::Signals signals = TRY(run::CatchSignals());
-    const Deadline expires = Deadline::After(std::chrono::seconds(create_.ttl_s));
-    auto carry = [&]() -> Status {
-      Job job(request, directory, recorder);
-      TRY(job.Begin(create_.rules, signals.caught.get()));
-      state_ = job.gateway().state().path();
-      TRY(WriteLimits(state_, create_.run, job.gateway().invocation()));
-      TRY(WriteEnvironment(state_, job.Environment()));
-      session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
-      facts.state = state_;
-      TRY(session::WriteFacts(entry_, facts));
-      session::CloseInherited(&inherited_);
-      TRY(sys::WriteAll(ready.get(), wire::Write(State(expires))));
-      ready.Close();
-      run::AgentEnd end;
-      end.kind = Serve(job, signals.caught.get(), expires);
-      end.status = 0;
-      end.summary.succeeded = true;
-      return job.Finish(std::move(end), request.apply || apply_);
-    };
-    return run::Conclude(carry(), request, directory, recorder);
+  Result<run::AgentEnd> Attend(run::Enclosure& enclosure) override {
+    auto& job = static_cast<Job&>(enclosure);
+    state_ = job.gateway().state().path();
+    TRY(WriteLimits(state_, create_.run, job.gateway().invocation()));
+    TRY(WriteEnvironment(state_, job.Environment()));
+    session::Facts facts = session::FactsOf(create_, entry_.name, ::getpid());
+    facts.state = state_;
+    TRY(session::WriteFacts(entry_, facts));
+    session::CloseInherited(&inherited_);
+    TRY(sys::WriteAll(ready_->get(), wire::Write(State())));
+    ready_->Close();
+    run::AgentEnd end;
+    end.kind = Serve(job);
+    end.status = 0;
+    end.summary.succeeded = true;
+    return end;
   }
 
-  session::SandboxState State(Deadline expires) const {
+  bool applies(bool asked) const override { return asked || apply_; }
+
+  session::SandboxState State() const {
     session::SandboxState state;
     state.shell = "new for each command";
     state.cwd = kWorkspace;
     state.busy = IsBusy(state_);
-    state.seconds_left = expires.poll_ms() / 1000;
+    state.seconds_left = expires_.poll_ms() / 1000;
     return state;
   }
 
   // Gives how it ended: as a native sandbox does when it is deleted or its time has passed.
-  run::EndCause Serve(Job& job, int signals, Deadline expires) {
+  run::EndCause Serve(Job& job) {
     for (;;) {
       pollfd sources[] = {
-          {listener_, POLLIN, 0}, {signals, POLLIN, 0}, {job.gateway().ended(), POLLIN, 0}};
-      if (::poll(sources, std::size(sources), expires.poll_ms()) < 0 && errno != EINTR) {
+          {listener_, POLLIN, 0}, {job.signals(), POLLIN, 0}, {job.gateway().ended(), POLLIN, 0}};
+      if (::poll(sources, std::size(sources), expires_.poll_ms()) < 0 && errno != EINTR) {
         return run::EndKind::kSandboxLost;
       }
       if (sources[2].revents != 0) return run::EndKind::kGatewayLost;
       if (sources[1].revents != 0) return run::PendingEnd().value_or(run::EndKind::kTerminated);
-      if (expires.passed()) return sandbox::LimitName::kTimeout;
-      if (sources[0].revents != 0 && Answer(job, expires)) {
+      if (expires_.passed()) return sandbox::LimitName::kTimeout;
+      if (sources[0].revents != 0 && Answer(job)) {
         Result<bool> there = job.sandbox().IsReady();
         if (!there.ok()) return run::EndKind::kGatewayLost;
         return there.value() ? run::EndKind::kExited : run::EndKind::kSandboxLost;
@@ -141,7 +136,7 @@ class Keeper {
 
   // Answers one client's question. Returns true if the sandbox is to end, and client_ waits for
   // that.
-  bool Answer(Job& job, Deadline expires) {
+  bool Answer(Job& job) {
     Fd client(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) return false;
     Result<sys::Message> message =
@@ -157,7 +152,7 @@ class Keeper {
       return true;
     }
     if (wire::Read(bytes, kind) && kind == MessageKind::kStatus) {
-      (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kState, State(expires)));
+      (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kState, State()));
     } else if (wire::Read(bytes, kind, unused) && kind == MessageKind::kDiff) {
       SendChanges(job, client);
     } else {
@@ -188,6 +183,8 @@ class Keeper {
   const session::Entry& entry_;
   int listener_;
   std::vector<int> inherited_;
+  Fd* ready_ = nullptr;  // Learns when the sandbox can be used.
+  Deadline expires_ = Deadline::Never();
   std::string state_;
   Fd client_;
   bool apply_ = false;

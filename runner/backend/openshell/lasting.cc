@@ -14,7 +14,7 @@
 #include "backend/openshell/sandbox.h"
 #include "base/sys.h"
 #include "codec/data/secret_mask.h"
-#include "run/supervise.h"
+#include "run/signals.h"
 
 namespace openshell {
 namespace {

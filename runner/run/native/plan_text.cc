@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/shown/plan_text.h"
+#include "run/native/plan_text.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/policy_reload.h"
+#include "run/native/policy_reload.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
 #include "policy/load/live_update.h"
 
 namespace run {
-
-void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy) {
-  policy->network.insert(policy->network.end(), added.begin(), added.end());
-  std::sort(
-      policy->network.begin(), policy->network.end(),
-      [](const policy::NetworkPolicy& a, const policy::NetworkPolicy& b) { return a.key < b.key; });
-}
 
 PolicyReload::PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
                            std::vector<policy::NetworkPolicy> added)

@@ -14,9 +14,6 @@
 
 namespace run {
 
-// Adds network policies that stand in no file, in the order that files' have.
-void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy);
-
 // The file of `--policy`, read again while the agent runs: the person who started the run changes
 // it and sends SIGUSR1. The agent can do neither: it sees no process outside its sandbox, and of
 // the checkout only an overlay. A repository's policy is the one of a commit and does not change.

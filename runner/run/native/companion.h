@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/harness.h"
 #include "base/deadline.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -19,14 +18,12 @@
 #include "change/gate.h"
 #include "codec/data/secret_mask.h"
 #include "run/agent_output.h"
+#include "run/enclosure.h"
 #include "sandbox/sandbox.h"
 
 namespace run {
 
-struct Checkout;
-struct ReportDirectory;
-
-class Companion {
+class Companion : public Driver {
  public:
   // The surroundings of the running agent. Borrowed until the agent's end.
   struct Stage {
@@ -40,10 +37,7 @@ class Companion {
     std::function<change::GateLimits(const change::ChangeSet&)> gates;
   };
 
-  virtual ~Companion() = default;
-
-  // Called before anything is started; may replace the program, and leaves the environment.
-  virtual void Replace(agent::AgentPlan* plan) = 0;
+  Companion* companion() final { return this; }
   // Opens what the agent reads; called once.
   virtual Result<sandbox::AgentInput> OpenInput() = 0;
   // Called once the agent was started.
@@ -75,9 +69,6 @@ class Companion {
   virtual std::optional<int> ends() const = 0;
   // Returns what was written into the checkout while the sandbox was there.
   virtual const change::Meanwhile& meanwhile() const = 0;
-  // Returns whether the changes are then applied to the checkout; `asked` says whether the command
-  // line asked for that.
-  virtual bool applies(bool asked) const = 0;
 };
 
 }  // namespace run

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supervises a running agent: output, limits, signals and the gateway, until the agent has ended.
-// Called once by run/run.cc.
+// How the agent of a run ended, wherever it ran.
 #pragma once
 
 #include <chrono>
@@ -10,19 +9,9 @@
 #include <vector>
 
 #include "agent/summary.h"
-#include "base/fd.h"
-#include "base/result.h"
-#include "caller/connection_owners.h"
-#include "codec/data/secret_mask.h"
-#include "gateway/gateway.h"
-#include "run/agent_output.h"
-#include "run/policy_reload.h"
-#include "run/request.h"
-#include "sandbox/sandbox.h"
+#include "sandbox/limit/limit.h"
 
 namespace run {
-
-class Companion;
 
 enum class EndKind {
   kExited,
@@ -65,38 +54,5 @@ struct AgentEnd {
   // that too; at least a second more than at the agent's end.
   std::chrono::nanoseconds processor_max{};
 };
-
-struct Signals {
-  Fd caught;  // A signalfd.
-  Fd stop;    // An eventfd, for the one SignalWatch at a time.
-};
-
-// The descriptors that a supervisor listens to, borrowed.
-struct SupervisorSockets {
-  int identity;  // The answering end of the gateway's questions.
-  const Signals* signals;
-};
-
-// Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
-// answers the gateway's questions meanwhile, out of `owners`; SIGUSR1 has the policy read again.
-// What the agent says is masked with `secrets`, to which tokens are added that the gateway fetches
-// meanwhile. With a `companion` the limit of output is its own. On return nothing of the sandbox is
-// alive. Fails only when waiting itself fails.
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           caller::ConnectionOwners& owners, PolicyReload& reload,
-                           SupervisorSockets sockets, const Request& request,
-                           const OutputFiles& files, codec::SecretMask& secrets,
-                           Companion* companion = nullptr);
-
-// Blocks SIGINT, SIGTERM, SIGHUP and SIGUSR1, which then arrive at `caught`; call it before the
-// first process is started.
-Result<Signals> CatchSignals();
-
-// Returns the processor time of this process, with its threads.
-std::chrono::nanoseconds OwnProcessorTime();
-
-// Returns what a pending signal asks for: kInterrupted or kTerminated; nullopt if there is no such
-// signal. Callable from any thread.
-std::optional<EndCause> PendingEnd();
 
 }  // namespace run

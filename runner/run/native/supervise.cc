@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/supervise.h"
+#include "run/native/supervise.h"
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +18,7 @@
 #include "base/sys.h"
 #include "caller/connection_owners.h"
 #include "gateway/transparent.h"
-#include "run/companion.h"
+#include "run/native/companion.h"
 
 namespace run {
 namespace {
@@ -374,32 +372,6 @@ Result<AgentEnd> Supervisor::Watch() {
 }
 
 }  // namespace
-
-std::chrono::nanoseconds OwnProcessorTime() {
-  timespec time{};
-  (void)::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return seconds(time.tv_sec) + nanoseconds(time.tv_nsec);
-}
-
-Result<Signals> CatchSignals() {
-  sigset_t caught;
-  ::sigemptyset(&caught);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) ::sigaddset(&caught, signal);
-  if (::sigprocmask(SIG_BLOCK, &caught, nullptr) != 0) return Errno("sigprocmask");
-  Signals signals{Fd(::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK)),
-                  Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))};
-  if (!signals.caught.valid()) return Errno("signalfd");
-  if (!signals.stop.valid()) return Errno("eventfd");
-  return signals;
-}
-
-std::optional<EndCause> PendingEnd() {
-  sigset_t pending;
-  if (::sigpending(&pending) != 0) return std::nullopt;
-  if (::sigismember(&pending, SIGINT) == 1) return EndKind::kInterrupted;
-  bool terminated = ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGHUP) == 1;
-  return terminated ? std::optional<EndCause>(EndKind::kTerminated) : std::nullopt;
-}
 
 Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
                            caller::ConnectionOwners& owners, PolicyReload& reload,
