@@ -13,6 +13,7 @@
 #include "forge/event.h"
 #include "gateway/budget/budget_limits.h"
 #include "gateway/egress_proxy.h"
+#include "gateway/gateway.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/model_use.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+// What a checkout has when an agent starts, so that its own changes can be told from those that
+// others make meanwhile. A look in the background is for a run, LookAtCheckout() for a process that
+// forks later.
 #pragma once
 
 #include <time.h>
