@@ -24,8 +24,8 @@ namespace {
 // ENSURE aborts, and so does an exception that is not caught: the status says that it was our bug.
 void ExitOfBug(int) { ::_exit(static_cast<int>(ExitCode::kBug)); }
 
-// Until a run has a better end for it (run/supervise.h). The default action would do, but for a
-// container's first process, which it does not reach.
+// Until a run has a better end for it (run/native/supervise.h). The default action would do, but
+// for a container's first process, which it does not reach.
 void ExitOfSignal(int signal) { ::_exit(128 + (signal == SIGINT ? SIGINT : SIGTERM)); }
 
 void CatchSignal(int signal) {

@@ -82,8 +82,9 @@ Result<std::vector<Mechanism>> StartByLandlock(const std::string& directory,
   wanted.scratch = scratch.path();
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
-  sandbox::Sandbox sandbox = TRY(
+  const std::unique_ptr<sandbox::Sandbox> started = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input), {::getpid(), std::move(scratch)}));
+  sandbox::Sandbox& sandbox = *started;
   (void)sandbox.TakeGatewaySockets();
   Status went = sandbox.StartAgent();
   if (!went.ok() && went.error().code != Code::kNotFound) return std::move(went).error();
@@ -110,8 +111,9 @@ Result<std::vector<Mechanism>> StartSandbox(const std::string& directory,
   }
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, host));
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
-  sandbox::Sandbox sandbox = TRY(
+  const std::unique_ptr<sandbox::Sandbox> started = TRY(
       sandbox::Sandbox::Start(std::move(plan), std::move(input)).Context("starting the sandbox"));
+  sandbox::Sandbox& sandbox = *started;
   (void)sandbox.TakeGatewaySockets();
   Status went = sandbox.StartAgent();
   // A host without /bin/true has shown all the same that the agent's process can be made.

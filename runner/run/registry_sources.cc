@@ -187,7 +187,9 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, sandbox::ReadHost(directory)));
   plan.watched = false;  // No connection of theirs leads anywhere, so none has to be looked at.
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
-  sandbox::Sandbox sandbox = TRY(sandbox::Sandbox::Start(plan, std::move(input)));
+  const std::unique_ptr<sandbox::Sandbox> started =
+      TRY(sandbox::Sandbox::Start(plan, std::move(input)));
+  sandbox::Sandbox& sandbox = *started;
   (void)sandbox.TakeGatewaySockets();  // Closed: they have no other end.
   TRY(sandbox.StartAgent());
   Deadline deadline = Deadline::After(kAskTimeout);

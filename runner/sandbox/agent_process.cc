@@ -150,7 +150,9 @@ Status AgentProcess::Send(std::string_view message, int fd) {
 Status AgentProcess::Enter() {
   if (::setsid() < 0) return Errno("setsid");
   for (int fd = 0; fd < 3; ++fd) {
-    const Fd& stream = fd == 0 ? resources_.input.stream : fd == 1 ? resources_.output : resources_.error;
+    const Fd& stream = fd == 0   ? resources_.input.stream
+                       : fd == 1 ? resources_.output
+                                 : resources_.error;
     if (::dup2(stream.get(), fd) < 0) return Errno("dup2");
   }
   if (resources_.input.more.valid() && ::fcntl(kMoreInput, F_SETFD, 0) != 0) return Errno("fcntl");

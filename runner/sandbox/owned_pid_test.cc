@@ -4,16 +4,12 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <type_traits>
 #include <utility>
 
 #include "sandbox/sandbox.h"
 
 namespace sandbox {
 namespace {
-
-// Its move is the compiler's, so no member can be left out.
-static_assert(std::is_move_constructible_v<Sandbox> && !std::is_copy_constructible_v<Sandbox>);
 
 TEST_CASE("A process lives as long as its last owner, and is reaped") {
   const pid_t pid = ::fork();

@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +17,8 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/sys.h"
-#include "base/thread.h"
 #include "sandbox/agent_process.h"
-#include "sandbox/call/broker.h"
+#include "sandbox/call/caller_view.h"
 #include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
 #include "sandbox/limit/control.h"
@@ -30,14 +28,9 @@
 #include "sandbox/network/network.h"
 #include "sandbox/plan.h"
 #include "sandbox/scratch_directory.h"
-#include "sandbox/tree.h"
 
 namespace sandbox {
 
-// Lists the controls of tier namespaces. `scratch` is the directory on disk of the writable layers,
-// or empty; `waiver` says why not every connection is captured, or is empty.
-std::vector<Control> ListControls(const Cgroup& cgroup, const SandboxPlan& plan,
-                                  const std::string& scratch, const std::string& waiver);
 // Adds the limits of AgentProcess, the same in every tier.
 void AddProcessLimits(const Cgroup& cgroup, const SandboxLimits& limits,
                       std::vector<Control>* controls);
@@ -101,15 +94,18 @@ struct Inside {
 };
 
 // A running sandbox: its first process and what came out of it. Destroying it kills and reaps all.
+// Each tier is a class of its own: NamespaceSandbox, LandlockSandbox.
 class Sandbox {
  public:
-  // Builds the sandbox up to the point where the agent could be started. `input` is what the agent
-  // reads. Fails with kUnsupported and a hint where the host refuses what is needed.
-  static Result<Sandbox> Start(SandboxPlan plan, AgentInput input, HostResources around = {});
+  // Builds the sandbox of the plan's tier, up to the point where the agent could be started.
+  // `input` is what the agent reads. Fails with kUnsupported and a hint where the host refuses what
+  // is needed.
+  static Result<std::unique_ptr<Sandbox>> Start(SandboxPlan plan, AgentInput input,
+                                                HostResources around = {});
 
-  Sandbox(Sandbox&&) = default;
-  Sandbox& operator=(Sandbox&&) = delete;
-  ~Sandbox();
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+  virtual ~Sandbox() = default;
 
   // Returns the gateway's sockets inside the sandbox's network namespace, once.
   std::vector<GatewaySocket> TakeGatewaySockets() { return std::move(gateway_sockets_); }
@@ -144,7 +140,7 @@ class Sandbox {
   std::optional<int> TakeEnd();
 
   // Kills everything inside and waits until the kernel has removed it. Idempotent.
-  void Kill();
+  virtual void Kill() = 0;
 
   // Returns the upper directory of the workspace's overlay, or (see copied()) the checkout's copy;
   // valid after Kill() too.
@@ -159,26 +155,26 @@ class Sandbox {
   const timespec& began() const { return began_; }
 
   // Returns whether Renew() can be had: not in tier landlock, nor with layers on a disk.
-  bool renewable() const;
+  virtual bool renewable() const { return false; }
   // Builds a second tree of files, as this sandbox's was in the beginning, with a first process of
   // its own, in the same user and network namespaces and under the same limits. `input` is what its
   // agent reads. Nothing of the sandbox changes before Replace().
-  Result<Renewal> Renew(AgentInput input);
+  virtual Result<Renewal> Renew(AgentInput input);
   // Returns how many bytes the files of that tree may have while this one's are there: both lie in
   // memory.
   int64_t RenewalRoom();
   // Kills what there is and starts the agent in what was built.
-  Status Replace(Renewal renewal);
+  virtual Status Replace(Renewal renewal);
 
-  Inside inside() const;
-  Inside InsideOf(const Renewal& renewal) const;
+  virtual Inside inside() const { return {plan_.get()}; }
+  virtual Inside InsideOf(const Renewal& /*renewal*/) const { return inside(); }
   // Returns every process but its first one as its own /proc numbers it; nullopt in tier landlock.
-  std::optional<std::vector<pid_t>> InnerProcesses() const;
+  virtual std::optional<std::vector<pid_t>> InnerProcesses() const { return std::nullopt; }
 
   // Returns the agent's ids, for looking into its processes.
   const AgentIds& ids() const { return ids_; }
   // Opens the agent's root directory, as the supervisor reaches it.
-  Result<Fd> OpenRoot() const;
+  virtual Result<Fd> OpenRoot() const = 0;
 
   // Removes what the destructor removes of the host's, for a process that ends without it. After
   // Kill().
@@ -209,49 +205,41 @@ class Sandbox {
   bool disk_filled() const { return disk_filled_; }
   const SandboxLimits& limits() const { return limits_; }
 
- private:
+ protected:
   Sandbox(Cgroup cgroup, const SandboxPlan& plan)
       : cgroup_(std::move(cgroup)), limits_(plan.limits), began_(sys::FileTime(plan.checkout)) {}
-  static Result<Sandbox> StartInNamespaces(SandboxPlan plan, AgentInput input, Cgroup cgroup, Fd programs);
-  static Result<Sandbox> StartByLandlock(SandboxPlan plan, AgentInput input, pid_t helper,
-                                         ScratchDirectory scratch, Cgroup cgroup, Fd programs);
-  Result<int64_t> PrepareScratch(const SandboxPlan& plan);
-  Result<int64_t> CopyWorkspace(const SandboxPlan& plan);
-  Status OpenLoopbackSockets();
-  void KillByInit();
-  std::optional<std::vector<pid_t>> Members() const;
-  ProcessUsage Measure() const;
-  int64_t SharedBytes() const;
-  Result<std::string> AwaitGatewaySockets(Deadline deadline);
-  Result<DiskLayers> MakeDiskLayers(const SandboxPlan& plan);
-  Status CopyCheckout(const std::string& why, SandboxPlan* plan);
-  Result<std::vector<Fd>> OpenSources(SandboxPlan* plan);
-  // The kernel refuses what does not fit in memory; nothing else does on a disk.
-  bool OutlastsFullDisk() const { return limits_.lasting && !disk_.valid(); }
+
+  // Makes the message by which the first process starts the agent, and the watch out of what it
+  // answers with.
+  virtual std::string StartMessage() = 0;
+  virtual ConnectWatch WatchOf(Fd listener) = 0;
+  // Returns the processes to count: all in the sandbox's own /proc (nullopt), or in the host's,
+  // those that the agent started.
+  virtual std::optional<std::vector<pid_t>> Members() const = 0;
+  // Returns the memory of its sockets; where counting takes long, only if all that could be of
+  // them exceeds `left` bytes. Likewise of shared memory that no process has mapped.
+  virtual int64_t SocketBytes(int64_t left) = 0;
+  virtual int64_t SegmentBytes() const { return 0; }
+
   // Measures what the writable layers hold now.
   DiskUsage Disk();
-  int64_t SocketBytes(int64_t left);
-  int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
+  // Takes over the pipes and the socket of a first process that was started as `init`.
+  struct Streams {
+    Fd control;
+    Fd output;
+    Fd error;
+  };
+  void Adopt(OwnedPid init, Fd pidfd, Streams streams);
 
   Cgroup cgroup_;
   SandboxLimits limits_;
   std::optional<ScratchDirectory> scratch_;
   DiskWatch disk_;
-  int64_t tasks_at_end_ = 0;
-  bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
-  int64_t disk_peak_bytes_ = 0;
-  bool disk_filled_ = false;
-  // Tier landlock: what the broker is to know, until StartAgent().
-  std::optional<BrokerSetup> broker_;
   AgentIds ids_;
-  pid_t helper_ = -1;
   std::optional<timespec> copied_;
   timespec began_{};
   Fd processes_;         // The sandbox's own /proc, or that of all processes,
   SocketMeter sockets_;  // and what else usage.h measures.
-  Fd segments_;
-  std::chrono::nanoseconds processor_time_{0};  // The most that was measured.
-  int64_t forgiven_kills_ = 0;
   OwnedPid init_;
   Fd pidfd_;
   Fd control_;
@@ -259,17 +247,25 @@ class Sandbox {
   Fd diagnostics_;
   ConnectWatch connects_;
   Fd upper_;
-  Fd layers_;                    // The layers, of which upper_ is one.
-  std::string watched_filter_;   // Sent with ControlKind::kStartAgent.
-  std::map<uid_t, Fd> id_maps_;  // User namespaces that map an owner to the agent's user.
+  Fd layers_;  // The layers, of which upper_ is one.
   std::unique_ptr<SandboxPlan> plan_;
-  sys::BackgroundTask closing_;  // Closes the descriptors of the tree that Replace() has replaced.
-  Fd user_;                      // Its namespaces; not in tier landlock.
-  Fd network_;
-  Fd mounts_;
   Fd output_;
   Fd error_;
   std::vector<Control> controls_;
+
+ private:
+  ProcessUsage Measure() const { return MeasureProcesses(processes_.get(), Members()); }
+  int64_t SharedBytes() const;
+  // The kernel refuses what does not fit in memory; nothing else does on a disk.
+  bool OutlastsFullDisk() const { return limits_.lasting && !disk_.valid(); }
+  int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
+
+  int64_t tasks_at_end_ = 0;
+  bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
+  int64_t disk_peak_bytes_ = 0;
+  bool disk_filled_ = false;
+  std::chrono::nanoseconds processor_time_{0};  // The most that was measured.
+  int64_t forgiven_kills_ = 0;
 };
 
 }  // namespace sandbox

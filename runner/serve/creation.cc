@@ -31,7 +31,7 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
   // With the sandbox's own directory, its report goes when it ends.
   const std::string report = place.path() + "/" + name + "/report";
   CreateOptions::Wanted wanted = TRY(options.read(params, name, report));
-  if (wanted.request.run.backend != run::BackendKind::kNative) {
+  if (!wanted.request.run.backend.local) {
     return Error{Code::kUnsupported, "only agentic-ci's own sandboxes can be created here"};
   }
   std::unique_ptr<Creation> creation(

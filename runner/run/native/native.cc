@@ -78,9 +78,11 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   return config;
 }
 
-Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
-                                      const ReportDirectory& report, sandbox::Cgroup cgroup,
-                                      gateway::Gateway& gateway, Companion* companion) {
+Result<std::unique_ptr<sandbox::Sandbox>> StartSandbox(const Request& request, const Plan& plan,
+                                                       const ReportDirectory& report,
+                                                       sandbox::Cgroup cgroup,
+                                                       gateway::Gateway& gateway,
+                                                       Companion* companion) {
   sandbox::HostResources around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
                                 std::move(cgroup)};
   if (request.record_programs) {
@@ -99,7 +101,7 @@ Result<sandbox::Sandbox> StartSandbox(const Request& request, const Plan& plan,
     return sandbox::AgentInput(TRY(OpenInput(plan.agent.stdin_text)));
   };
   sandbox::AgentInput input = TRY(open());
-  Result<sandbox::Sandbox> started =
+  Result<std::unique_ptr<sandbox::Sandbox>> started =
       sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
           .Context("starting the sandbox");
   if (started.ok()) return started;
@@ -184,7 +186,7 @@ class NativeEnclosure final : public Enclosure {
   std::vector<KeptSecret> secrets_;
   Fd identity_answers_;
   std::optional<gateway::Gateway> gateway_;
-  std::optional<sandbox::Sandbox> sandbox_;
+  std::unique_ptr<sandbox::Sandbox> sandbox_;
   change::GivenFiles given_;
 };
 
@@ -199,8 +201,7 @@ Status NativeEnclosure::Start() {
       TRY(ConfigureGateway(request, plan, directory, recorder, std::move(identity_asks), cgroup));
   gateway_.emplace(TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway")));
   recorder.Phase("gateway");
-  sandbox_.emplace(
-      TRY(StartSandbox(request, plan, directory, std::move(cgroup), *gateway_, companion)));
+  sandbox_ = TRY(StartSandbox(request, plan, directory, std::move(cgroup), *gateway_, companion));
   recorder.Note(sandbox_->controls());
   TRY(CheckRequired(plan.config.require, sandbox_->controls()));
   TRY(Connect(*sandbox_, *gateway_));
@@ -270,9 +271,10 @@ Result<std::optional<change::ChangedTree>> NativeEnclosure::Collect(AgentEnd* /*
 }
 
 std::function<void()> NativeEnclosure::TakeRemoval() {
-  auto ended = std::make_shared<std::optional<sandbox::Sandbox>>(std::move(sandbox_));
-  sandbox_.reset();
-  return [ended] { ended->reset(); };
+  // A function's state can be copied; the sandbox cannot.
+  return [ended = std::make_shared<std::unique_ptr<sandbox::Sandbox>>(std::move(sandbox_))] {
+    ended->reset();
+  };
 }
 
 Status CheckNothing(const Request& /*request*/) { return Ok(); }

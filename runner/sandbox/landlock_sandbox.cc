@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts and ends a sandbox of tier landlock (docs/threat-model.md says what it lacks).
+#include "sandbox/landlock_sandbox.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -20,10 +21,12 @@
 #include "base/sys.h"
 #include "base/tree.h"
 #include "base/user_namespace.h"
+#include "base/wire.h"
 #include "sandbox/agent_process.h"
+#include "sandbox/call/other_sockets.h"
+#include "sandbox/control.h"
 #include "sandbox/landlock_init.h"
 #include "sandbox/limit/descendants.h"
-#include "sandbox/sandbox.h"
 #include "sandbox/tree_copy.h"
 
 namespace sandbox {
@@ -192,17 +195,17 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
 
 }  // namespace
 
-Status Sandbox::OpenLoopbackSockets() {
+Status LandlockSandbox::OpenLoopbackSockets() {
   auto [proxy, proxy_port] = TRY(Listen());
   auto [capture, capture_port] = TRY(Listen());
-  broker_->proxy_port = proxy_port;
-  broker_->capture_port = capture_port;
+  broker_.proxy_port = proxy_port;
+  broker_.capture_port = capture_port;
   gateway_sockets_.push_back({GatewaySocket::Kind::kProxy, std::move(proxy)});
   gateway_sockets_.push_back({GatewaySocket::Kind::kTransparent, std::move(capture)});
   return Ok();
 }
 
-Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
+Result<int64_t> LandlockSandbox::PrepareScratch(const SandboxPlan& plan) {
   // Root's agent is another user, who has to get in; what it is not to see is closed to it.
   if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0) return Errno("chmod " + plan.scratch);
   Places places = PlacesIn(plan.scratch);
@@ -223,7 +226,7 @@ Result<int64_t> Sandbox::PrepareScratch(const SandboxPlan& plan) {
   return bytes;
 }
 
-Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
+Result<int64_t> LandlockSandbox::CopyWorkspace(const SandboxPlan& plan) {
   Fd from = TRY(sys::Open(plan.checkout, O_RDONLY | O_DIRECTORY));
   Fd to = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
   std::optional<Owner> owner;
@@ -250,19 +253,20 @@ Result<int64_t> Sandbox::CopyWorkspace(const SandboxPlan& plan) {
   return sum.bytes;
 }
 
-Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, AgentInput input, pid_t helper,
-                                         ScratchDirectory scratch, Cgroup cgroup, Fd programs) {
+Result<std::unique_ptr<Sandbox>> LandlockSandbox::Start(SandboxPlan plan, AgentInput input,
+                                                        Cgroup cgroup, HostResources around) {
   TRY(CheckKernel());
-  Sandbox sandbox(std::move(cgroup), plan);
-  sandbox.scratch_.emplace(std::move(scratch));
+  std::unique_ptr<LandlockSandbox> made(new LandlockSandbox(std::move(cgroup), plan));
+  LandlockSandbox& sandbox = *made;
+  sandbox.scratch_.emplace(std::move(*around.scratch));
   sandbox.ids_ = {plan.host_uid, plan.host_gid, plan.as_root};
-  sandbox.helper_ = helper;
+  const pid_t helper = sandbox.helper_ = around.helper;
   int64_t copied_bytes = TRY(sandbox.PrepareScratch(plan));
   sandbox.broker_ =
       BrokerSetup{.ids = sandbox.ids_, .writable = {}, .diagnostics = OpenSocketDiagnostics()};
   for (const LandlockRule& rule : plan.landlock) {
     if (rule.writable && rule.path.starts_with(plan.scratch + "/")) {
-      sandbox.broker_->writable.push_back(rule.path);
+      sandbox.broker_.writable.push_back(rule.path);
     }
   }
   TRY(sandbox.OpenLoopbackSockets());
@@ -285,14 +289,13 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, AgentInput input, pid
     RunLandlockInit(
         plan,
         {std::move(theirs), std::move(input), std::move(output_write), std::move(error_write),
-         std::move(groups), std::move(programs)},
+         std::move(groups), std::move(around.programs)},
         keeper > 1 ? std::vector{supervisor, helper, keeper} : std::vector{supervisor, helper});
   }
-  sandbox.init_ = OwnedPid(pid);
-  sandbox.pidfd_ = TRY(sys::PidfdOpen(pid));
-  sandbox.control_ = std::move(ours);
-  sandbox.output_ = std::move(output_read);
-  sandbox.error_ = std::move(error_read);
+  OwnedPid init(pid);
+  Fd pidfd = TRY(sys::PidfdOpen(pid));
+  sandbox.Adopt(std::move(init), std::move(pidfd),
+                {std::move(ours), std::move(output_read), std::move(error_read)});
   TRY(sandbox.AddProcess(pid));
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
   sandbox.diagnostics_ = OpenSocketDiagnostics();
@@ -303,17 +306,40 @@ Result<Sandbox> Sandbox::StartByLandlock(SandboxPlan plan, AgentInput input, pid
     sandbox.controls_.push_back(std::move(control));
   }
   sandbox.plan_ = std::make_unique<SandboxPlan>(std::move(plan));
-  return sandbox;
+  return std::unique_ptr<Sandbox>(std::move(made));
 }
 
 // Init kills all and ends; what it was kept from, this process does.
-void Sandbox::KillByInit() {
+void LandlockSandbox::Kill() {
+  if (!init_.valid()) return;
   (void)::shutdown(control_.get(), SHUT_WR);
   (void)sys::WaitReadable(pidfd_.get(), Deadline::After(kEndTime));
   init_.Kill();
   KillDescendants({helper_});
   // The broker may hold sockets of the agent's, and they what the agent has sent through them.
   connects_ = ConnectWatch();
+}
+
+std::string LandlockSandbox::StartMessage() { return wire::Write(ControlKind::kStartAgent); }
+
+ConnectWatch LandlockSandbox::WatchOf(Fd listener) {
+  return ConnectWatch(std::move(listener), std::make_unique<Broker>(std::move(broker_)));
+}
+
+std::optional<std::vector<pid_t>> LandlockSandbox::Members() const {
+  return Descendants(init_.get());
+}
+
+// The agent's user may have other programs. Their sockets are excluded only if the
+// total exceeds `left` bytes, since that takes a walk over every descriptor of every process.
+int64_t LandlockSandbox::SocketBytes(int64_t left) {
+  int64_t bytes = sockets_.Measure();
+  if (bytes <= left || ids_.others) return bytes;
+  return sockets_.Measure(SocketsOfOthers([this] { return Descendants(init_.get()); }));
+}
+
+Result<Fd> LandlockSandbox::OpenRoot() const {
+  return sys::Open("/", O_PATH | O_DIRECTORY).Context("looking into the sandbox");
 }
 
 }  // namespace sandbox
