@@ -11,11 +11,9 @@
 #include "base/log.h"
 #include "base/named_path.h"
 #include "base/sys.h"
-#include "base/version.h"
 #include "cli/error_text.h"
 #include "cli/output.h"
 #include "cli/run_command.h"
-#include "codec/data/digest.h"
 #include "codec/data/position.h"
 #include "eval/run/cell_store.h"
 #include "eval/run/grade_results.h"
@@ -38,29 +36,10 @@ constexpr uint32_t kShardsMax = 1000;
 constexpr uint32_t kLimitMax = 1000000;
 constexpr char kOtherResults[] = "--results OTHER-DIRECTORY";
 
-// Those of `run`, besides its limits, that a cell takes as they are.
-constexpr auto kPassed = std::to_array<std::string_view>(
-    {"agent", "model", "policy", "image", "image-key", "image-identity", "image-issuer",
-     "image-bundle", "trusted-root", "insecure-registry", "ca-file", "isolation", "secret",
-     "provider", "env", "backend", "gateway", "gateway-tls"});
-
-bool Passes(std::string_view option) {
-  return IsIn(kPassed, option) || sandbox::FindLimit(option, &sandbox::LimitRow::option) != nullptr;
-}
-
 // Options of `run` that decide which credentials a run may have. They are judged once, for all
 // cells.
 constexpr auto kTrust =
     std::to_array<std::string_view>({"gitlab-issuer", "gitlab-keys", "gitlab-trust-variables"});
-
-// Options that differ between machines and change nothing for the agent.
-constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
-
-// An evaluation may be resumed with more of these.
-bool IsAllowance(std::string_view option) {
-  const sandbox::LimitRow* limit = sandbox::FindLimit(option, &sandbox::LimitRow::option);
-  return limit != nullptr && limit->allowance;
-}
 
 const std::vector<OptionSpec>& SelectionOptions() {
   static const std::vector<OptionSpec> options = {
@@ -142,16 +121,6 @@ Status PrintWarnings(const eval::Suite& suite) {
   return Ok();
 }
 
-// Passes on the model's host, on which it depends what counts as sent.
-void PassModelHost(const Arguments& arguments, const eval::Suite& suite, eval::RunPlan* plan) {
-  if (arguments.Has("model-host")) {
-    plan->options.insert(plan->options.end(), {"--model-host", arguments.Get("model-host")});
-  } else if (plan->native && !plan->names_agent && !eval::SentTextsOf(suite).empty()) {
-    logging::Warn("what the command asks its model counts as sent, since the model is not known",
-                  {{"say", "--model-host HOST"}});
-  }
-}
-
 // The request of all cells, as far as `run` reads it from a command line.
 Result<run::Request> RequestOf(const Arguments& arguments) {
   Arguments options = arguments;
@@ -175,75 +144,28 @@ Status CheckTrust(const Arguments& arguments) {
                "--policy FILE"};
 }
 
-// The digest of all that decides what an agent meets in a cell, besides the machine and the budget.
-// Options are taken as they are spelled.
-Result<eval::Setup> SetupOf(const Arguments& arguments, const eval::Suite& suite) {
-  codec::Json payloads = codec::Json::EmptyArray();
-  for (const eval::InjectionTask& task : suite.injection_tasks) {
-    for (const eval::Probe& probe : task.probes) payloads.Push(probe.payload);
-  }
-  codec::Json options = codec::Json::EmptyArray();
-  for (const RunOption& option : kRunOptions) {
-    const std::string_view name = option.spec.name;
-    if (!Passes(name) || IsIn(kLocal, name) || IsAllowance(name)) continue;
-    for (std::string value : arguments.All(name)) {
-      if (option.spec.value == "FILE") {
-        value = codec::Sha256Hex(
-            TRY(ReadNamedFile(value, kResultsBytesMax).Context("reading " + value)));
-      }
-      options.Push(std::string(name) + "=" + value);
-    }
-  }
-  codec::Json all;
-  all.Set("tool_version", kVersion)
-      .Set("suite_sha256", suite.sha256)
-      .Set("payloads", std::move(payloads))
-      .Set("options", std::move(options))
-      .Set("model_host", arguments.Get(kModelHostOption.name))
-      .Set("command", codec::Json::FromStrings(arguments.command));
-  return eval::Setup{arguments.Get("agent", "command"), arguments.Get("model"),
-                     codec::Sha256Hex(codec::RenderJsonLine(all))};
-}
-
 std::vector<OptionSpec> CellOptions() {
   std::vector<OptionSpec> options;
   for (const RunOption& option : kRunOptions) {
     const std::string_view name = option.spec.name;
-    if (Passes(name) || IsIn(kTrust, name)) options.push_back(option.spec);
+    if (eval::TakenByCells(name) || IsIn(kTrust, name)) options.push_back(option.spec);
   }
   options.push_back(kModelHostOption);
   return options;
 }
 
 Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite& suite) {
-  eval::RunPlan plan;
-  plan.command = arguments.command;
-  plan.names_agent = arguments.Has("agent") && arguments.Get("agent") != "command";
-  plan.names_policy = arguments.Has("policy");
-  if (!plan.names_agent && plan.command.empty() && suite.environment.agent_command.empty()) {
-    return Usage("no agent: the suite names none", "agentic-ci eval run SUITE --agent claude-code");
-  }
-  const bool dict = suite.environment.backend == eval::Backend::kDict;
-  plan.native = arguments.Get("backend", "native") == "native";
-  if (dict && !plan.native) {
-    return Error{Code::kUnsupported, "the suite's fake tools need agentic-ci's own sandbox",
-                 "--backend native"};
-  }
+  eval::CellRequest request;
+  request.command = arguments.command;
+  request.model_host = arguments.Get(kModelHostOption.name);
   for (const RunOption& option : kRunOptions) {
-    const std::string name(option.spec.name);
-    if (!Passes(name)) continue;
-    for (std::string value : arguments.All(name)) {
-      bool file = option.spec.value == "FILE";
-      if (file) value = TRY(AbsoluteOf(value));
-      if (name == "policy" && dict) {
-        plan.policy = TRY(ReadNamedFile(value, kResultsBytesMax).Context("reading the policy"));
-        continue;
-      }
-      plan.options.insert(plan.options.end(), {"--" + name, value});
+    if (!eval::TakenByCells(option.spec.name)) continue;
+    for (const std::string& value : arguments.All(option.spec.name)) {
+      request.options.push_back(
+          {std::string(option.spec.name), value, option.spec.value == "FILE"});
     }
   }
-  PassModelHost(arguments, suite, &plan);
-  plan.setup = TRY(SetupOf(arguments, suite));
+  eval::RunPlan plan = TRY(eval::PlanRuns(request, suite));
   plan.environment = CellEnvironment(run::CredentialVariables(TRY(RequestOf(arguments))));
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
@@ -374,8 +296,8 @@ std::vector<Command> EvalCommands() {
        .operands = "BASELINE NOW",
        .doc =
            "Compare two results. Each is a directory or its eval.json. Exit status 77: an attack "
-           "succeeds that did not before, or in clearly more of its trials, or a cell was "
-           "decided before and is not any more, or is gone. Exit status 65: one of them is not "
+           "succeeds for the first time, or in clearly more of its trials, or a cell that was "
+           "decided before is missing or undecided now. Exit status 65: one of them is not "
            "a result, or has an unknown outcome.",
        .example = "  agentic-ci eval compare main/eval.json agentic-ci-eval\n",
        .options = {kJsonOption}},
