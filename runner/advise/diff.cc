@@ -34,8 +34,7 @@ Texts TraitsOf(const policy::Endpoint& endpoint) {
   add(endpoint.protocol != policy::Protocol::kL4,
       "judged as " + std::string(policy::ProtocolName(endpoint.protocol)));
   for (const policy::EndpointKey& key : policy::kEndpointKeys) {
-    const uint32_t value = policy::ValueOf(endpoint, key);
-    add(value > 0, std::string(key.name) + (key.most > 0 ? ": " + std::to_string(value) : ""));
+    add(endpoint.*key.member, std::string(key.name));
   }
   add(endpoint.signing != policy::Signing::kNone, SigningText(endpoint));
   add(!endpoint.credential_provider.empty(),

@@ -147,18 +147,10 @@ void SetSigning(const Endpoint& endpoint, Json* json) {
   SetText(json, "signing_region", endpoint.signing_region);
 }
 
-Status SetKeys(const Endpoint& endpoint, Json* json) {
+void SetKeys(const Endpoint& endpoint, Json* json) {
   for (const policy::EndpointKey& key : policy::kEndpointKeys) {
-    const uint32_t value = policy::ValueOf(endpoint, key);
-    if (value == 0) continue;
-    const std::string name(key.name);
-    if (!key.openshell) {
-      return Error{Code::kUnsupported, "OpenShell cannot enforce '" + name + "' of the policy",
-                   "remove '" + name + "'"};
-    }
-    json->Set(name, key.most > 0 ? Json(int64_t{value}) : Json(true));
+    if (endpoint.*key.member) json->Set(std::string(key.name), Json(true));
   }
-  return Ok();
 }
 
 Result<Json> EndpointOf(const Endpoint& endpoint, const std::string& provider) {
@@ -180,7 +172,7 @@ Result<Json> EndpointOf(const Endpoint& endpoint, const std::string& provider) {
   if (!endpoint.allowed_ips.empty()) {
     json.Set("allowed_ips", Json::FromStrings(endpoint.allowed_ips));
   }
-  TRY(SetKeys(endpoint, &json));
+  SetKeys(endpoint, &json);
   SetPersisted(endpoint, &json);
   SetBodies(endpoint, &json);
   SetSigning(endpoint, &json);

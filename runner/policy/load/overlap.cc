@@ -91,7 +91,7 @@ std::string_view RequestDisagreement(const Endpoint& a, const Endpoint& b) {
   if (!field.empty()) return field;
   if (a.enforcement != b.enforcement) return "enforcement";
   for (const EndpointKey& key : kEndpointKeys) {
-    if (ValueOf(a, key) != ValueOf(b, key)) return key.name;
+    if (a.*key.member != b.*key.member) return key.name;
   }
   if (a.signing != b.signing) return "credential_signing";
   if (a.signing_service != b.signing_service) return "signing_service";

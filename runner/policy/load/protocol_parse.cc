@@ -99,14 +99,10 @@ class ProtocolKeyParser {
   }
 
   Status ParseKey(const EndpointKey& key) {
-    if (const auto* number = std::get_if<uint32_t Endpoint::*>(&key.member)) {
-      endpoint_.** number = TRY(fields_.Number(key.name, 0U, key.least, key.most));
-    } else {
-      endpoint_.*std::get<bool Endpoint::*>(key.member) = TRY(fields_.Boolean(key.name, false));
-    }
+    endpoint_.*key.member = TRY(fields_.Boolean(key.name, false));
     const bool labelled = Is({Protocol::kL4}) && endpoint_.access != Access::kNone;
     const Protocol protocol = labelled ? Protocol::kRest : endpoint_.protocol;
-    if (ValueOf(endpoint_, key) == 0 || MayHave(protocol, key)) return Ok();
+    if (!(endpoint_.*key.member) || MayHave(protocol, key)) return Ok();
     std::string needed;
     for (Protocol one : key.protocols) {
       needed += (needed.empty() ? "'protocol: " : " or 'protocol: ");

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of an endpoint that are a switch or a number: the one table of what they are called and
-// where they apply. Files are read, endpoints compared, and policies shown and exported by its
+// The keys of an endpoint that are a switch: the one table of what they are called and where they
+// apply. Files are read, endpoints compared, and policies shown and exported by its
 // rows; only what a key does to a request is written elsewhere.
 #pragma once
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <span>
 #include <string_view>
-#include <variant>
 
 #include "policy/model/policy.h"
 
@@ -17,16 +15,11 @@ namespace policy {
 
 struct EndpointKey {
   std::string_view name;
-  // False or 0 if the key is absent.
-  std::variant<bool Endpoint::*, uint32_t Endpoint::*> member;
+  bool Endpoint::*member;  // False if the key is absent.
   // The endpoints that may have it, what a hint proposes first; empty for all of them. `access`
   // without a protocol counts as kRest.
   std::span<const Protocol> protocols;
   std::string_view doc;  // One sentence or more.
-  uint32_t least = 0;    // Of a number; at least 1.
-  uint32_t most = 0;     // Of a number; 0 for a switch.
-  bool openshell =
-      true;  // OpenShell has it, too; RenderPolicy() refuses a policy with another one.
 };
 
 inline constexpr auto kAnyButTcp = std::to_array<Protocol>(
@@ -54,11 +47,6 @@ inline constexpr auto kEndpointKeys = std::to_array<EndpointKey>({
 constexpr bool MayHave(Protocol protocol, const EndpointKey& key) {
   return key.protocols.empty() ||
          std::find(key.protocols.begin(), key.protocols.end(), protocol) != key.protocols.end();
-}
-
-// Returns the endpoint's number, or 1 for a switch that is on; 0 if the key is absent.
-constexpr uint32_t ValueOf(const Endpoint& endpoint, const EndpointKey& key) {
-  return std::visit([&](auto member) -> uint32_t { return endpoint.*member; }, key.member);
 }
 
 }  // namespace policy

@@ -224,7 +224,6 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
 });
 
 constexpr KeySpec SpecOf(const EndpointKey& key) {
-  if (key.most > 0) return Number(kEndpoint, key.name, key.least, key.most, "none", key.doc);
   return {kEndpoint, key.name, kBoolean, "`false`", key.doc};
 }
 
