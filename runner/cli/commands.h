@@ -60,7 +60,8 @@ inline constexpr VariableSpec kCiVariable = {
     "CI",
     "If this or a variable such as CIRCLECI is set, and neither GITHUB_ACTIONS nor GITLAB_CI is "
     "`true`, the run is under a CI system whose events agentic-ci does not read: `policy-ref` is "
-    "then required, and the run gets no secrets. `CI` alone is not set by `false` and `0`."};
+    "then required, and the run gets no secrets. `CI` with the value `false` or `0` counts as not "
+    "set."};
 inline constexpr VariableSpec kGitLabVariables = {
     "GITLAB_CI, CI_*, GITLAB_USER_LOGIN",
     "Set by GitLab CI: the event. Read only if GITLAB_CI is `true`, and GITHUB_ACTIONS is not set. "
@@ -92,7 +93,8 @@ inline constexpr VariableSpec kProxyByNameVariable = {
     "that were checked."};
 inline constexpr VariableSpec kNoProxyVariable = {
     "NO_PROXY",
-    "The hosts that are contacted without that proxy, each with all names below it, and networks, separated by "
+    "The hosts that are contacted without that proxy, each with all names below it, and networks, "
+    "separated by "
     "commas: `corp.example,10.0.0.0/8`. If not set, `no_proxy`."};
 inline constexpr VariableSpec kRegistryVariable = {
     "DOCKER_AUTH_CONFIG, REGISTRY_AUTH_FILE, DOCKER_CONFIG, GITHUB_TOKEN, CI_*",

@@ -230,8 +230,9 @@ std::vector<Command> SandboxCommands() {
       {.name = "sandbox list",
        .carry_out = SandboxListCommand,
        .operands = "",
-       .doc = "List this user's sandboxes. With `--gateway`, lists all of agentic-ci's on that "
-              "gateway, whose runs may have lost them.",
+       .doc = "List this user's sandboxes. With `--gateway`, lists every sandbox of agentic-ci on "
+              "that "
+              "gateway, also one whose run was killed.",
        .example = "  agentic-ci sandbox list --json\n",
        .options = {kBackendOption, kGatewayOption, kGatewayTlsOption, kJsonOption}},
       {.name = "sandbox diff",

@@ -181,7 +181,7 @@ Result<Learned> ReadLearned(const std::string& file) {
   TRY(report::ForEachLine(file, record::kRecordLineBytesMax, kLearnedBytesMax, take)
           .Context("reading " + file));
   if (!ours) {
-    return Error{Code::kInvalid, file + ": not a file of `agentic-ci run --learn`, nor a report",
+    return Error{Code::kInvalid, file + ": neither a file of `agentic-ci run --learn` nor a report",
                  "agentic-ci run --learn " + file + " ..."};
   }
   report::DenialList list = TRY(report::ReadDenialsIn(file));

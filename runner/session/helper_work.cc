@@ -171,7 +171,7 @@ Helper::Work TakeLayer(const sandbox::SandboxPlan& plan, RestoreRequest request,
     std::string digest = input.TakeDigest();
     if (digest != request.diff_id) {
       return Error{Code::kInvalid,
-                   "the layer unpacks to " + digest + ", not to " + request.diff_id};
+                   "the layer has the digest " + digest + ", not " + request.diff_id};
     }
     return std::string();
   };
