@@ -13,6 +13,7 @@
 #include "cli/setup_command.h"
 #include "codec/wire/http_target.h"
 #include "forge/actions.h"
+#include "forge/open/open.h"
 #include "policy/model/host_pattern.h"
 #include "run/report_directory.h"
 #include "run/run.h"
@@ -67,7 +68,7 @@ Status SetModelHost(const std::string& text, run::Request* request) {
 // Says that what a person pipes into `run` reaches no one. In a job, standard input may hold the
 // rest of the job's own script.
 void WarnOfInput(const Arguments& arguments) {
-  if (sys::Environment("CI")) return;
+  if (forge::LogCommandsOf(sys::Environment)) return;  // Under a CI system.
   for (const auto& [name, values] : arguments.values) {
     for (const std::string& value : values) {
       if (value == "/dev/stdin" || value == "-") return;

@@ -30,7 +30,6 @@ namespace {
 
 constexpr size_t kCaBundleBytesMax = 16 << 20;
 constexpr std::chrono::minutes kAskingLimit{1};
-constexpr int kWithheldNotesMax = 20;
 
 std::string HostOf(const std::string& url) {
   Result<codec::RequestUrl> parsed = codec::ParseRequestUrl(url);
@@ -286,19 +285,8 @@ Status NoteEgressProxy(Plan* plan, Recorder& recorder) {
   return Ok();
 }
 
-report::Finding NoteAbout(const std::string& path, const std::string& rule,
-                          const std::string& what) {
-  report::Finding finding;
-  finding.rule = rule;
-  finding.severity = report::Severity::kNote;
-  finding.message = what;
-  finding.path = path;
-  return finding;
-}
-
 // Takes away the credentials that earlier steps left in the checkout, and notes each file.
 Status WithholdCredentials(const Request& request, Plan* plan, Recorder& recorder) {
-  constexpr char kRule[] = "withheld-file";
   const std::string& checkout = plan->checkout.path;
   Result<std::string> report = sys::RealPath(request.report_dir);
   LeftFiles left = TRY(FindLeftFiles(checkout, report.ok() ? report.value() : ""));
@@ -307,14 +295,14 @@ Status WithholdCredentials(const Request& request, Plan* plan, Recorder& recorde
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(plan->git.included.begin(), plan->git.included.end());
   for (const sandbox::WorkspaceFile& file : plan->replaced) paths.erase(file.path);
-  int noted = 0;
+  size_t noted = 0;
   for (sandbox::WorkspaceFile& file :
        WithholdFiles(plan->checkout.git(), checkout, {paths.begin(), paths.end()})) {
     const char* what = file.gone
                            ? "not given to the agent: it may hold credentials, and no commit has it"
                            : "as in HEAD for the agent: what it holds by now may be credentials";
     plan->notes.push_back(file.path + ": " + what);
-    if (noted++ < kWithheldNotesMax) recorder.Note(NoteAbout(file.path, kRule, what));
+    if (noted++ < kWithheldNotesMax) recorder.NoteAbout(file.path, kWithheldRule, what);
     plan->replaced.push_back(std::move(file));
   }
   plan->replaced.insert(plan->replaced.end(), plan->git.nested.begin(), plan->git.nested.end());
@@ -331,7 +319,7 @@ void NoteEnvironments(const Request& request, Plan* plan, Recorder& recorder) {
         "its scripts and activate name the checkout's own path, which tier landlock " +
         ("does not show; what works there: " + name) + "/bin/python -m MODULE, or uv sync";
     plan->notes.push_back(name + ": " + what);
-    recorder.Note(NoteAbout(name, "moved-environment", what));
+    recorder.NoteAbout(name, "moved-environment", what);
   }
 }
 

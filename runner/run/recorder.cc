@@ -144,6 +144,16 @@ void Recorder::Note(const forge::Event& event, const Trust& trust) {
                          trust.reason};
 }
 
+void Recorder::NoteAbout(const std::string& path, const std::string& rule,
+                         const std::string& what) {
+  report::Finding finding;
+  finding.rule = rule;
+  finding.severity = report::Severity::kNote;
+  finding.message = what;
+  finding.path = path;
+  Note(std::move(finding));
+}
+
 void Recorder::NoteHead(const std::string& commit) { input_.record.event.head_sha = commit; }
 
 void Recorder::NoteControl(ControlName name, ControlState state, std::string note) {

@@ -62,6 +62,8 @@ class Recorder {
   // Notes, where the size of the sandbox's files is known only later, whether it was the limit.
   void NoteDisk(const AgentEnd& end);
   void Note(report::Finding finding) { input_.record.findings.push_back(std::move(finding)); }
+  // A finding that is a note.
+  void NoteAbout(const std::string& path, const std::string& rule, const std::string& what);
   // Notes, once the gateway has ended, the processor time of agentic-ci's own processes.
   void Note(const AgentEnd& end, const gateway::Gateway& gateway);
   // Notes that --runner-cpu was spent after the agent's end.

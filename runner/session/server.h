@@ -141,6 +141,7 @@ class Server final : public run::Companion {
   // Takes away what appeared in the checkout since and may be a credential: to be called before
   // anything is started inside.
   Status HideLateFiles();
+  void NoteWithheld(const std::string& path, const std::string& what);
   Status BeginExec(const Request& request);
   void BeginCommand(const std::string& script, bool input = false);
   void KillBut(std::set<pid_t> spared, bool with_shell);
@@ -189,6 +190,7 @@ class Server final : public run::Companion {
       meanwhile_;  // Changes of the checkout that are not conflicts: `written`, `found`.
   GitState git_;
   LateFiles late_;
+  std::set<std::string> noted_;   // What the report has about these files.
   std::set<std::string> hidden_;  // Since the last look at what commands changed.
   int64_t commands_ = 0;
 };

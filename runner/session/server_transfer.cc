@@ -100,21 +100,26 @@ Result<change::ChangeSet> Server::Capture() const {
   return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
 }
 
+// The report has the first ones, each once.
+void Server::NoteWithheld(const std::string& path, const std::string& what) {
+  logging::Info(what, {{"file", path}});
+  if (noted_.size() >= run::kWithheldNotesMax || !noted_.insert(path + ": " + what).second) return;
+  stage_->note_withheld(path, what);
+}
+
 Status Server::HideLateFiles() {
   if (stage_->sandbox.copied() || !late_.MayHave(*stage_)) return Ok();
   Pause pause(*processes_);
   Result<std::vector<sandbox::WorkspaceFile>> files = late_.Hide(*stage_);
   if (!files.ok()) {
     Error error = std::move(files).error();
-    logging::Warn("a command was refused: what is new in the checkout may be a credential",
-                  {{"why", error.what}});
+    NoteWithheld("", "a command was refused: " + error.what);
     if (error.hint.empty()) error.hint = "agentic-ci sandbox delete NAME";
     return Error{error.code, "hiding what may be a credential, new in the checkout: " + error.what,
                  std::move(error.hint)};
   }
   for (sandbox::WorkspaceFile& file : files.value()) {
-    logging::Info("hidden from the sandbox: it appeared later, and may hold a credential",
-                  {{"file", file.path}});
+    NoteWithheld(file.path, "hidden from the sandbox: it appeared later, and may hold credentials");
     hidden_.insert(file.path);
     stage_->replaced.push_back(std::move(file));
   }

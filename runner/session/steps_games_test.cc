@@ -41,7 +41,8 @@ void World::Judge(const State& before, const Event& event, const std::vector<Act
     const bool faulted = Count(actions, Do::kFault) == 1;
     Rule(faulted == (refused && !event.job.waits), "only a client that does not wait is told busy");
   }
-  if (event.kind == On::kTimer && ends && before.command && before.command->stage == Stage::kEnding) {
+  if (event.kind == On::kTimer && ends && before.command &&
+      before.command->stage == Stage::kEnding) {
     Rule(Count(actions, Do::kKill) + Count(actions, Do::kKillWithShell) == 1,
          "what starts while a command is ended is killed too");
   }

@@ -252,8 +252,8 @@ TEST_CASE("Memory that is reached ends the helper and the command, and nothing w
   CHECK(state.absorbs(TimePoint{std::chrono::hours(1)}));
   CHECK_FALSE(state.absorbs(later));
   // The client of the terminal had left: it is not ended for its memory.
-  state =
-      Play(TerminalAndPut({{{On::kLeft, 1}, ""}, {{On::kMemory}, "fault 2/3; stop help; kill shell too"}}));
+  state = Play(TerminalAndPut(
+      {{{On::kLeft, 1}, ""}, {{On::kMemory}, "fault 2/3; stop help; kill shell too"}}));
   CHECK_FALSE(state.absorbs(TimePoint{std::chrono::hours(1)}));
   state = Play({{Says(true, 1), "ready"},
                 {Asks(1, 1, MessageKind::kPut), ""},

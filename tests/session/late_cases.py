@@ -39,6 +39,9 @@ class Late(Case):
         diff = self.call('sandbox', 'diff', 'one').stdout
         self.assertNotIn('netrc', diff)
         self.assertNotIn('SECRET', diff)
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+        noted = [finding['path'] for finding in self.record()['findings'] if finding['rule'] == 'withheld-file']
+        self.assertEqual(sorted(noted), ['.netrc', 'old/.npmrc', 'other/.git/config', 'sub/.netrc'] * (self.TIER == 'namespaces'))
 
 
 class NotLookedThrough(Case):
@@ -75,6 +78,11 @@ class NotLookedThrough(Case):
         self.refused('new/d/d', f"rm -r '{new}/d/d")  # It is not forgotten.
         subprocess.run(['rm', '-r', new / 'd'], check=True)
         self.is_hidden_again()
+        self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+        noted = [finding['message'] for finding in self.record()['findings'] if finding['rule'] == 'withheld-file']
+        self.assertEqual(len(noted), 2, noted)  # Each once.
+        self.assertTrue(noted[0].startswith('a command was refused: new/d/d'), noted)
+        self.assertTrue(noted[1].startswith('hidden from the sandbox'), noted)
 
     def test_a_directory_that_appears_closed_keeps_commands_from_running(self):
         self.create()

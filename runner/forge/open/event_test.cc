@@ -90,6 +90,7 @@ TEST_CASE("ReadEvent names the continuous integration whose events it does not r
     return event.ok() ? event.value().unread_ci : event.error().what;
   };
   CHECK(unread({{"CI", "true"}}) == "CI");
+  for (const char* value : {"", "0", "false", "FALSE"}) CHECK(unread({{"CI", value}}).empty());
   CHECK(unread({{"CI", "woodpecker"}}) == "CI");
   CHECK(unread({{"CI", "true"}, {"CIRCLECI", "true"}}) == "CIRCLECI");
   CHECK(unread({{"JENKINS_URL", "http://jenkins/"}}) == "JENKINS_URL");

@@ -35,6 +35,8 @@ class Companion : public Driver {
     const std::string& policy_sha256;
     // Returns the limits for these changes, as JudgeChanges() takes them.
     std::function<change::GateLimits(const change::ChangeSet&)> gates;
+    // Adds a note of the rule `withheld-file` to the report; the path may be empty.
+    std::function<void(const std::string& path, const std::string& what)> note_withheld;
   };
 
   Companion* companion() final { return this; }

@@ -28,6 +28,7 @@
 #include "run/native/layout.h"
 #include "run/native/policy_reload.h"
 #include "run/native/supervise.h"
+#include "run/shown/left_files.h"
 #include "sandbox/sandbox.h"
 
 namespace run {
@@ -151,7 +152,10 @@ Companion::Stage StageOf(sandbox::Sandbox& sandbox, Plan& plan, const ReportDire
           plan.replaced,
           recorder.secrets(),
           plan.policy.record.sha256,
-          [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); }};
+          [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); },
+          [&recorder](const std::string& path, const std::string& what) {
+            recorder.NoteAbout(path, kWithheldRule, what);
+          }};
 }
 
 // Notes that in tier landlock, other programs of this machine can reach the sandbox's ways out, and

@@ -39,7 +39,8 @@ struct GitFiles {
 // (canonical); otherwise git does not work in the sandbox, and nothing is shown.
 // `nested` are the git directories of further repositories in it (LeftFiles::repositories).
 // Fails as FindLeftFiles() does, about what lies outside the checkout.
-Result<GitFiles> FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested = {});
+Result<GitFiles> FindGitFiles(const std::string& checkout,
+                              const std::vector<std::string>& nested = {});
 
 // Renders the agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and
 // most repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are

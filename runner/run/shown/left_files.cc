@@ -6,9 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <bitset>
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
@@ -20,20 +18,19 @@
 #include <string_view>
 #include <utility>
 
-#include "base/ascii.h"
 #include "base/fd.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "base/tree.h"
 #include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
-#include "policy/model/credential_places.h"
+#include "run/shown/credential_names.h"
 
 namespace run {
 namespace {
 
-constexpr size_t kEntriesMax = 5'000'000;  // A second, or two.
-constexpr int kLooksMax = 10;                // While others move directories about.
+constexpr size_t kEntriesMax = 5'000'000;
+constexpr int kLooksMax = 10;            // While others move directories about.
 constexpr size_t kBranchesMin = 32;      // With fewer, one thread is faster.
 constexpr size_t kBranchPathMax = 2048;  // The bytes that the kernel opens in one step.
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
@@ -42,56 +39,6 @@ constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
 constexpr size_t kShownPathMax = 200;
 constexpr size_t kHintPathMax = 1500;
 constexpr size_t kTextBytesMax = size_t{1} << 20;
-
-constexpr unsigned kWithheld = policy::kWithhold | policy::kWithholdIfSecret;
-
-constexpr auto kCredentialWords =
-    std::to_array<std::string_view>({"auth", "passw", "token", "secret", "credential", "key"});
-
-// Returns whether `path` ends in a place that has one of `uses`.
-bool EndsInPlace(const std::string& path, unsigned uses) {
-  return std::any_of(policy::kCredentialPlaces.begin(), policy::kCredentialPlaces.end(),
-                     [&](const policy::CredentialPlace& place) {
-                       return (place.uses & uses) != 0 && path.ends_with(place.path) &&
-                              (path.size() == place.path.size() ||
-                               path[path.size() - place.path.size() - 1] == '/');
-                     });
-}
-
-// True for files of google-github-actions/auth, such as "gha-creds-0123456789abcdef.json".
-bool IsGoogleCredential(std::string_view name) {
-  return name.starts_with("gha-creds-") && name.ends_with(".json");
-}
-
-// "https://user:secret@host/".
-bool HasUserInfo(std::string_view text) {
-  for (size_t at = text.find("://"); at != text.npos; at = text.find("://", at + 3)) {
-    const size_t end = text.find_first_of("/@ \t\r\n", at + 3);
-    if (end != text.npos && text[end] == '@') return true;
-  }
-  return false;
-}
-
-// A set of a few names, asked for each name of a checkout: most are not in it, and their length and
-// first character say so.
-class NameSet {
- public:
-  explicit NameSet(std::set<std::string_view> names) : names_(std::move(names)) {
-    for (const std::string_view name : names_) may_[PlaceOf(name)] = true;
-  }
-  bool contains(std::string_view name) const {
-    return may_[PlaceOf(name)] && names_.contains(name);
-  }
-
- private:
-  static constexpr size_t kLengths = 32;
-  static size_t PlaceOf(std::string_view name) {
-    return static_cast<unsigned char>(name[0]) * kLengths + name.size() % kLengths;
-  }
-
-  std::set<std::string_view> names_;
-  std::bitset<256 * kLengths> may_;
-};
 
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
@@ -171,7 +118,6 @@ class Shared {
 
 class Walk {
  public:
-
   // Borrows all.
   Walk(const std::string& checkout, const std::string& report, bool notes_seen, Shared* shared)
       : checkout_(checkout), report_(report), notes_seen_(notes_seen), shared_(*shared) {
@@ -247,13 +193,12 @@ class Walk {
     if (notes_seen_) seen_.push_back({path, ChangeOf(checkout_fd_.get(), path)});
   }
 
-  // A link to what is not there, or is closed to this user, leads the agent to nothing either: where
-  // that lies in the checkout, it is missed by its own name.
+  // A link to what is not there, or is closed to this user, leads the agent to nothing either:
+  // where that lies in the checkout, it is missed by its own name.
   void MissTarget(const std::string& path, const Error& error) {
     struct stat st {};
     const bool nothing = sys::IsAbsent(error) || error.os_error == EACCES;
-    const bool link =
-        ::lstat((checkout_ + "/" + path).c_str(), &st) == 0 && S_ISLNK(st.st_mode);
+    const bool link = ::lstat((checkout_ + "/" + path).c_str(), &st) == 0 && S_ISLNK(st.st_mode);
     if (!nothing || !link) Miss(path, error);
   }
 
@@ -302,8 +247,8 @@ class Walk {
     const Within& within = here->within;
     const std::string& path = here->path;
     const bool is_directory = IsDirectory(here->fd, entry);
-    const bool may_lead =
-        within.credentials ? entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN : MayNameDirectory(of);
+    const bool may_lead = within.credentials ? entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN
+                                             : MayNameDirectory(of);
     if (!is_directory && !within.git && may_lead) {
       LookBehind(path + std::string(of), within);
     }
@@ -341,13 +286,13 @@ class Walk {
           within.git && (next == "refs" || next == "logs") && sys::ExistsAt(here.fd, "HEAD");
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
-      deeper.credentials |= EndsInPlace(path + next, policy::kWithhold);
+      deeper.credentials |= IsCredentialDirectory(path + next);
       // Behind a link, other names are looked at where they really are.
       if (deeper.linked && !deeper.credentials && !MayNameDirectory(next)) continue;
       std::string path_below = path + next + "/";
       if (deeper.depth > sys::kTreeDepthMax) {
-        return Refuse(path + next, "it lies deeper than " + std::to_string(sys::kTreeDepthMax) +
-                                       " directories");
+        return Refuse(path + next,
+                      "it lies deeper than " + std::to_string(sys::kTreeDepthMax) + " directories");
       }
       if (!deeper.linked && path_below.size() < kBranchPathMax) {
         shared_.branches.Push({std::move(path_below), deeper});
@@ -362,7 +307,7 @@ class Walk {
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
     if (!real.ok()) return MissTarget(path, real.error());
     within.linked = true;
-    within.credentials |= EndsInPlace(path, policy::kWithhold);
+    within.credentials |= IsCredentialDirectory(path);
     const std::string inside = real.value() + "/";
     if (!inside.starts_with(checkout_ + "/")) return;
     // Neither the checkout itself is a directory of credentials, nor is git's.
@@ -372,23 +317,9 @@ class Walk {
     if (::stat(real.value().c_str(), &st) != 0) return MissTarget(path, Errno(path));
     if (!S_ISDIR(st.st_mode)) return;
     // What is found by a name depends on the last of its parts alone, also in a circle of links.
-    if (!shared_.IsNewLink(inside + "/" + (within.credentials ? "." : PartsOfPlaces(path)))) return;
+    if (!shared_.IsNewLink(inside + "/" + (within.credentials ? "." : PartsThatCount(path))))
+      return;
     LookThrough(sys::Open(real.value(), kDirectory), path + "/", within);
-  }
-
-  // Returns the last parts of `path` that may be parts of a place, as many as one has before its
-  // last.
-  static std::string PartsOfPlaces(const std::string& path) {
-    constexpr int kPartsMax = 3;
-    size_t from = path.size();
-    for (int parts = 0; from > 0 && parts < kPartsMax; ++parts) {
-      const size_t slash = from < 2 ? path.npos : path.rfind('/', from - 2);
-      const size_t begin = slash == path.npos ? 0 : slash + 1;
-      const std::string_view part = std::string_view(path).substr(begin, from - begin);
-      if (!MayNameDirectory(part.ends_with('/') ? part.substr(0, part.size() - 1) : part)) break;
-      from = begin;
-    }
-    return path.substr(from);
   }
 
   void CompareOwner(int directory, const dirent& entry, const std::string& path) {
@@ -414,58 +345,10 @@ class Walk {
     return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
-  // Returns whether a file called `name` may hold a credential, by its name alone. Called for every
-  // file.
-  static bool MayName(std::string_view name) {
-    static const NameSet last(LastNames());
-    return last.contains(name) || IsGoogleCredential(name);
-  }
-
-  static bool IsGitConfig(std::string_view name) {
-    return name == "config" || name == "config.worktree";
-  }
-
-  // What `git credential-store --file` keeps in a git directory, and copies of its configuration.
-  static bool MayNameInGit(std::string_view name) {
-    return name == "credentials" || (name.starts_with("config") && !IsGitConfig(name));
-  }
-
-  // Returns whether a directory called `name` may be a part of such a path.
-  static bool MayNameDirectory(std::string_view name) {
-    static const NameSet parts(DirectoryNames());
-    return parts.contains(name);
-  }
-
-  static std::set<std::string_view> DirectoryNames() {
-    std::set<std::string_view> names;
-    for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
-      if ((place.uses & kWithheld) == 0) continue;
-      std::string_view path = place.path;
-      for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/')) {
-        names.insert(path.substr(0, slash));
-        path.remove_prefix(slash + 1);
-      }
-      if ((place.uses & policy::kWithhold) != 0) names.insert(path);
-    }
-    return names;
-  }
-
-  static std::set<std::string_view> LastNames() {
-    std::set<std::string_view> names;
-    for (const policy::CredentialPlace& place : policy::kCredentialPlaces) {
-      if ((place.uses & kWithheld) == 0) continue;
-      names.insert(place.path.substr(place.path.rfind('/') + 1));
-    }
-    return names;
-  }
-
   // `path` is relative to the checkout.
   void ConsiderFile(const std::string& path, bool of_credentials) {
-    const bool named = of_credentials || EndsInPlace(path, policy::kWithhold) ||
-                       IsGoogleCredential(path.substr(path.rfind('/') + 1));
-    const bool may = !named && EndsInPlace(path, policy::kWithholdIfSecret);
-    if (!named && !may) return;
-    Withhold(path, may);
+    const NamedCredential named = of_credentials ? NamedCredential::kYes : JudgeName(path);
+    if (named != NamedCredential::kNo) Withhold(path, named == NamedCredential::kIfSecret);
   }
 
   // `directory` is one of git's.
@@ -489,10 +372,7 @@ class Walk {
   // Returns true also if it cannot be determined.
   bool HasCredential(const std::string& path) const {
     Result<std::string> text = sys::ReadBeneath(checkout_, path, kTextBytesMax);
-    if (!text.ok() || HasUserInfo(text.value())) return true;
-    const std::string lower = ascii::LowerCase(text.value());
-    return std::any_of(kCredentialWords.begin(), kCredentialWords.end(),
-                       [&](std::string_view word) { return lower.find(word) != lower.npos; });
+    return !text.ok() || SeemsSecret(text.value());
   }
 
   const std::string& checkout_;
@@ -539,8 +419,7 @@ Result<LeftFiles> FindLeftFiles(const std::string& checkout, const std::string& 
     if (shared.missed()) return *shared.missed();
     if (!shared.moved) return first.Take(seen);
   }
-  return Error{Code::kTemporary,
-               "the checkout changes while it is looked through for credentials"};
+  return Error{Code::kTemporary, "the checkout changes while it is looked through for credentials"};
 }
 
 std::vector<sandbox::WorkspaceFile> WithholdFiles(const change::Repository* repository,

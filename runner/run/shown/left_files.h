@@ -15,6 +15,10 @@
 
 namespace run {
 
+inline constexpr char kWithheldRule[] = "withheld-file";  // Of a report's findings about them.
+// The notes that a report has about them.
+inline constexpr size_t kWithheldNotesMax = 20;
+
 struct LeftFiles {
   std::vector<std::string> repositories;  // Git directories, absolute; without the checkout's own.
   // Relative to the checkout, sorted. Links by such names are followed once, within the checkout.
@@ -36,9 +40,9 @@ timespec ChangeOf(int checkout, const std::string& path);
 
 // Walks `checkout` (canonical), following no link but those by names of directories of credentials.
 // The directory `report`, absolute, is left out: it is this run's own. `seen` gets what was seen.
-// With `is_git`, `checkout` is a git directory. Fails with kRefused if the agent could read what was
-// not looked through: a directory that is too deep, or that its owner, who is this user, may not
-// read now (and may change), or one of more entries than are looked at; and with kTemporary if
+// With `is_git`, `checkout` is a git directory. Fails with kRefused if the agent could read what
+// was not looked through: a directory that is too deep, or that its owner, who is this user, may
+// not read now (and may change), or one of more entries than are looked at; and with kTemporary if
 // directories are moved all the time. What belongs to others and is closed to this user is closed
 // to the agent, and left out.
 Result<LeftFiles> FindLeftFiles(const std::string& checkout, const std::string& report = "",

@@ -173,8 +173,8 @@ TEST_CASE("Credentials in git directories are found by the names that they have 
     left.Write(git + "/config", config);  // FindGitFiles() is for these.
   }
   left.Add({".git/.docker/config.json", ".git/worktrees/w/HEAD", ".git/worktrees/w/credentials",
-            ".git/refs/heads/_netrc", ".git/refs/remotes/origin/gha-creds-12.json",
-            "credentials", "config.lock", "src/config.bak"});
+            ".git/refs/heads/_netrc", ".git/refs/remotes/origin/gha-creds-12.json", "credentials",
+            "config.lock", "src/config.bak"});
   expected.insert(expected.end(), {".git/.docker/config.json", ".git/worktrees/w/credentials"});
   std::sort(expected.begin(), expected.end());
   CHECK(left.Credentials() == expected);
@@ -194,8 +194,7 @@ TEST_CASE("Links lead from one to the next, also in a circle") {
   left.Link("sub/back", "../aws");
   left.Link("a/.config", "..");
   left.Link("gh", ".");
-  CHECK(left.Credentials() ==
-        Paths{"aws/credentials", "dir/hosts.yml", "hosts.yml", "sub/x"});
+  CHECK(left.Credentials() == Paths{"aws/credentials", "dir/hosts.yml", "hosts.yml", "sub/x"});
 }
 
 TEST_CASE("Many directories are looked through as few are") {
