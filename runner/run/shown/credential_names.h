@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names under which programs keep credentials, as policy/model/credential_places.h lists them:
-// asked for each name of a checkout, of which most are none. Pure.
+// The names under which programs keep credentials, as policy/model/credential_places.h lists them.
+// Quick: asked about each name in a checkout. Pure.
 #pragma once
 
 #include <string>
