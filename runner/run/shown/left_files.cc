@@ -33,6 +33,7 @@ constexpr size_t kEntriesMax = 5'000'000;
 constexpr int kLooksMax = 10;            // While others move directories about.
 constexpr size_t kBranchesMin = 32;      // With fewer, one thread is faster.
 constexpr size_t kBranchPathMax = 2048;  // The bytes that the kernel opens in one step.
+constexpr uid_t kNobody = 65534;         // Whom files seem to belong to whose owner is not known.
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 constexpr int kFilesComparedAtTop = 1000;
 constexpr int kFilesComparedBelow = 2;  // The files compared in each directory.
@@ -46,7 +47,7 @@ struct Within {
   int depth = 0;
   bool credentials = false;  // True in a directory of credentials, where every file is one.
   bool git = false;          // True in the checkout's own git directory,
-  bool refs = false;         // and there, where names are those of branches.
+  bool refs = false;         // and in any, where names are those of branches.
   bool linked = false;       // Reached by a link, whose name alone matters.
 };
 
@@ -187,15 +188,18 @@ class Walk {
       if (::fstat(place.value().get(), &st) != 0) return Miss(path, Errno(path));
       break;
     }
-    if (st.st_uid == ::geteuid() || ::geteuid() == 0) {
+    const uid_t user = ::geteuid();
+    // Root's own namespace may lack the owner: then the sandbox's lacks it, too.
+    if (st.st_uid == user || (user == 0 && st.st_uid != kNobody)) {
       return Refuse(path, "its mode keeps its owner out", "chmod u+rx ");
     }
     if (notes_seen_) seen_.push_back({path, ChangeOf(checkout_fd_.get(), path)});
   }
 
   // A link to what is not there, or is closed to this user, leads the agent to nothing either:
-  // where that lies in the checkout, it is missed by its own name.
+  // where that lies in the checkout, it is missed by its own name. So does a chain of too many.
   void MissTarget(const std::string& path, const Error& error) {
+    if (error.os_error == ELOOP) return;
     struct stat st {};
     const bool nothing = sys::IsAbsent(error) || error.os_error == EACCES;
     const bool link = ::lstat((checkout_ + "/" + path).c_str(), &st) == 0 && S_ISLNK(st.st_mode);
@@ -249,7 +253,7 @@ class Walk {
     const bool is_directory = IsDirectory(here->fd, entry);
     const bool may_lead = within.credentials ? entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN
                                              : MayNameDirectory(of);
-    if (!is_directory && !within.git && may_lead) {
+    if (!is_directory && !within.refs && may_lead) {
       LookBehind(path + std::string(of), within);
     }
     if (is_directory && report_.ends_with(of) &&
@@ -273,7 +277,8 @@ class Walk {
     const Within& within = here.within;
     const bool bare = !within.git && !within.linked && IsRepository(here.fd, here.below);
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
-    if (within.git ? !within.refs : bare || ("/" + path).ends_with("/.git/")) {
+    const bool of_git = within.git || bare || ("/" + path).find("/.git/") != path.npos;
+    if (of_git && !within.refs) {
       for (const std::string& name : here.of_git) ConsiderGitFile(path, name);
     }
     for (const std::string& next : here.below) {
@@ -282,8 +287,7 @@ class Walk {
       ++deeper.depth;
       deeper.git |= path.empty() && next == ".git";
       if (deeper.git && ("/" + path).ends_with("/objects/")) continue;
-      deeper.refs |=
-          within.git && (next == "refs" || next == "logs") && sys::ExistsAt(here.fd, "HEAD");
+      deeper.refs |= of_git && (next == "refs" || next == "logs") && sys::ExistsAt(here.fd, "HEAD");
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= IsCredentialDirectory(path + next);
@@ -307,6 +311,7 @@ class Walk {
     Result<std::string> real = sys::RealPath(checkout_ + "/" + path);
     if (!real.ok()) return MissTarget(path, real.error());
     within.linked = true;
+    within.git = false;
     within.credentials |= IsCredentialDirectory(path);
     const std::string inside = real.value() + "/";
     if (!inside.starts_with(checkout_ + "/")) return;

@@ -172,15 +172,19 @@ TEST_CASE("Credentials in git directories are found by the names that they have 
     left.Write(git + "/config.old", "[core]\n\tbare = false\n");
     left.Write(git + "/config", config);  // FindGitFiles() is for these.
   }
+  left.Link(".git/.config", "x");
+  left.Add({".git/x/gh/hosts.yml", "other/.git/worktrees/w/credentials"});
   left.Add({".git/.docker/config.json", ".git/worktrees/w/HEAD", ".git/worktrees/w/credentials",
-            ".git/refs/heads/_netrc", ".git/refs/remotes/origin/gha-creds-12.json", "credentials",
-            "config.lock", "src/config.bak"});
-  expected.insert(expected.end(), {".git/.docker/config.json", ".git/worktrees/w/credentials"});
+            ".git/refs/heads/_netrc", "other/.git/refs/heads/_netrc",
+            ".git/refs/remotes/origin/gha-creds-12.json", "credentials", "config.lock",
+            "src/config.bak"});
+  expected.insert(expected.end(), {".git/.docker/config.json", ".git/worktrees/w/credentials",
+                                   ".git/x/gh/hosts.yml", "other/.git/worktrees/w/credentials"});
   std::sort(expected.begin(), expected.end());
   CHECK(left.Credentials() == expected);
   Result<LeftFiles> own = FindLeftFiles(left.At(".git"), "", nullptr, true);
   REQUIRE(own.ok());
-  CHECK(own.value().credentials.size() == 14);
+  CHECK(own.value().credentials.size() == 15);
 }
 
 TEST_CASE("Links lead from one to the next, also in a circle") {
@@ -194,6 +198,9 @@ TEST_CASE("Links lead from one to the next, also in a circle") {
   left.Link("sub/back", "../aws");
   left.Link("a/.config", "..");
   left.Link("gh", ".");
+  for (int i = 0; i < 60; ++i) {  // More than the kernel follows.
+    left.Link("chain/" + std::to_string(i) + "/.config", "../" + std::to_string(i + 1));
+  }
   CHECK(left.Credentials() == Paths{"aws/credentials", "dir/hosts.yml", "hosts.yml", "sub/x"});
 }
 
