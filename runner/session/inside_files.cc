@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds kPatience{10'000};
 
 // Runs inside, with the agent's rights.
 Status WriteFile(int checkout, const InsideFile& file) {
-  size_t slash = file.path.rfind('/');
+  const size_t slash = file.path.rfind('/');
   const std::string above = slash == std::string::npos ? "." : file.path.substr(0, slash);
   if (file.text && file.makes) (void)::mkdirat(checkout, above.c_str(), 0755);
   Result<Fd> parent = sys::OpenBeneath(checkout, above, O_RDONLY | O_DIRECTORY);
@@ -33,6 +33,7 @@ Status WriteFile(int checkout, const InsideFile& file) {
   if (there.ok() && file.text) {
     Result<std::string> text = sys::ReadAll(there.value().get(), kInsideBytesMax);
     if (text.ok() && text.value() == *file.text) return Ok();
+    if (text.ok() && file.seen && text.value() != *file.seen) return Ok();
   }
   if (::unlinkat(parent.value().get(), name.c_str(), 0) != 0 && errno != ENOENT) {
     return Errno(file.path);
@@ -51,7 +52,12 @@ Status WriteInside(const sandbox::Sandbox& sandbox, const std::vector<InsideFile
   const sandbox::Inside inside = sandbox.inside();
   auto write = [&](const std::vector<Fd>&) -> Result<std::string> {
     Fd checkout = TRY(sys::Open(inside.plan->workdir, O_RDONLY | O_DIRECTORY));
-    for (const InsideFile& file : files) TRY(WriteFile(checkout.get(), file));
+    Fd root = TRY(sys::Open("/", O_RDONLY | O_DIRECTORY));
+    for (InsideFile file : files) {
+      const bool absolute = file.path.starts_with('/');
+      if (absolute) file.path.erase(0, 1);
+      TRY(WriteFile(absolute ? root.get() : checkout.get(), file));
+    }
     return std::string();
   };
   Helper helper = TRY(Helper::Start(sandbox, inside, sandbox::Rights::kAgent, {}, write));

@@ -43,7 +43,7 @@ Result<std::vector<sandbox::WorkspaceFile>> LateFiles::Hide(const run::Companion
   const std::string& checkout = stage.checkout.path;
   std::vector<run::Seen> seen;
   const run::LeftFiles left = TRY(run::FindLeftFiles(checkout, stage.report.path, &seen));
-  const run::GitFiles git = TRY(run::FindGitFiles(checkout, left.repositories));
+  const run::GitFiles git = TRY(run::FindGitFiles(checkout, left.repositories, &seen));
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(git.included.begin(), git.included.end());
   std::vector<sandbox::WorkspaceFile> found =
@@ -55,6 +55,13 @@ Result<std::vector<sandbox::WorkspaceFile>> LateFiles::Hide(const run::Companion
   for (const sandbox::WorkspaceFile& file : found) {
     InsideFile inside{file.path, std::nullopt, kFileMode, false};
     if (!file.gone) inside.text = file.content.get();
+    written.push_back(std::move(inside));
+  }
+  for (const sandbox::WorkspaceFile& file : git.outside) {
+    Result<std::string> now = sys::ReadFile(file.path, kFileBytesMax);
+    if (now.ok() ? now.value() == file.content.get() : sys::IsAbsent(now.error())) continue;
+    InsideFile inside{file.path, file.content.get(), kFileMode, false};
+    if (now.ok()) inside.seen = std::move(now).value();
     written.push_back(std::move(inside));
   }
   TRY(WriteInside(stage.sandbox, written));

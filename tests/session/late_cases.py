@@ -43,6 +43,27 @@ class Late(Case):
         noted = [finding['path'] for finding in self.record()['findings'] if finding['rule'] == 'withheld-file']
         self.assertEqual(sorted(noted), ['.netrc', 'old/.npmrc', 'other/.git/config', 'sub/.netrc'] * (self.TIER == 'namespaces'))
 
+    def test_credentials_that_appear_in_the_repository_of_a_worktree_are_hidden(self):
+        git = pathlib.Path(self.work, '.git')
+        subprocess.run(['git', '-C', self.work, 'worktree', 'add', '-q', self.base + '/tree'], env=self.env, check=True)
+        self.work = self.base + '/tree'
+        self.create()
+        look = f'cat {git}/late/x {git}/credentials {git}/worktrees/tree/config.lock; git config test.mine'
+        self.script('git config test.mine kept')  # Not by the names that come later, as above.
+        (git / 'late').mkdir()
+        for name in ('late/x', 'credentials', 'worktrees/tree/config.lock'):
+            (git / name).write_text(('shown' if name == 'late/x' else 'password = SECRET') + '\n')
+        subprocess.run(['git', 'config', 'test.theirs', 'x'], cwd=self.work, env=self.env, check=True)
+        shown = 'shown\n' if self.TIER == 'namespaces' else ''  # In tier landlock git is a copy.
+        for _ in range(2):
+            self.assertEqual(self.script(look)['stdout'], shown + 'kept\n')
+        self.script(f'echo of the sandbox >{git}/credentials 2>/dev/null')
+        (git / 'credentials').write_text('password = SECRET-2\n')
+        stdout = self.script(look)['stdout']
+        self.assertNotIn('SECRET', stdout)
+        if self.TIER == 'namespaces':
+            self.assertIn('of the sandbox\n', stdout)
+
 
 class NotLookedThrough(Case):
     """In tier landlock the sandbox has a copy."""

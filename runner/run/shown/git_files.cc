@@ -10,7 +10,6 @@
 #include "base/sys.h"
 #include "change/git_pointer.h"
 #include "codec/text/git_config.h"
-#include "run/shown/left_files.h"
 #include "sandbox/mask.h"
 
 namespace run {
@@ -30,7 +29,7 @@ class GitSearch {
   explicit GitSearch(const std::string& checkout)
       : checkout_(checkout), host_(sandbox::ReadHost(checkout)) {}
 
-  Result<GitFiles> Run(const std::vector<std::string>& nested) {
+  Result<GitFiles> Run(const std::vector<std::string>& nested, std::vector<Seen>* seen) {
     const std::string git = checkout_ + "/.git";
     PathKind kind = host_.kind(git);
     if (kind == PathKind::kDirectory) {
@@ -41,7 +40,9 @@ class GitSearch {
     shown_in_ = &files_.nested;
     for (const std::string& other : nested) AddAllConfigs(other);
     for (const std::string& layer : files_.layers) {
-      const LeftFiles left = TRY(FindLeftFiles(layer, "", nullptr, true));
+      std::vector<Seen> of_layer;
+      const LeftFiles left = TRY(FindLeftFiles(layer, "", seen ? &of_layer : nullptr, true));
+      for (const Seen& one : of_layer) seen->push_back({layer + "/" + one.path, one.changed});
       for (const std::string& path : left.credentials) {
         files_.outside.push_back({layer + "/" + path, ""});
       }
@@ -173,8 +174,9 @@ class GitSearch {
 
 }  // namespace
 
-Result<GitFiles> FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested) {
-  return GitSearch(checkout).Run(nested);
+Result<GitFiles> FindGitFiles(const std::string& checkout, const std::vector<std::string>& nested,
+                              std::vector<Seen>* seen) {
+  return GitSearch(checkout).Run(nested, seen);
 }
 
 std::string RenderGitConfig(const std::string& agent) {

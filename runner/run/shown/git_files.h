@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "run/shown/left_files.h"
 #include "sandbox/plan.h"
 
 namespace run {
@@ -38,9 +39,11 @@ struct GitFiles {
 // shown, so that has to be a git directory, and a worktree's has to point back at `checkout`
 // (canonical); otherwise git does not work in the sandbox, and nothing is shown.
 // `nested` are the git directories of further repositories in it (LeftFiles::repositories).
-// Fails as FindLeftFiles() does, about what lies outside the checkout.
+// Adds to `seen` what it has seen outside the checkout, by absolute paths. Fails as FindLeftFiles()
+// does, about what lies there.
 Result<GitFiles> FindGitFiles(const std::string& checkout,
-                              const std::vector<std::string>& nested = {});
+                              const std::vector<std::string>& nested = {},
+                              std::vector<Seen>* seen = nullptr);
 
 // Renders the agent's own configuration of git, a ~/.gitconfig. A commit needs an identity, and
 // most repositories on CI have none; `agent` is its name. And to the agent other ids and inodes are

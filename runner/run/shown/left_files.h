@@ -30,7 +30,7 @@ struct LeftFiles {
 };
 
 // What a look has seen, by which it is told whether another one could find more: directories, and
-// files by such names. Paths are relative to the checkout.
+// files by such names. Paths are relative to the checkout, or absolute.
 struct Seen {
   std::string path;
   timespec changed;  // Its ctime; zero if it changed too lately to be told from what comes next.
