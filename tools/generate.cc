@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/github.h"
 #include "cli/inputs.h"
+#include "cli/sandbox_command.h"
 #include "component.h"
 #include "gateway/credential/provider.h"
 #include "policy/model/json_schema.h"
@@ -29,6 +30,7 @@
 #include "run/trusted/task.h"
 #include "sandbox/limit/control.h"
 #include "sandbox/limit/limit.h"
+#include "serve/method.h"
 
 namespace {
 
@@ -375,6 +377,10 @@ struct Generated {
   std::string content;
 };
 
+std::string RenderServeSchema() {
+  return serve::RenderSchema(serve::Methods(cli::ServeOptions().members));
+}
+
 Result<std::vector<Generated>> Generate(const std::string& root) {
   auto read = [&](const std::string& path) {
     return sys::ReadFile(root + "/" + path, kFileBytesMax).Context(path);
@@ -439,6 +445,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {component + "README.md", readme},
       {component + "LICENSE", license},
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},
+      {"docs/reference/schemas/serve.schema.json", RenderServeSchema()},
       {kConfigReference, config},
       {kOpenShellReference, openshell},
       {kArchitecture, architecture},

@@ -41,8 +41,8 @@ Result<serve::CreateOptions::Wanted> ReadCreation(const codec::Json& params,
                                                   const std::string& name,
                                                   const std::string& report_dir) {
   Arguments arguments;
-  for (const auto& [option, value] : params.object() != nullptr ? *params.object()
-                                                                : codec::Json::Object()) {
+  for (const auto& [option, value] :
+       params.object() != nullptr ? *params.object() : codec::Json::Object()) {
     if (value.boolean() == false) continue;
     std::vector<std::string>& given = arguments.values[option];
     if (value.boolean()) {
@@ -78,9 +78,9 @@ Result<int> ServeCommand(const Arguments& arguments) {
 serve::CreateOptions ServeOptions() {
   serve::CreateOptions options;
   for (const OptionSpec& option : CreationOptions()) {
-    const serve::Form form = option.value.empty()  ? serve::Form::kFlag
-                             : option.repeatable   ? serve::Form::kOptions
-                                                   : serve::Form::kOption;
+    const serve::Form form = option.value.empty() ? serve::Form::kFlag
+                             : option.repeatable  ? serve::Form::kOptions
+                                                  : serve::Form::kOption;
     options.members.push_back({std::string(option.name), form, std::string(option.doc)});
   }
   options.read = ReadCreation;

@@ -34,8 +34,8 @@ Result<std::string> Surround(std::string script, const codec::Json& params) {
     before += "\\command cd -- " + codec::ShellWord(*directory->string()) + " || \\exit 1\n";
   }
   const codec::Json* variables = params.Find("env");
-  for (const auto& [name, value] : variables != nullptr ? *variables->object()
-                                                        : codec::Json::Object()) {
+  for (const auto& [name, value] :
+       variables != nullptr ? *variables->object() : codec::Json::Object()) {
     if (!ascii::IsVariableName(name)) return Usage("env: '" + name + "' cannot name a variable");
     before += "\\export " + name + "=" + codec::ShellWord(*value.string()) + "\n";
   }
@@ -73,8 +73,7 @@ Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::s
   request.input = input != nullptr;
   std::string bytes;
   if (input != nullptr) {
-    static const Method kInput{
-        "stdin", "", {{"text"}, {"base64"}, {"end", Form::kFlag}}};
+    static const Method kInput{"stdin", "", {{"text"}, {"base64"}, {"end", Form::kFlag}}};
     TRY(CheckParams(kInput, *input));
     bytes = TRY(BytesOf(*input));
   }
@@ -105,7 +104,8 @@ bool Command::reads() const { return !output().full() && window_.value_or(1) > 0
 
 void Command::AddSources(std::vector<pollfd>* sources) const {
   const short wanted = reads() ? POLLIN : 0;
-  sources->push_back({channel_.fd(), static_cast<short>((channel_.events() & POLLOUT) | wanted), 0});
+  sources->push_back(
+      {channel_.fd(), static_cast<short>((channel_.events() & POLLOUT) | wanted), 0});
   sources->push_back({-1, 0, 0});
 }
 
@@ -147,17 +147,17 @@ void Command::TakeOutput(bool error, std::string_view bytes) {
   if (window_) *window_ -= static_cast<int64_t>(bytes.size());
   if (!collected_) return Send(error, pieces_[error ? 1 : 0].Take(bytes));
   std::string& all = error ? collected_->error : collected_->output;
-  const size_t room = kCollectedBytesMax - std::min(
-      kCollectedBytesMax, collected_->output.size() + collected_->error.size());
+  const size_t room =
+      kCollectedBytesMax -
+      std::min(kCollectedBytesMax, collected_->output.size() + collected_->error.size());
   all += bytes.substr(0, room);
   left_out_[error ? 1 : 0] += static_cast<int64_t>(bytes.size() - std::min(room, bytes.size()));
 }
 
 void Command::Send(bool error, const std::string& member) {
   if (member.empty()) return;
-  output().Write(RenderNotification(
-      "output", "\"request\":" + id() + ",\"stream\":\"" + (error ? "stderr" : "stdout") + "\"," +
-                    member));
+  output().Write(RenderNotification("output", "\"request\":" + id() + ",\"stream\":\"" +
+                                                  (error ? "stderr" : "stdout") + "\"," + member));
 }
 
 void Command::Conclude(session::CommandResult result) {

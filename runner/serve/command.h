@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A command that a client runs in a sandbox, from its request to its result.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The start of a sandbox, from its options to its first state.
 #pragma once
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "run/request.h"
 #include "serve/method.h"
 #include "serve/work.h"
 #include "session/keeper.h"

@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "base/sys.h"
-#include "record/limits.h"
 #include "serve/message.h"
 
 namespace serve {

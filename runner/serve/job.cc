@@ -69,15 +69,14 @@ Result<codec::Json> GetArchive(const session::Place& place, const codec::Json& p
 Result<codec::Json> Get(const session::Place& place, const codec::Json& params) {
   if (params.BooleanAt("archive")) return GetArchive(place, params);
   session::ReceiveLimits limits;
-  limits.bytes_max =
-      TRY(codec::ParseSize(params.StringAt("max-size").empty() ? "8GiB"
-                                                               : params.StringAt("max-size"))
-              .Context("max-size"));
+  limits.bytes_max = TRY(
+      codec::ParseSize(params.StringAt("max-size").empty() ? "8GiB" : params.StringAt("max-size"))
+          .Context("max-size"));
   std::string target = params.StringAt("target");
   if (target.empty()) target = "-";
   ::umask(StartersUmask());
-  return LeftOut(TRY(session::Get(place, params.StringAt("sandbox"), params.StringAt("source"),
-                                  target, limits)));
+  return LeftOut(TRY(
+      session::Get(place, params.StringAt("sandbox"), params.StringAt("source"), target, limits)));
 }
 
 Result<codec::Json> Apply(const session::Place& place, const codec::Json& params) {
@@ -131,8 +130,8 @@ Result<codec::Json> ResetSandbox(const session::Place& place, const std::string&
 Result<codec::Json> Snapshot(const session::Place& place, const codec::Json& params) {
   std::string directory = params.StringAt("output");
   if (directory.empty()) directory = session::DefaultSnapshots();
-  session::WrittenSnapshot written = TRY(session::WriteSnapshot(
-      place, params.StringAt("sandbox"), directory, params.StringAt("tag")));
+  session::WrittenSnapshot written = TRY(
+      session::WriteSnapshot(place, params.StringAt("sandbox"), directory, params.StringAt("tag")));
   return JsonOf(written, directory);
 }
 

@@ -23,12 +23,13 @@ enum class Fault : int {
 };
 
 struct Request {
-  std::string id;  // As it stands in the answer: a number or a string in JSON; empty if none is due.
+  std::string
+      id;  // As it stands in the answer: a number or a string in JSON; empty if none is due.
   std::string method;
   codec::Json params;  // An object, or null.
 };
 
-// A line that is no request.
+// A line that is not a request.
 struct BadMessage {
   std::string id = "null";
   Fault fault = Fault::kRequest;

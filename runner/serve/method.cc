@@ -131,6 +131,27 @@ codec::Json SchemaOf(const Method& method) {
   return params;
 }
 
+std::vector<Member> ExecMembers() {
+  return {
+      SandboxName(),
+      {"command", Form::kTexts, "A program and its arguments."},
+      {"script", Form::kText, "Text for the shell, instead of `command`."},
+      {"directory", Form::kText, "Where it runs, in a shell of its own: what it sets is not kept."},
+      {"env", Form::kVariables, "Variables for it, in a shell of its own."},
+      {"timeout", Form::kText, "How long it may run: `20s`. If not given, as created."},
+      {"wait", Form::kFlag, "False: fail if another command is running, instead of waiting."},
+      {"merge", Form::kFlag, "Both of its streams as one, in order: `stdout`."},
+      {"collect", Form::kFlag, "Its output in the result, at most 4 MiB, not in notifications."},
+      {"changes", Form::kFlag, "False: the result does not list the files that changed."},
+      {"stdin", Form::kObject,
+       "Its standard input: `text` or `base64`, and `end`, false if `input` follows. If not "
+       "given, "
+       "it is empty."},
+      {"window", Form::kCount,
+       "How many bytes of output may be sent before an `ack`. If not given, there is no "
+       "limit."}};
+}
+
 }  // namespace
 
 std::vector<Method> Methods(const std::vector<Member>& options) {
@@ -144,22 +165,7 @@ std::vector<Method> Methods(const std::vector<Member>& options) {
       {"create", "Starts a sandbox, which ends with this connection.", options},
       {"exec",
        "Runs a command in a sandbox's shell. What it writes comes as `output` notifications.",
-       {SandboxName(),
-        {"command", Form::kTexts, "A program and its arguments."},
-        {"script", Form::kText, "Text for the shell, instead of `command`."},
-        {"directory", Form::kText,
-         "Where it runs, in a shell of its own: what it sets is not kept."},
-        {"env", Form::kVariables, "Variables for it, in a shell of its own."},
-        {"timeout", Form::kText, "How long it may run: `20s`. If not given, as created."},
-        {"wait", Form::kFlag, "False: fail if another command is running, instead of waiting."},
-        {"merge", Form::kFlag, "Both of its streams as one, in order: `stdout`."},
-        {"collect", Form::kFlag, "Its output in the result, at most 4 MiB, not in notifications."},
-        {"changes", Form::kFlag, "False: the result does not list the files that changed."},
-        {"stdin", Form::kObject,
-         "Its standard input: `text` or `base64`, and `end`, false if `input` follows. If not given, "
-         "it is empty."},
-        {"window", Form::kCount,
-         "How many bytes of output may be sent before an `ack`. If not given, there is no limit."}}},
+       ExecMembers()},
       {"input",
        "More standard input for a command that goes on.",
        {RequestId(), text, base64, {"end", Form::kFlag, "True: its last."}}},
@@ -186,7 +192,9 @@ std::vector<Method> Methods(const std::vector<Member>& options) {
         {"archive", Form::kFlag, "True: send a tar archive, of a directory too."},
         {"max-size", Form::kOption, "How much is copied at most; 8GiB if not given."}}},
       {"diff", "Returns what has changed in the checkout, as a patch and a list.", {SandboxName()}},
-      {"apply", "Applies the changes to the checkout, if the gates let them pass.", {SandboxName()}},
+      {"apply",
+       "Applies the changes to the checkout, if the gates let them pass.",
+       {SandboxName()}},
       {"snapshot",
        "Keeps everything written in the sandbox.",
        {SandboxName(),

@@ -15,8 +15,8 @@ namespace serve {
 
 inline constexpr int kProtocol = 1;
 
-// What a member's value is. kBytes is an object with one of `text` and `base64`; kOption is the text
-// of a command line's option, or a number; kOptions a list of such, or one.
+// What a member's value is. kBytes is an object with one of `text` and `base64`; kOption is the
+// text of a command line's option, or a number; kOptions a list of such, or one.
 enum class Form { kText, kFlag, kCount, kTexts, kVariables, kId, kObject, kOption, kOptions };
 
 struct Member {

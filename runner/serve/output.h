@@ -10,8 +10,8 @@
 
 namespace serve {
 
-// Lines for a borrowed descriptor, which is made non-blocking. What is not taken is kept; while
-// full() nothing more may be made but answers.
+// Lines for a borrowed descriptor, which is made non-blocking if it is a pipe. What is not taken is
+// kept; while full() nothing more may be made but answers. SIGPIPE is ignored.
 class Output {
  public:
   explicit Output(int fd);

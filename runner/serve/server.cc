@@ -152,14 +152,13 @@ void Server::Take(const Request& request) {
   if (!method.ok()) {
     // There is no answer to a notification, and those of a newer client mean nothing here.
     if (request.id.empty()) return;
-    return output_.Write(
-        RenderFault(id, Fault::kMethod, method.error().what, method.error().hint));
+    return output_.Write(RenderFault(id, Fault::kMethod, method.error().what, method.error().hint));
   }
   const bool initializes = request.method == "initialize";
   if (initialized_ == initializes) {
-    return output_.Write(RenderFault(id, Fault::kRequest,
-                                     initializes ? "'initialize' comes once"
-                                                 : "the first request is 'initialize'"));
+    return output_.Write(
+        RenderFault(id, Fault::kRequest,
+                    initializes ? "'initialize' comes once" : "the first request is 'initialize'"));
   }
   Status fine = CheckParams(*method.value(), request.params);
   if (!fine.ok()) {
@@ -205,9 +204,10 @@ Status Server::BeginTask(const Request& request) {
   } else if (request.method == "events") {
     task = TRY(EventStream::Start(place_, request.id, request.params, output_));
   } else if (request.method == "create") {
-    std::unique_ptr<Creation> creation = TRY(
-        Creation::Start(place_, request.id, output_, options_, request.params, in_child));
-    Own own{static_cast<pid_t>(creation->facts().pid), {}, request.params.Find("policy") != nullptr};
+    std::unique_ptr<Creation> creation =
+        TRY(Creation::Start(place_, request.id, output_, options_, request.params, in_child));
+    Own own{
+        static_cast<pid_t>(creation->facts().pid), {}, request.params.Find("policy") != nullptr};
     own.process = TRY(sys::PidfdOpen(own.keeper));
     own_.insert_or_assign(creation->facts().name, std::move(own));
     task = std::move(creation);

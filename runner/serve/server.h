@@ -61,8 +61,8 @@ class Server {
   Fd client_;  // A pidfd of the process that started this one.
   bool initialized_ = false;
   bool ended_ = false;
-  std::string line_;      // What came of the next line,
-  bool skips_ = false;    // or that the rest of it is skipped.
+  std::string line_;    // What came of the next line,
+  bool skips_ = false;  // or that the rest of it is skipped.
   std::map<std::string, std::unique_ptr<Task>> tasks_;
   std::map<std::string, Own> own_;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The requests that go on, by one interface for the loop that serves them.
 #pragma once
 
 #include <poll.h>

@@ -19,8 +19,9 @@ constexpr size_t kDataBytes = 65536;
 [[noreturn]] void Carry(const Job& job, const Fd& answer) {
   Result<codec::Json> done = job();
   ::close(STDOUT_FILENO);
-  (void)sys::WriteAll(answer.get(), done.ok() ? wire::Write(true, codec::RenderJsonLine(done.value()))
-                                              : wire::Write(false, done.error()));
+  (void)sys::WriteAll(answer.get(), done.ok()
+                                        ? wire::Write(true, codec::RenderJsonLine(done.value()))
+                                        : wire::Write(false, done.error()));
   ::_exit(0);
 }
 

@@ -38,14 +38,14 @@ enum class MessageKind : uint8_t {
   kCancel,    // Ends this client's command: its kResult follows, or a fault if it had not begun.
 
   // From it.
-  kOutput,   // A piece of a command's standard output,
-  kError,    // or standard error.
+  kOutput,      // A piece of a command's standard output,
+  kError,       // or standard error.
   kInputTaken,  // The command's standard input has taken a kInput.
   kResult,      // A CommandResult.
-  kPiece,    // Of a text that is too long for one message.
-  kChanges,  // The ChangedFiles since the sandbox's beginning, behind the patch in pieces.
-  kState,    // A SandboxState.
-  kDone,     // A text: what was done.
+  kPiece,       // Of a text that is too long for one message.
+  kChanges,     // The ChangedFiles since the sandbox's beginning, behind the patch in pieces.
+  kState,       // A SandboxState.
+  kDone,        // A text: what was done.
   kSnapshotFacts,
   kEnded,  // An EndReport. Nothing of the sandbox is left but its report.
   kFault,  // An Error.

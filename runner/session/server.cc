@@ -46,9 +46,11 @@ std::string TerminalScript(const std::string& kind, const std::string& term,
          codec::ShellWord(missing) + " >" + codec::ShellWord(path) + "; (exit 127); fi";
 }
 
-std::string PathOf(const Fd& fd) { return "/proc/self/fd/" + std::to_string(fd.get()); }
-
 }  // namespace
+
+std::string Server::ScriptInput(const Fd& pipe) {
+  return "/proc/self/fd/" + std::to_string(pipe.get());
+}
 
 Server::Server(ServerConfig config)
     : config_(std::move(config)), shell_(""), key_(sys::RandomHex()) {
@@ -71,7 +73,7 @@ Result<sandbox::AgentInput> Server::OpenInput() {
   if (::fcntl(control_.get(), F_SETFL, O_NONBLOCK) != 0) return Errno("fcntl");
   Fd commands = std::move(TRY(sys::Pipe()).first);
   // A description of its own, so that reading here never waits, and the agent's does.
-  script_input_ = TRY(sys::Open(PathOf(commands), O_RDONLY | O_NONBLOCK));
+  script_input_ = TRY(sys::Open(ScriptInput(commands), O_RDONLY | O_NONBLOCK));
   return sandbox::AgentInput(std::move(input), std::move(commands));
 }
 
@@ -309,57 +311,6 @@ void Server::SendToShell() {
   }
 }
 
-// Returns false for a piece that comes too early.
-bool Server::TakeInput(Client& client, std::string_view piece) {
-  if (client.input_owed || client.input_ends) return false;
-  client.input = piece;
-  client.input_owed = !piece.empty();
-  client.input_ends = piece.empty();
-  PassInput();
-  return true;
-}
-
-void Server::PassInput() {
-  if (!to_script_.valid() || !command_) return;
-  auto found = clients_.find(state_.command->job.client);
-  if (found == clients_.end()) return to_script_.Close();
-  Client& client = found->second;
-  while (!client.input.empty()) {
-    ssize_t n = ::write(to_script_.get(), client.input.data(), client.input.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    client.input.erase(0, static_cast<size_t>(n));
-  }
-  if (std::exchange(client.input_owed, false)) {
-    client.channel.Send(wire::Write(MessageKind::kInputTaken));
-  }
-  if (client.input_ends) to_script_.Close();
-}
-
-// Before its script is told to the shell: a reader without a writer is at its end.
-void Server::BeginInput() {
-  Result<Fd> writer = sys::Open(PathOf(script_input_), O_WRONLY | O_NONBLOCK);
-  if (!writer.ok()) return;  // Then its input is empty.
-  to_script_ = std::move(writer).value();
-  PassInput();
-}
-
-// What a command did not read is not the next one's.
-void Server::EndInput() {
-  if (!std::exchange(command_->has_input, false)) return;
-  to_script_.Close();
-  auto sender = clients_.find(state_.command->job.client);
-  if (sender != clients_.end()) {
-    sender->second.input.clear();
-    sender->second.input_ends = true;
-  }
-  std::string left(kChunkBytes, '\0');
-  constexpr int kReadsMax = 64;  // More than a pipe holds: what runs inside can fill it again.
-  for (int reads = 0; reads < kReadsMax; ++reads) {
-    if (::read(script_input_.get(), left.data(), left.size()) <= 0 && errno != EINTR) return;
-  }
-}
-
 void Server::ReportReady() {
   if (!config_.ready.valid()) return;
   CloseInherited(&config_.inherited);
@@ -422,7 +373,8 @@ void Server::BeginCommand(const std::string& script, bool input) {
     (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // The clock that stamps files.
     command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
   }
-  to_shell_ = shell_.Begin(script, input);  // A shell that waits for a script has read all before it.
+  to_shell_ =
+      shell_.Begin(script, input);  // A shell that waits for a script has read all before it.
   ++commands_;
 }
 

@@ -72,7 +72,7 @@ class Server final : public run::Companion {
     std::string script;
     std::string input;  // What waits for its command's standard input,
     bool input_ends = false;
-    bool input_owed = false;  // and whether it is to be told once that is taken.
+    bool input_owed = false;                    // and whether it is to be told once that is taken.
     std::optional<change::LayerWatch> touched;  // Since it asked what changes.
   };
   // A job with what its client sent for it. Kept until its first answer, or until it begins.
@@ -125,6 +125,8 @@ class Server final : public run::Companion {
   // Writes to the standard input of the command that runs what its client sent for it.
   void PassInput();
   void BeginInput();
+  // Returns the name by which another end of the pipe is opened.
+  static std::string ScriptInput(const Fd& pipe);
   void EndInput();
   // Lets Step() decide what follows from an event, and carries that out. The result of an action is
   // the next event.
@@ -170,9 +172,9 @@ class Server final : public run::Companion {
   std::optional<change::LayerWatch> files_;
   Shell shell_;
   std::string key_;
-  Fd control_;  // To the shell,
-  Fd script_input_;     // The read end of the pipe that is the input of commands,
-  Fd to_script_;        // and its write end while a command has input to come.
+  Fd control_;       // To the shell,
+  Fd script_input_;  // The read end of the pipe that is the input of commands,
+  Fd to_script_;     // and its write end while a command has input to come.
   std::string to_shell_;
   std::map<ClientId, Client> clients_;
   std::map<JobId, Request> requests_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a Server for whole trees of files: sends and takes them, keeps and restores them.
+// The part of a Server for whole trees of files, which it sends and takes, keeps and restores, and
+// for what commands read.
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -63,7 +64,60 @@ std::string WhyRefused(const change::Verdict& verdict) {
   return why;
 }
 
+constexpr size_t kLeftBytes = 65536;
+
 }  // namespace
+
+// Returns false for a piece that comes too early.
+bool Server::TakeInput(Client& client, std::string_view piece) {
+  if (client.input_owed || client.input_ends) return false;
+  client.input = piece;
+  client.input_owed = !piece.empty();
+  client.input_ends = piece.empty();
+  PassInput();
+  return true;
+}
+
+void Server::PassInput() {
+  if (!to_script_.valid() || !command_) return;
+  auto found = clients_.find(state_.command->job.client);
+  if (found == clients_.end()) return to_script_.Close();
+  Client& client = found->second;
+  while (!client.input.empty()) {
+    ssize_t n = ::write(to_script_.get(), client.input.data(), client.input.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    client.input.erase(0, static_cast<size_t>(n));
+  }
+  if (std::exchange(client.input_owed, false)) {
+    client.channel.Send(wire::Write(MessageKind::kInputTaken));
+  }
+  if (client.input_ends) to_script_.Close();
+}
+
+// Before its script is told to the shell: a reader without a writer is at its end.
+void Server::BeginInput() {
+  Result<Fd> writer = sys::Open(ScriptInput(script_input_), O_WRONLY | O_NONBLOCK);
+  if (!writer.ok()) return;  // Then its input is empty.
+  to_script_ = std::move(writer).value();
+  PassInput();
+}
+
+// What a command did not read is not the next one's.
+void Server::EndInput() {
+  if (!std::exchange(command_->has_input, false)) return;
+  to_script_.Close();
+  auto sender = clients_.find(state_.command->job.client);
+  if (sender != clients_.end()) {
+    sender->second.input.clear();
+    sender->second.input_ends = true;
+  }
+  std::string left(kLeftBytes, '\0');
+  constexpr int kReadsMax = 64;  // More than a pipe holds: what runs inside can fill it again.
+  for (int reads = 0; reads < kReadsMax; ++reads) {
+    if (::read(script_input_.get(), left.data(), left.size()) <= 0 && errno != EINTR) return;
+  }
+}
 
 bool Server::TakeTransfer(ClientId id, Client& client, std::string_view message, Fd fd) {
   MessageKind kind{};

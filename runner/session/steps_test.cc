@@ -9,10 +9,10 @@
 namespace session {
 
 const char* Name(On kind) {
-  constexpr const char* kNames[] = {"asked",   "status", "commit",  "reset",     "delete",
-                                    "cancel", "left",    "shell",  "helped",  "output",    "memory",
-                                    "drained", "timer",  "next",    "abandoned", "killed",
-                                    "told",    "begun",  "started", "renewed",   "placed"};
+  constexpr const char* kNames[] = {
+      "asked",     "status", "commit", "reset",  "delete",  "cancel",  "left",
+      "shell",     "helped", "output", "memory", "drained", "timer",   "next",
+      "abandoned", "killed", "told",   "begun",  "started", "renewed", "placed"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -87,12 +87,13 @@ TEST_CASE("An action that is left out, or done twice, breaks a rule") {
   }
 }
 
+struct Wrong {
+  const char* what;
+  std::function<void(State&, Event&)> before;
+  std::function<void(State&, const Event&)> after;
+};
+
 TEST_CASE("A state that is wrong breaks a rule") {
-  struct Wrong {
-    const char* what;
-    std::function<void(State&, Event&)> before;
-    std::function<void(State&, const Event&)> after;
-  };
   const Wrong wrongs[] = {
       {"the newest job begins",
        [](State& state, Event&) { std::reverse(state.jobs.begin(), state.jobs.end()); },

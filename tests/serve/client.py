@@ -108,8 +108,11 @@ class Client:
         return self.start('exec', sandbox=sandbox, script=script, **params).wait(seconds)
 
     def close(self):
-        """Ends the server; returns its exit status."""
-        self.process.stdin.close()
+        """Ends the server, if it has not ended; returns its exit status."""
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass
         status = self.process.wait(60)
         self.reader.join(10)
         self.process.stdout.close()

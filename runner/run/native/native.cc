@@ -97,11 +97,11 @@ Result<std::unique_ptr<sandbox::Sandbox>> StartSandbox(const Request& request, c
       TRY(PrepareLayout(request, plan, report.path, around.scratch ? around.scratch->path() : "",
                         authority)
               .Context("planning the sandbox"));
-  auto open = [&]() -> Result<sandbox::AgentInput> {
+  auto open_input = [&]() -> Result<sandbox::AgentInput> {
     if (companion != nullptr) return companion->OpenInput();
     return sandbox::AgentInput(TRY(OpenInput(plan.agent.stdin_text)));
   };
-  sandbox::AgentInput input = TRY(open());
+  sandbox::AgentInput input = TRY(open_input());
   Result<std::unique_ptr<sandbox::Sandbox>> started =
       sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
           .Context("starting the sandbox");

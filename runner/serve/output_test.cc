@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/output.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+#include "base/sys.h"
+
+namespace serve {
+namespace {
+
+TEST_CASE("bytes that are not UTF-8 are Base64, and a character is not cut") {
+  TextPieces pieces;
+  CHECK(pieces.Take("a\xc3") == "\"text\":\"a\"");
+  CHECK(pieces.Take("\xa4\n") == "\"text\":\"\xc3\xa4\\n\"");
+  CHECK(pieces.Take("\xe2\x82").empty());
+  CHECK(pieces.Take("x") == "\"base64\":\"4oJ4\"");
+  CHECK(pieces.Take("\xff") == "");
+  CHECK(pieces.Finish() == "\"base64\":\"/w==\"");
+  CHECK(pieces.Finish().empty());
+}
+
+TEST_CASE("text ends with a whole character") {
+  CHECK(WholeText("ab") == "ab");
+  CHECK(WholeText("ab\xf0\x9f\x98") == "ab");
+  CHECK(WholeText("a\xff\xff\xff\xff") == "a\xff\xff\xff\xff");
+}
+
+TEST_CASE("lines wait for their reader, and a reader that is gone is seen") {
+  ::signal(SIGPIPE, SIG_IGN);
+  auto pipe = sys::Pipe();
+  REQUIRE(pipe.ok());
+  auto [reads, writes] = std::move(pipe).value();
+  Output output(writes.get());
+  const std::string line(4 << 20, 'x');
+  output.Write(line);
+  CHECK(output.waits());
+  CHECK(output.full());
+  std::string all(line.size(), '\0');
+  for (size_t at = 0; at < all.size();) {
+    ssize_t n = ::read(reads.get(), all.data() + at, all.size() - at);
+    REQUIRE(n > 0);
+    at += static_cast<size_t>(n);
+    output.Flush();
+  }
+  CHECK(all == line);
+  CHECK_FALSE(output.waits());
+  CHECK_FALSE(output.closed());
+  reads.Close();
+  output.Write("y");
+  CHECK(output.closed());
+}
+
+}  // namespace
+}  // namespace serve

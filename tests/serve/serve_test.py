@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: serve_test.py AGENTIC-CI SOURCE [unittest arguments]"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+USER = 12345  # Of no account.
+
+
+def main():
+    if 'SESSION_TEST_BIN' in os.environ:
+        import mixed_cases
+        import serve_cases
+        loader = unittest.TestLoader()
+        if sys.argv[1:]:
+            suite = loader.loadTestsFromNames(sys.argv[1:])
+        else:
+            class Landlock(serve_cases.Commands):
+                TIER = 'landlock'
+            suite = unittest.TestSuite([loader.loadTestsFromModule(serve_cases), loader.loadTestsFromModule(mixed_cases),
+                                        loader.loadTestsFromTestCase(Landlock)])
+        result = unittest.TextTestRunner(verbosity=2).run(suite)
+        sys.exit(not (result.wasSuccessful() and result.testsRun))
+    base = tempfile.mkdtemp(prefix='serve-bin-')
+    try:
+        os.chmod(base, 0o755)
+        binary, source = shutil.copy(sys.argv[1], base + '/agentic-ci'), pathlib.Path(sys.argv[2])
+        here = base + '/tests'
+        shutil.copytree(source / 'tests/serve', here, ignore=shutil.ignore_patterns('__pycache__'))
+        shutil.copy(source / 'tests/session/harness.py', here)
+        shutil.copy(source / 'docs/reference/serve.md', here)
+        shutil.copy(source / 'docs/reference/schemas/serve.schema.json', here)
+        env = dict(os.environ, SESSION_TEST_BIN=binary, PYTHONDONTWRITEBYTECODE='1')
+        command = ['/usr/bin/python3', here + '/serve_test.py', *sys.argv[3:]]
+        status = subprocess.run(command, env=env).returncode
+        if os.geteuid() == 0:
+            env['TMPDIR'] = base + '/user'
+            os.mkdir(env['TMPDIR'])
+            os.chown(env['TMPDIR'], USER, USER)
+            again = subprocess.run(command, env=env, user=USER, group=USER, extra_groups=[]).returncode
+            status = status or again
+        sys.exit(status)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    main()
