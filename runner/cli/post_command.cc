@@ -352,7 +352,7 @@ bool KeepSayable(report::OutcomeKind kind, post::Parts* parts) {
 Status RefuseSameJob(const Arguments& arguments, const report::TrustRecord& trust) {
   if (trust.level != "model" || arguments.Has("number")) return Ok();
   return Error{Code::kRefused,
-               "the run was for a fork and used a model: its report must be posted by a job of its own",
+               "the run was for a fork and used a model: a job of its own must post its report",
                "--number NUMBER there, as in examples/github-forks"};
 }
 

@@ -91,7 +91,8 @@ void SetRefusedReportAside(const Error& error, const std::string& report_dir) {
   if (!run::IsInCi()) return;
   Result<std::string> moved = run::SetReportAside(report_dir, ".refused-" + sys::RandomHex());
   if (!moved.ok()) {
-    logging::Warn("the refused report directory could not be renamed", {{"why", moved.error().what}});
+    logging::Warn("the refused report directory could not be renamed",
+                  {{"why", moved.error().what}});
   } else if (!moved.value().empty()) {
     logging::Warn("the refused report directory was renamed, so that it is not uploaded",
                   {{"to", moved.value()}});

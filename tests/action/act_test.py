@@ -370,7 +370,7 @@ class Act(unittest.TestCase):
             'GITHUB_REPOSITORY': 'acme/site', 'GITHUB_SHA': self.base, 'GITHUB_REF': 'refs/heads/main', 'GITHUB_ACTOR': 'maintainer',
             'GITHUB_API_URL': self.url, 'GITHUB_TOKEN': 'token-actions'}, check=False)
         self.assertEqual(posted.returncode, 77, posted.stdout + posted.stderr)
-        self.assertIn('must be posted by a job of its own', posted.stderr)
+        self.assertIn('a job of its own must post its report', posted.stderr)
 
     def test_a_scheduled_run_opens_one_pull_request(self):
         self.consumer('github-scheduled', {'notes.txt': 'wrong\n'})

@@ -140,7 +140,8 @@ Result<FoundSnapshot> FindSnapshot(const std::string& reference, const std::stri
               .Context("snapshot " + reference));
   SnapshotConfig config = TRY(ParseSnapshotConfig(documents.config).Context(reference));
   if (documents.manifest.layers.size() != 1) {
-    return Error{Code::kInvalid, reference + " is not a snapshot: it does not have exactly one layer"};
+    return Error{Code::kInvalid,
+                 reference + " is not a snapshot: it does not have exactly one layer"};
   }
   found.digest = documents.digest;
   found.signer = documents.signer;
