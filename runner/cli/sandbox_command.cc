@@ -91,32 +91,30 @@ Result<int> ListOfFleet(const openshell::GatewayAddress& address, bool as_json) 
   return 0;
 }
 
-// Returns the interface to the lasting sandboxes of the backend called `name`.
-Result<std::unique_ptr<backend::Backend>> LastingOf(std::string_view name, session::Place place) {
+// Returns the row of a backend that has sandboxes that last.
+Result<const backend::Row*> LastingRow(std::string_view name) {
   const backend::Row* row = backend::FindRow(name);
-  if (row != nullptr && row->lasting != nullptr) return row->lasting(std::move(place));
+  if (row != nullptr && row->create != nullptr) return row;
   return Error{Code::kUnsupported, "backend " + std::string(name) + " has no sandboxes that last",
                "agentic-ci run"};
 }
 
-// Returns the backend of the sandbox that `facts` describe. Fails with kUsage if they describe a
-// pool.
-Result<std::unique_ptr<backend::Backend>> BackendFor(const session::Facts& facts,
-                                                     session::Place place) {
-  if (facts.backend == session::kPoolBackend) {
-    return Usage("'" + facts.name + "' is a pool of sandboxes",
-                 "agentic-ci sandbox take " + facts.name);
-  }
-  return LastingOf(facts.backend, std::move(place));
+// Fails with kUsage for a pool.
+Status CheckOne(const session::Facts& facts) {
+  if (facts.backend != session::kPoolBackend) return Ok();
+  return Usage("'" + facts.name + "' is a pool of sandboxes",
+               "agentic-ci sandbox take " + facts.name);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name) {
+Result<NamedSandbox> FindSandbox(const std::string& name) {
   session::Place place = TRY(session::Place::Open());
   session::Facts facts = TRY(place.Find(name));
   TRY(CheckTaken(facts));
-  return BackendFor(facts, std::move(place));
+  TRY(CheckOne(facts));
+  const backend::Row* row = TRY(LastingRow(facts.backend));
+  return NamedSandbox{std::move(place), name, row};
 }
 
 Status CheckTaken(const session::Facts& facts) {
@@ -333,10 +331,8 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name) {
     snapshot.emplace(
         TRY(session::FindSnapshot(arguments.Get("snapshot"), arguments.Get("snapshot-key"))));
   }
-  session::Place place = TRY(session::Place::Open());
-  std::unique_ptr<backend::Backend> backend =
-      TRY(LastingOf(create.run.backend.name, std::move(place)));
-  Result<session::Created> begun = backend->Create(create);
+  const backend::Row* row = TRY(LastingRow(create.run.backend.name));
+  Result<session::Created> begun = row->create(create);
   if (!begun.ok()) SetRefusedReportAside(begun.error(), create.run.report_dir);
   session::Created created = TRY(std::move(begun));
   if (snapshot) created.state = TRY(BeginWith(*snapshot, created.facts.name));
@@ -367,18 +363,13 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
   openshell::Sweep();
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
-  std::map<std::string, std::unique_ptr<backend::Backend>> backends;
   for (const session::Facts& facts : place.List()) {
     if (arguments.Get("backend", facts.backend) != facts.backend) continue;
     codec::Json json = serve::JsonOf(facts);
     std::string word = "pool";
     if (facts.backend != session::kPoolBackend) {
-      std::unique_ptr<backend::Backend>& backend = backends[facts.backend];
-      if (backend == nullptr) {
-        session::Place own = TRY(session::Place::Open());
-        backend = TRY(BackendFor(facts, std::move(own)));
-      }
-      Result<session::SandboxState> state = backend->State(facts.name, Deadline::After(kStateTime));
+      Result<session::SandboxState> state =
+          session::AskState(place, facts.name, Deadline::After(kStateTime));
       if (state.ok()) serve::AddState(state.value(), &json);
       word = !state.ok() ? "starting" : state.value().busy ? "busy" : "idle";
       if (!facts.pool.empty()) word += " in pool " + facts.pool;
@@ -399,8 +390,8 @@ Result<int> SandboxListCommand(const Arguments& arguments) {
 
 Result<int> SandboxDiffCommand(const Arguments& arguments) {
   std::string name = TRY(SandboxNameOf(arguments, "sandbox diff"));
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
-  session::Diff diff = TRY(backend->Changes(name));
+  const NamedSandbox sandbox = TRY(FindSandbox(name));
+  session::Diff diff = TRY(session::AskDiff(sandbox.place, name));
   if (!arguments.Has("json")) {
     session::CommandOutput shown(STDOUT_FILENO, run::ShownAt(STDOUT_FILENO));
     TRY(shown.Take(diff.patch));
@@ -420,8 +411,8 @@ Result<int> SandboxDiffCommand(const Arguments& arguments) {
 
 Result<int> SandboxResetCommand(const Arguments& arguments) {
   std::string name = TRY(SandboxNameOf(arguments, "sandbox reset"));
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
-  TRY(backend->Reset(name));
+  const NamedSandbox sandbox = TRY(FindSandbox(name));
+  TRY(session::Reset(sandbox.place, name));
   return 0;
 }
 
@@ -446,9 +437,8 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
     logging::Info("pool deleted", {{"pool", name}});
     return 0;
   }
-  std::unique_ptr<backend::Backend> backend = TRY(BackendFor(facts, std::move(place)));
   session::DeleteRequest request{arguments.Has("apply")};
-  session::EndReport report = TRY(backend->Delete(name, request));
+  session::EndReport report = TRY(session::Delete(place, name, request));
   const bool json = arguments.Has("json");
   Result<report::PostedReport> written = report::ReadReport(report.report_dir);
   if (written.ok()) {

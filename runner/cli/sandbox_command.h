@@ -3,9 +3,11 @@
 // commands, and what they share.
 #pragma once
 
-#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "backend/backend.h"
+#include "backend/open/open.h"
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
@@ -17,9 +19,21 @@ namespace cli {
 // Returns the commands `agentic-ci sandbox ...`, for the table of commands.
 std::vector<Command> SandboxCommands();
 
-// Returns the backend that the sandbox `name` belongs to. Fails with kNotFound if no sandbox has
-// that name.
-Result<std::unique_ptr<backend::Backend>> BackendOf(const std::string& name);
+// A sandbox that a command is about.
+struct NamedSandbox {
+  session::Place place;
+  std::string name;
+  const backend::Row* backend;
+
+  // As session::Exec().
+  Result<session::CommandResult> Exec(std::string_view script, const session::ExecRequest& request,
+                                      const session::Sink& sink) const {
+    return backend->exec(place, name, script, request, sink);
+  }
+};
+// Finds it. Fails with kNotFound if no sandbox has that name, and with kUsage for a pool and for a
+// sandbox that waits in one.
+Result<NamedSandbox> FindSandbox(const std::string& name);
 // Fails with kUsage for a sandbox that waits in a pool: who takes it is to find nothing in it.
 Status CheckTaken(const session::Facts& facts);
 

@@ -253,7 +253,7 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
   session::ExecRequest request;
   request.timeout_ms = TRY(ReadTimeout(arguments));
   request.waits = !arguments.Has("no-wait");
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  const NamedSandbox sandbox = TRY(FindSandbox(name));
   std::string script = TRY(ReadScript(arguments));
   bool json = arguments.Has("json");
   request.lists_changes = json;
@@ -266,7 +266,7 @@ Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name) {
     (to_error ? error : output) += bytes;
     return Ok();
   };
-  Result<session::CommandResult> ended = backend->Exec(name, script, request, sink);
+  Result<session::CommandResult> ended = sandbox.Exec(script, request, sink);
   Status finished = shown_output.Finish();
   TRY(shown_error.Finish());
   session::CommandResult result = TRY(std::move(ended));

@@ -172,7 +172,7 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
                  "agentic-ci setup --" + name + " ...");
   }
   const std::string name = arguments.Get("sandbox");
-  std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
+  const NamedSandbox sandbox = TRY(FindSandbox(name));
   auto described = TRY(DescribeIn(name, request.agent));
   run::Request wanted = request;
   if (!arguments.Has("timeout")) wanted.timeout_s = 0;
@@ -180,7 +180,7 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
     wanted.prompt = TRY(ReadPromptIn(name, request.prompt_file));
   }
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
-                 const session::Sink& sink) { return backend->Exec(name, script, exec, sink); };
+                 const session::Sink& sink) { return sandbox.Exec(script, exec, sink); };
   return TakeStep(
       name, [&] { return session::RunAgent(run, described ? &*described : nullptr, wanted); });
 }

@@ -137,8 +137,8 @@ Result<int> WatchCommand(const Arguments& arguments) {
   }
   constexpr std::chrono::milliseconds kStateTime{300};
   auto state = [&](const std::string& name) -> Result<session::SandboxState> {
-    std::unique_ptr<backend::Backend> backend = TRY(BackendOf(name));
-    return backend->State(name, Deadline::After(kStateTime));
+    const NamedSandbox sandbox = TRY(FindSandbox(name));
+    return session::AskState(sandbox.place, name, Deadline::After(kStateTime));
   };
   const std::string& what = arguments.operands.front();
   watch::Watch followed = TRY(watch::Watch::Find(what, state));

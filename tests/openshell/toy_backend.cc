@@ -111,7 +111,7 @@ namespace backend {
 
 std::span<const Row> Rows() {
   static const std::array<Row, 2> kRows = {{
-      {run::NativeBackend(), Native},
+      {run::NativeBackend()},
       {{.name = "toy",
         .check = Check,
         .make = [](const run::Stage& stage) -> std::unique_ptr<run::Enclosure> {

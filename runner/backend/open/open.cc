@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backend/openshell/job.h"
+#include "backend/openshell/keeper.h"
 #include "backend/openshell/lasting.h"
 #include "run/native/native.h"
 
@@ -11,8 +12,10 @@ namespace backend {
 
 std::span<const Row> Rows() {
   static const std::array<Row, 2> kRows = {{
-      {run::NativeBackend(), Native},
-      {openshell::BackendOfRuns(), openshell::MakeBackend},
+      {run::NativeBackend(),
+       [](const session::CreateRequest& request) { return session::Create(request); },
+       session::Exec},
+      {openshell::BackendOfRuns(), openshell::CreateLasting, openshell::Exec},
   }};
   return kRows;
 }

@@ -116,79 +116,48 @@ void LogProposals(const Sandbox& sandbox, const std::string& invocation) {
   }
 }
 
-class OpenShellBackend final : public backend::Backend {
- public:
-  explicit OpenShellBackend(session::Place place) : place_(std::move(place)) {}
-
-  Result<session::Created> Create(const session::CreateRequest& request) override {
-    return CreateLasting(request);
-  }
-
-  Result<CommandResult> Exec(const std::string& name, std::string_view script,
-                             const session::ExecRequest& request,
-                             const session::Sink& sink) override {
-    session::Facts facts = TRY(place_.Find(name));
-    if (facts.state.empty()) return Error{Code::kTemporary, "the sandbox is being started"};
-    CommandLimits limits = TRY(ReadLimits(facts.state));
-    Fd turn = TRY(TakeTurn(facts.state, request.waits));
-    const Sandbox sandbox = SandboxAt(facts.state, facts.workdir);
-    const auto began = Deadline::Clock::now();
-    std::string whole = TRY(ReadEnvironment(facts.state));
-    HeldSignals held;
-    TRY(held.Hold());
-    Child child = TRY(sandbox.Exec(whole.append(script)));
-    CommandResult result;
-    Result<EndReason> reason =
-        Passing(child, held.descriptor(), limits, request.timeout_ms, sink).Watch();
-    if (!reason.ok()) {
-      sandbox.EndProcesses();
-      return std::move(reason).error();
-    }
-    result.reason = reason.value();
-    if (result.reason == EndReason::kExit) {
-      result.status = TRY(child.Wait(Deadline::After(kResultTime)));
-      // A failure of OpenShell's command line itself looks the same.
-      if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
-        return Error{Code::kIo, "the sandbox ended"};
-      }
-    } else {
-      sandbox.EndProcesses();
-    }
-    using std::chrono::duration_cast;
-    using std::chrono::milliseconds;
-    result.wall_ms = duration_cast<milliseconds>(Deadline::Clock::now() - began).count();
-    result.shell_lost = true;
-    result.cwd = kWorkspace;
-    result.changes_complete = false;
-    if (!limits.invocation.empty()) LogProposals(sandbox, limits.invocation);
-    return result;
-  }
-
-  Result<session::Diff> Changes(const std::string& name) override {
-    return session::AskDiff(place_, name);
-  }
-  Result<session::SandboxState> State(const std::string& name, Deadline deadline) override {
-    return session::AskState(place_, name, deadline);
-  }
-  Result<session::SandboxState> Reset(const std::string& name) override {
-    return Error{Code::kUnsupported, "OpenShell cannot reset '" + name + "'",
-                 "agentic-ci sandbox delete " + name};
-  }
-  Result<session::EndReport> Delete(const std::string& name,
-                                    const session::DeleteRequest& request) override {
-    return session::Delete(place_, name, request);
-  }
-
- private:
-  session::Place place_;
-};
-
 }  // namespace
 
-void Sweep() { SweepRemains({sys::Environment("PATH").value_or(""), ""}); }
-
-std::unique_ptr<backend::Backend> MakeBackend(session::Place place) {
-  return std::make_unique<OpenShellBackend>(std::move(place));
+Result<CommandResult> Exec(const session::Place& place, const std::string& name,
+                           std::string_view script, const session::ExecRequest& request,
+                           const session::Sink& sink) {
+  session::Facts facts = TRY(place.Find(name));
+  if (facts.state.empty()) return Error{Code::kTemporary, "the sandbox is being started"};
+  CommandLimits limits = TRY(ReadLimits(facts.state));
+  Fd turn = TRY(TakeTurn(facts.state, request.waits));
+  const Sandbox sandbox = SandboxAt(facts.state, facts.workdir);
+  const auto began = Deadline::Clock::now();
+  std::string whole = TRY(ReadEnvironment(facts.state));
+  HeldSignals held;
+  TRY(held.Hold());
+  Child child = TRY(sandbox.Exec(whole.append(script)));
+  CommandResult result;
+  Result<EndReason> reason =
+      Passing(child, held.descriptor(), limits, request.timeout_ms, sink).Watch();
+  if (!reason.ok()) {
+    sandbox.EndProcesses();
+    return std::move(reason).error();
+  }
+  result.reason = reason.value();
+  if (result.reason == EndReason::kExit) {
+    result.status = TRY(child.Wait(Deadline::After(kResultTime)));
+    // A failure of OpenShell's command line itself looks the same.
+    if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
+      return Error{Code::kIo, "the sandbox ended"};
+    }
+  } else {
+    sandbox.EndProcesses();
+  }
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  result.wall_ms = duration_cast<milliseconds>(Deadline::Clock::now() - began).count();
+  result.shell_lost = true;
+  result.cwd = kWorkspace;
+  result.changes_complete = false;
+  if (!limits.invocation.empty()) LogProposals(sandbox, limits.invocation);
+  return result;
 }
+
+void Sweep() { SweepRemains({sys::Environment("PATH").value_or(""), ""}); }
 
 }  // namespace openshell

@@ -5,13 +5,18 @@
 // by the process that wants them.
 #pragma once
 
-#include <memory>
+#include <string>
+#include <string_view>
 
-#include "backend/backend.h"
+#include "base/result.h"
+#include "session/client.h"
 
 namespace openshell {
 
-std::unique_ptr<backend::Backend> MakeBackend(session::Place place);
+// Runs a script in one, one at a time, as session::Exec() does.
+Result<session::CommandResult> Exec(const session::Place& place, const std::string& name,
+                                    std::string_view script, const session::ExecRequest& request,
+                                    const session::Sink& sink);
 
 // Removes what a killed keeper left.
 void Sweep();
