@@ -64,12 +64,12 @@ GivenFiles LookAtCheckout(const std::string& checkout, const Repository* reposit
 BackgroundLook::BackgroundLook(const std::string& checkout, const Repository* repository,
                                const timespec& since)
     : end_(::eventfd(0, EFD_CLOEXEC)), look_([this, checkout, repository, since] {
-        auto ended = [this](std::chrono::milliseconds within) {
-          Result<bool> readable = sys::WaitReadable(end_.get(), Deadline::After(within));
+        const Deadline least = Deadline::After(kLookMin);
+        given_ = LookAtCheckout(checkout, repository, since, kLookMax, [this, &least] {
+          if (!least.passed()) return false;
+          Result<bool> readable = sys::WaitReadable(end_.get(), Deadline::After({}));
           return !readable.ok() || readable.value();
-        };
-        if (ended(kLookDelay)) return;
-        given_ = LookAtCheckout(checkout, repository, since, kLookMax, [&] { return ended({}); });
+        });
       }) {}
 
 void BackgroundLook::End() {

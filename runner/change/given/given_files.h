@@ -19,9 +19,8 @@ namespace change {
 
 // The longest time that one look at a checkout takes.
 constexpr std::chrono::milliseconds kLookMax{250};
-// A look in the background begins so long after its agent: reading the index of a large repository
-// would make an agent that ends sooner wait.
-constexpr std::chrono::milliseconds kLookDelay{50};
+// The time that a look in the background has in any case: enough for a few thousand files.
+constexpr std::chrono::milliseconds kLookMin{5};
 
 // Looks at what the directory `checkout` has, and had at `since` (sys::FileTime): a file with a
 // later time (ctime) is listed without its content. Only files that `repository`, which may be
@@ -35,14 +34,13 @@ GivenFiles LookAtCheckout(const std::string& checkout, const Repository* reposit
 // Looks in the background while an agent works.
 class BackgroundLook {
  public:
-  // As LookAtCheckout(), after kLookDelay. `repository` is borrowed until Take(): nothing else may
-  // use it until then.
+  // As LookAtCheckout(). `repository` is borrowed until Take(): nothing else may use it until then.
   BackgroundLook(const std::string& checkout, const Repository* repository, const timespec& since);
   BackgroundLook(const BackgroundLook&) = delete;
   BackgroundLook& operator=(const BackgroundLook&) = delete;
   ~BackgroundLook() { End(); }
 
-  // Ends the look and returns what it saw by then.
+  // Ends the look, if it has had kLookMin, and returns what it saw.
   GivenFiles Take();
 
  private:
