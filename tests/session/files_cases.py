@@ -281,6 +281,9 @@ class Files(Case):
         for arguments in words:
             self.assertEqual(self.copy(arguments, self.base + '/moved'), 77, arguments)
         self.assertEqual(os.listdir(outside), ['key'])
+        done = self.call('sandbox', 'exec', 'one', '--', 'true')  # The checkout cannot be looked through.
+        self.assertEqual(done.returncode, 66 if self.TIER == 'namespaces' else 0, done.stderr)
+        os.rename(self.base + '/moved', self.work)
         self.says('ls taken', '', exit=2)
 
     def copy(self, arguments, directory):
