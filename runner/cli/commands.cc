@@ -102,7 +102,8 @@ Command RunCommandSpec() {
       {"record-programs", "", "",
        "Record every program that the agent starts, with its arguments, in `programs.jsonl`."},
       {"record-files", "", "",
-       "Record what the agent left, ignored files and `.git` too, byte by byte in `files.jsonl`."}};
+       "Record every path that the agent created, changed or deleted, with its content, in "
+       "`files.jsonl`: also ignored files and those in `.git`."}};
   command.options.insert(command.options.end(), std::begin(more), std::end(more));
   return command;
 }

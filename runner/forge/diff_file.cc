@@ -138,7 +138,7 @@ Result<std::vector<DiffFile>> ParseDiff(std::string_view diff, const DiffLimits&
     const size_t bytes =
         2 * sizeof parsed + parsed.path.size() + parsed.old_path.size() + parsed.blob.size();
     if (bytes > names_left) {
-      return Error{Code::kRefused, "the difference has too many files to be looked at"};
+      return Error{Code::kRefused, "the difference has too many files to be read"};
     }
     names_left -= bytes;
     if (hunks != std::string_view::npos) {

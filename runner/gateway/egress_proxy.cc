@@ -88,7 +88,7 @@ Task<Result<std::unique_ptr<Stream>>> EgressProxy::Open(EventLoop& loop, Resolve
     co_return Failed(Code::kIo, head.kind == HeadText::kEnd ? "it hung up" : head.why);
   }
   Result<codec::ResponseHead> answer = codec::ParseResponseHead(head.text);
-  if (!answer.ok()) co_return Failed(Code::kIo, "its answer is not HTTP");
+  if (!answer.ok()) co_return Failed(Code::kIo, "its response is not HTTP");
   const int status = answer.value().status;
   if (status == 407) {
     co_return Failed(Code::kIo, address_.login.empty()
@@ -96,7 +96,7 @@ Task<Result<std::unique_ptr<Stream>>> EgressProxy::Open(EventLoop& loop, Resolve
                                     : "it does not take the user and the password (407)");
   }
   if (status < 200 || status > 299) {
-    co_return Failed(Code::kIo, "it answers " + std::to_string(status) + " to CONNECT " +
+    co_return Failed(Code::kIo, "it responded with " + std::to_string(status) + " to CONNECT " +
                                     RenderAuthority(authority, 0));
   }
   co_return stream;

@@ -71,11 +71,11 @@ TEST_CASE("A proxy that opens no tunnel fails the connection, and its password i
     const char* what;
   };
   const Case cases[] = {
-      {"", "HTTP/1.1 403 Forbidden\r\n\r\n", "it answers 403 to CONNECT 93.184.216.34:443"},
-      {"", "HTTP/1.1 100 Continue\r\n\r\n", "it answers 100 to CONNECT 93.184.216.34:443"},
+      {"", "HTTP/1.1 403 Forbidden\r\n\r\n", "it responded with 403 to CONNECT 93.184.216.34:443"},
+      {"", "HTTP/1.1 100 Continue\r\n\r\n", "it responded with 100 to CONNECT 93.184.216.34:443"},
       {"", "HTTP/1.0 407 No\r\n\r\n", "it asks for a user and a password (407)"},
       {"me:word@", "HTTP/1.0 407 No\r\n\r\n", "it does not take the user and the password (407)"},
-      {"me:word@", "SSH-2.0-server\r\n\r\n", "its answer is not HTTP"},
+      {"me:word@", "SSH-2.0-server\r\n\r\n", "its response is not HTTP"},
       {"me:word@", "", "it hung up"},
       {"", "HTTP/1.1 200 OK\r\n", "connection closed in the middle of a head"},
   };

@@ -46,7 +46,7 @@ Result<std::string> Receive(const Fd& connection, Deadline deadline) {
   return std::move(message.bytes);
 }
 
-Error Malformed() { return {Code::kIo, "the sandbox's answer is malformed"}; }
+Error Malformed() { return {Code::kIo, "the sandbox's response is malformed"}; }
 
 Status SendScript(const Fd& connection, std::string_view script) {
   for (; !script.empty(); script.remove_prefix(std::min(script.size(), kPieceBytesMax))) {

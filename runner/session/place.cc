@@ -219,7 +219,7 @@ Result<Fd> Place::Connect(const std::string& name) const {
   }
   // The program that answers is this user's: the directory says so, and so does the kernel.
   if (!SamePeer(connection.get())) {
-    return Error{Code::kRefused, "another user answers for sandbox '" + name + "'"};
+    return Error{Code::kRefused, "another user's process serves sandbox '" + name + "'"};
   }
   return connection;
 }

@@ -153,9 +153,9 @@ describe('a merge request', () => {
 
   it('with a token whose keys are not to be had is refused, with a reason', async () => {
     for (const [fault, status, said, times] of [
-      [{ status: 404 }, 78, /discovery\/keys answered 404[^]*hint: --gitlab-issuer URL/, 1],
+      [{ status: 404 }, 78, /discovery\/keys responded with 404[^]*hint: --gitlab-issuer URL/, 1],
       [{ status: 200, body: '<html>' }, 65, /not a JSON Web Key Set/, 1],
-      [{ status: 503, headers: { 'retry-after': '120' } }, 75, /discovery\/keys answered 503/, 1]]) {
+      [{ status: 503, headers: { 'retry-after': '120' } }, 75, /discovery\/keys responded with 503/, 1]]) {
       service.faults = [];
       service.requests = [];
       service.fail({ path: '/oauth/', times: -1, ...fault });

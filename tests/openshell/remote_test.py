@@ -301,7 +301,7 @@ class Remote(Case):
         self.refused('r-dead', self.remote(f'https://127.0.0.1:{port}'), 75, 'Connection refused', hint)
         proxy = self.proxy()
         proxy.stalled = True
-        self.refused('r-silent', self.remote(proxy.url), 75, 'no answer in time', hint)
+        self.refused('r-silent', self.remote(proxy.url), 75, 'no response in time', hint)
 
     def test_silent_half_way(self):
         """The run's own limit ends the wait, and what came is kept; the sandbox is found by its label later."""

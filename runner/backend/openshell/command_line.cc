@@ -78,7 +78,7 @@ Result<int> Collect(Child& child, Answer* answer, Deadline deadline, int cancel)
                        {cancel, POLLIN, 0}};
     int ready = ::poll(pipes, 3, deadline.poll_ms());
     if (ready < 0 && errno != EINTR) return Errno("poll");
-    if (ready == 0) return Error{Code::kTemporary, "no answer in time"};
+    if (ready == 0) return Error{Code::kTemporary, "no response in time"};
     if (ready > 0 && pipes[2].revents != 0) return Error{Code::kTemporary, "interrupted"};
     for (int i = 0; ready > 0 && i < 2; ++i) {
       if (pipes[i].revents != 0) open[i] = TRY(ReadSome(pipes[i].fd, texts[i]));

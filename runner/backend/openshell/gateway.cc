@@ -426,7 +426,7 @@ Status Gateway::CheckAnswer(std::chrono::milliseconds time) {
                              .Context("asking OpenShell's gateway"));
   if (!json.StringAt("status").starts_with("connected")) {
     return Error{Code::kTemporary,
-                 "OpenShell's gateway does not answer: " +
+                 "OpenShell's gateway does not respond: " +
                      codec::NeutralLine(json.StringAt("error"), kSaidBytesMax),
                  "openshell status"};
   }

@@ -142,7 +142,7 @@ std::vector<sandbox::Control> Job::Controls() const {
        {Absent(ControlName::kPids, "not limited"),
         Absent(ControlName::kDisk, "bounded when the changes are fetched"),
         Absent(ControlName::kCpuTime, "not measured"),
-        Absent(ControlName::kBudget, "models' answers are not read"),
+        Absent(ControlName::kBudget, "responses of models are not read"),
         Absent(ControlName::kOverlay, "changes are found by comparing a copy with the checkout")}) {
     controls.push_back(control);
   }

@@ -103,7 +103,7 @@ Result<DnsQuery> ParseDnsQuery(std::string_view message) {
   DnsQuery query;
   query.id = static_cast<uint16_t>(reader.TakeNumber(2));
   const uint64_t flags = reader.TakeNumber(2);
-  if ((flags & kFlagResponse) != 0) return Error{Code::kInvalid, "a DNS answer, not a query"};
+  if ((flags & kFlagResponse) != 0) return Error{Code::kInvalid, "a DNS reply, not a query"};
   query.recursion_desired = (flags & kFlagRecursionDesired) != 0;
   const uint64_t questions = reader.TakeNumber(2);
   const uint64_t answers = reader.TakeNumber(2);

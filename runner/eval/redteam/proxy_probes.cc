@@ -36,7 +36,7 @@ Attempt JudgeAnswer(std::string_view answer) {
     if (!Refuses(status)) return {Came::kThrough, "answered " + std::to_string(status)};
     if (seen == 0) seen = status;
   }
-  if (seen == 0) return {Came::kUndecided, "an answer that is not HTTP/1"};
+  if (seen == 0) return {Came::kUndecided, "a response that is not HTTP/1"};
   return {Came::kStopped, std::to_string(seen)};
 }
 

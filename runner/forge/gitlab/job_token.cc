@@ -240,7 +240,7 @@ Result<std::string> FetchGitLabKeys(const std::string& issuer, const GitLabKeysA
   if (response.status == 200) return std::move(response.body);
   const bool later = response.status == 429 || response.status >= 500;
   return Error{later ? Code::kTemporary : Code::kSetup,
-               request.url + " answered " + std::to_string(response.status),
+               request.url + " responded with " + std::to_string(response.status),
                later ? "" : "--gitlab-issuer URL"};
 }
 
