@@ -75,7 +75,7 @@ std::string RenderKeepStep(const StarterRequest& request) {
       IsGiteas(request)
           ? "actions/upload-artifact@c6a366c94c3e0affe28c06c8df20a878f24da3cf  # v3.2.2"
           : "actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02  # v4.6.2";
-  return "      - name: Keep the report  # What the comment links to.\n"
+  return "      - name: Keep the report  # The comment links to it.\n"
          "        if: ${{ always() && steps.agent.outputs.report-dir != '' }}\n"
          "        " +
          Action(request, upload) +
