@@ -21,6 +21,12 @@ class Mixed(Served):
 
     def play(self, chance):
         client = self.connect()
+        try:
+            self.play_with(client, chance)
+        finally:
+            client.close()
+
+    def play_with(self, client, chance):
         calls, names = [], []
         for _ in range(TURNS):
             calls.append(self.move(client, chance, names, calls))
@@ -37,12 +43,11 @@ class Mixed(Served):
             client.process.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM]))
         self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS), processes(self.marker))
         self.assertEqual(self.names(), [])
-        client.close()
 
     def move(self, client, chance, names, calls):
         what = chance.randrange(12)
         if not names or (what == 0 and len(names) < 2):
-            name = f'box{len(names)}'
+            name = f'box{len(calls)}'  # One that ends keeps its name until it has.
             names.append(name)
             call = client.start('create', name=name, isolation=self.TIER)
             if chance.random() < 0.7:
