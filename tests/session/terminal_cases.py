@@ -338,7 +338,7 @@ class Terminals(Case):
         # A descriptor that is not a socket, and one whose other side is never read.
         null = os.open('/dev/null', os.O_RDWR)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for given, answer in ((null, b'\x18'), (theirs.fileno(), b'\x15')):
+        for given, answer in ((null, b'\x1b'), (theirs.fileno(), b'\x18')):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
                 client.settimeout(BUSY_SECONDS)
                 client.connect(os.path.join(self.scratch, 'agentic-ci/one/socket'))
