@@ -16,8 +16,9 @@ namespace cli {
 namespace {
 
 constexpr std::string_view kServeDoc =
-    "Give a program sandboxes, by JSON-RPC on standard input and output. One message a line; "
-    "docs/reference/serve.md describes them. It has the user's rights and no more, opens no port, "
+    "Give a program sandboxes, by JSON-RPC on its streams. One message a line, on standard input "
+    "and output; docs/reference/serve.md describes them. It has the user's rights and no more, "
+    "opens no port, "
     "and ends with the program that started it or its standard input, as do the sandboxes that "
     "were created over it.";
 
