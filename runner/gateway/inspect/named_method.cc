@@ -38,7 +38,8 @@ class KeyScanner {
     for (size_t i = 0; i < in.size(); ++i) {
       if (Take(in[i])) return true;
       // The rest of a text that is longer than any key: most of what a model is told.
-      bool skip = key_.size() == kKeyBytesMax && spelling_ == Spelling::kJson && escape_.empty();
+      bool skip =
+          key_.size() == kKeyBytesMax && spelling_ == Spelling::kJson && escape_.empty() && !named_;
       while (skip && i + 1 < in.size() && in[i + 1] != '"' && in[i + 1] != '\\') ++i;
     }
     return end && spelling_ != Spelling::kJson && TakePlain('&');

@@ -131,6 +131,11 @@ TEST_CASE("JSON in which a key names a method does not pass") {
     CHECK_FALSE(Passes(kJson, body));
     CHECK_FALSE(Passes("application/vnd.api+JSON; charset=utf-8", body));
   }
+  // As many blanks as there are bytes of a key that are kept, and more.
+  for (size_t blanks : {1, 23, 24, 25, 5000}) {
+    CHECK_FALSE(Passes(kJson, "{\"_method\"" + std::string(blanks, '\n') + ":\"delete\"}"));
+    CHECK(Passes(kJson, "[\"_method\"" + std::string(blanks, '\n') + ",\"delete\"]"));
+  }
   // Text that mentions it is not a key, whatever the agent quotes.
   for (const char* body :
        {"", "[]", "1", R"("_method")", R"({"a":"_method"})", R"({"a":["_method"],"b":1})",
