@@ -19,10 +19,11 @@
 #include "run/report_directory.h"
 #include "run/request.h"
 #include "run/signals.h"
+#include "sandbox/sandbox.h"
 
 namespace run {
 
-class Companion;
+class Driver;
 
 // What an enclosure is made for. All of it is borrowed until the enclosure is destroyed.
 struct Stage {
@@ -31,7 +32,7 @@ struct Stage {
   ReportDirectory& directory;
   Recorder& recorder;
   const Signals& signals;
-  Companion* companion = nullptr;  // Or null; see Driver::companion().
+  Driver& driver;
 };
 
 // One agent's surroundings: policy in force, limits set, the checkout inside. The calls are made in
@@ -70,10 +71,12 @@ class Driver {
 
   // Called before anything is started; may replace the program, and leaves the environment.
   virtual void Replace(agent::AgentPlan* /*plan*/) {}
+  // Opens what the planned agent reads; called once, where its streams are this machine's.
+  virtual Result<sandbox::AgentInput> OpenInput(const agent::AgentPlan& plan);
   // Stays with what runs in `enclosure`, which has started, until it has ended.
   virtual Result<AgentEnd> Attend(Enclosure& enclosure) { return enclosure.Attend(); }
-  // Returns what works with the agent in an enclosure of agentic-ci's own; or null.
-  virtual Companion* companion() { return nullptr; }
+  // Returns what was written into the checkout meanwhile, with this program's knowledge; or null.
+  virtual const change::Meanwhile* meanwhile() const { return nullptr; }
   // Returns whether the changes are applied to the checkout; `asked`: the command line says so.
   virtual bool applies(bool asked) const { return asked; }
 };

@@ -53,7 +53,7 @@ std::string DeniedModel(const Request& request, const Plan& plan,
 
 // Reads what was recorded of the requests of a run; notes it, and adds what it says to `signs`.
 Status ReadRecords(const Stage& stage, RunSigns* signs) {
-  const auto& [request, plan, directory, recorder, signals, companion] = stage;
+  const auto& [request, plan, directory, recorder, signals, driver] = stage;
   report::DenialList denials = TRY(report::ReadDenials(directory.at()));
   recorder.Note(denials);
   if (plan.learn) TRY(plan.learn->Append(denials.denials, recorder.secrets()));
@@ -126,7 +126,7 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
   driver.Replace(&plan.agent);
   LogPolicy(request, plan);
 
-  const Stage stage{request, plan, directory, recorder, signals, driver.companion()};
+  const Stage stage{request, plan, directory, recorder, signals, driver};
   std::unique_ptr<Enclosure> enclosure = request.backend.make(stage);
   TRY(enclosure->Start());
   AgentEnd end = TRY(driver.Attend(*enclosure));
@@ -149,7 +149,8 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
   if (checks && outcome.kind == report::OutcomeKind::kSuccess) {
     auto run = [&signals](const Request& asked, Plan& check, ReportDirectory& place,
                           Recorder& own) {
-      return RunCheck({asked, check, place, own, signals});
+      Driver shell;
+      return RunCheck({asked, check, place, own, signals, shell});
     };
     outcome = TRY(RunChecks(request, std::move(plan), directory, changes, recorder, run)
                       .Context("checking the changes"));
@@ -170,6 +171,10 @@ Result<int> PrintPlan(Request request, const OptionRules& rules) {
 }
 
 }  // namespace
+
+Result<sandbox::AgentInput> Driver::OpenInput(const agent::AgentPlan& plan) {
+  return sandbox::AgentInput(TRY(run::OpenInput(plan.stdin_text)));
+}
 
 Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   if (request.plan_only && request.backend.describe != nullptr) {

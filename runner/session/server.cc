@@ -65,7 +65,7 @@ void Server::Replace(agent::AgentPlan* plan) {
 }
 
 // The pipe has no writer but while a command has input to come: all else reads its end.
-Result<sandbox::AgentInput> Server::OpenInput() {
+Result<sandbox::AgentInput> Server::OpenInput(const agent::AgentPlan& /*plan*/) {
   int raw[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw) != 0) return Errno("socketpair");
   control_ = Fd(raw[0]);
@@ -77,26 +77,47 @@ Result<sandbox::AgentInput> Server::OpenInput() {
   return sandbox::AgentInput(std::move(input), std::move(commands));
 }
 
-Status Server::Begin(const Stage& stage) {
-  stage_.emplace(stage);
+Result<run::AgentEnd> Server::Attend(run::Enclosure& enclosure) {
+  place_ = &static_cast<run::NativeEnclosure&>(enclosure);
+  run::Supervisor& supervisor = *TRY(place_->StartAgent(
+      {[this](run::AgentOutput::Pipe pipe, std::string_view bytes) { Take(pipe, bytes); },
+       [this](sandbox::LimitName limit) { return Absorb(limit); }}));
   sys::ReleaseUnusedMemory();
-  return LookAtSandbox();
+  TRY(LookAtSandbox());
+  while (!supervisor.ended()) {
+    std::vector<pollfd> sources = Sources();
+    TRY(supervisor.Turn(&sources, Deadline::At(state_.next(Deadline::Clock::now())), !full()));
+    Serve(sources.data());
+    supervisor.FollowSandbox();
+    if (state_.drains()) {
+      TRY(supervisor.Drain());
+      Drained();
+    }
+    if (state_.busy()) supervisor.KeepAlive();
+    if (state_.lost) {
+      supervisor.End(run::EndKind::kExited, SIGKILL);  // As of a process that this signal ended.
+    } else if (state_.ended || state_.reset) {
+      supervisor.End(run::EndKind::kExited, 0);
+    }
+  }
+  Result<run::AgentEnd> end = place_->Finish();
+  End();  // Only now: until nothing of the sandbox is alive, its output is taken.
+  return end;
 }
 
 Status Server::LookAtSandbox() {
-  processes_.emplace(stage_->sandbox);
+  processes_.emplace(sandbox());
   late_.Forget();
   for (auto& [id, client] : clients_) client.touched.reset();  // They look at the tree before.
   files_.emplace(TRY(WatchLayer(change::LayerWatch::Since::kNow)));
-  given_ = change::LookAtCheckout(stage_->checkout.path, stage_->checkout.git(),
-                                  stage_->sandbox.began());
+  given_ = change::LookAtCheckout(checkout().path, checkout().git(), sandbox().began());
   meanwhile_.given = &given_;
   return Ok();
 }
 
 Result<change::LayerWatch> Server::WatchLayer(change::LayerWatch::Since since) const {
-  const sandbox::Sandbox& sandbox = stage_->sandbox;
-  Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+  const sandbox::Sandbox& sandbox = this->sandbox();
+  Fd lower = TRY(sys::Open(checkout().path, O_RDONLY | O_DIRECTORY));
   return change::LayerWatch(sandbox.upper(), std::move(lower), sandbox.copied().has_value(), since);
 }
 
@@ -105,26 +126,23 @@ void Server::End() {
   StopHelp();
   for (auto& [id, client] : clients_) client.touched.reset();
   processes_.reset();
-  stage_.reset();
+  place_ = nullptr;
 }
 
-void Server::AddSources(std::vector<pollfd>* sources) const {
-  sources->push_back({clients_.size() < kClientsMax ? config_.listener : -1, POLLIN, 0});
+std::vector<pollfd> Server::Sources() const {
+  std::vector<pollfd> sources;
+  sources.push_back({clients_.size() < kClientsMax ? config_.listener : -1, POLLIN, 0});
   auto control = static_cast<short>(POLLIN | (to_shell_.empty() ? 0 : POLLOUT));
-  sources->push_back({control_.get(), control, 0});
-  sources->push_back({helper_ ? helper_->fd() : -1, POLLIN, 0});
-  sources->push_back({config_.keeper.get(), POLLIN, 0});
+  sources.push_back({control_.get(), control, 0});
+  sources.push_back({helper_ ? helper_->fd() : -1, POLLIN, 0});
+  sources.push_back({config_.keeper.get(), POLLIN, 0});
   auto sender = command_ ? clients_.find(state_.command->job.client) : clients_.end();
   const bool waits = sender != clients_.end() && !sender->second.input.empty();
-  sources->push_back({waits ? to_script_.get() : -1, POLLOUT, 0});
+  sources.push_back({waits ? to_script_.get() : -1, POLLOUT, 0});
   for (const auto& [id, client] : clients_) {
-    sources->push_back({client.channel.fd(), client.channel.events(), 0});
+    sources.push_back({client.channel.fd(), client.channel.events(), 0});
   }
-}
-
-std::optional<int> Server::ends() const {
-  if (state_.lost) return SIGKILL;  // As of a process that this signal ended.
-  return state_.ended || state_.reset ? std::optional(0) : std::nullopt;
+  return sources;
 }
 
 void Server::Serve(const pollfd* sources) {
@@ -193,7 +211,7 @@ void Server::TakeMessage(ClientId id, Client& client, std::string_view message, 
   } else if (wire::Read(message, kind) && kind == MessageKind::kStatus) {
     Do({Event::Kind::kStatus, id});
   } else if (wire::Read(message, kind) && kind == MessageKind::kReset) {
-    Do({.kind = Event::Kind::kReset, .client = id, .flag = stage_->sandbox.renewable()});
+    Do({.kind = Event::Kind::kReset, .client = id, .flag = sandbox().renewable()});
   } else if (wire::Read(message, kind, end) && kind == MessageKind::kDelete) {
     Do({.kind = Event::Kind::kDelete, .client = id, .flag = end.apply});
   } else if (!TakeTransfer(id, client, message, std::move(fd))) {
@@ -263,7 +281,7 @@ void Server::Carry(const Action& action) {
       if (KilledForMemory()) Do({Event::Kind::kKilledForMemory});
       return;
     case Action::Kind::kForgiveMemory:
-      return stage_->sandbox.ForgiveMemory();
+      return sandbox().ForgiveMemory();
     case Action::Kind::kRenew:
       return ReportDone(Event::Kind::kRenewed, action, MakeNext(Shell(key_), &fresh_));
     case Action::Kind::kPutInPlace:
@@ -320,31 +338,6 @@ void Server::ReportReady() {
   if (!told) Do({Event::Kind::kAbandoned});
 }
 
-SandboxState Server::Describe() const {
-  SandboxState state;
-  state.shell = shell_.kind();
-  state.cwd = shell_.cwd();
-  state.busy = state_.busy();
-  state.waiting = static_cast<int64_t>(state_.jobs.size());
-  state.commands = commands_;
-  state.seconds_left = config_.expires.poll_ms() / 1000;
-  state.limits = LimitsUsed();
-  return state;
-}
-
-std::vector<LimitUse> Server::LimitsUsed() const {
-  sandbox::Sandbox& sandbox = stage_->sandbox;
-  const sandbox::SandboxLimits& most = sandbox.inside().plan->limits;
-  const sandbox::Cgroup& cgroup = sandbox.cgroup();
-  std::optional<std::chrono::nanoseconds> time = cgroup.ProcessorTime();
-  auto seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(time.value_or(std::chrono::nanoseconds{0}));
-  return {{"memory", cgroup.MemoryPeakBytes().value_or(-1), most.memory_bytes, "bytes"},
-          {"disk", sandbox.DiskPeakBytes(), most.disk_bytes, "bytes"},
-          {"processes", static_cast<int64_t>(processes_->List().size()), most.pids, ""},
-          {"processor time", time ? seconds.count() : -1, most.cpu_s, "s"}};
-}
-
 Status Server::BeginExec(const Request& request) {
   TRY(HideLateFiles());
   BeginCommand(request.script, request.exec.input);
@@ -354,24 +347,24 @@ Status Server::BeginExec(const Request& request) {
 }
 
 void Server::BeginCommand(const std::string& script, bool input) {
-  command_.emplace(stage_->secrets);
+  command_.emplace(secrets());
   command_->has_input = input;
   if (input) BeginInput();
   command_->before = processes_->List();
-  command_->cpu_before = stage_->sandbox.cgroup().ProcessorTime();
-  command_->kills_before = stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0);
-  if (git_.IsStale(stage_->sandbox)) {
+  command_->cpu_before = sandbox().cgroup().ProcessorTime();
+  command_->kills_before = sandbox().cgroup().OutOfMemoryKills().value_or(0);
+  if (git_.IsStale(sandbox())) {
     Pause pause(*processes_);
     // What cannot be followed is left as it is, until the next command.
-    Status followed = git_.Follow(stage_->sandbox);
+    Status followed = git_.Follow(sandbox());
     if (!followed.ok()) logging::Warn("git inside is behind", {{"why", followed.error().what}});
   }
   // This is not done after the command before, because its client waited.
   files_->Settle();
-  if (!stage_->sandbox.copied()) {
+  if (!sandbox().copied()) {
     timespec layer{};
     (void)::clock_gettime(CLOCK_REALTIME_COARSE, &layer);  // The clock that stamps files.
-    command_->beginning = {layer, sys::FileTime(stage_->checkout.path)};
+    command_->beginning = {layer, sys::FileTime(checkout().path)};
   }
   to_shell_ =
       shell_.Begin(script, input);  // A shell that waits for a script has read all before it.
@@ -434,7 +427,7 @@ void Server::SendResult() {
 }
 
 bool Server::KilledForMemory() const {
-  return stage_->sandbox.cgroup().OutOfMemoryKills().value_or(0) > command_->kills_before;
+  return sandbox().cgroup().OutOfMemoryKills().value_or(0) > command_->kills_before;
 }
 
 CommandResult Server::ResultOf(const Command& command) {
@@ -447,12 +440,12 @@ CommandResult Server::ResultOf(const Command& command) {
   result.reason = state_.command->reason.value_or(own);
   if (KilledForMemory()) {
     result.reason = EndReason::kMemory;
-    stage_->sandbox.ForgiveMemory();
+    sandbox().ForgiveMemory();
   }
   result.wall_ms = Milliseconds(Deadline::Clock::now() - command.started);
-  std::optional<std::chrono::nanoseconds> cpu = stage_->sandbox.cgroup().ProcessorTime();
+  std::optional<std::chrono::nanoseconds> cpu = sandbox().cgroup().ProcessorTime();
   if (cpu && command.cpu_before) result.cpu_ms = Milliseconds(*cpu - *command.cpu_before);
-  result.memory_peak_bytes = stage_->sandbox.cgroup().MemoryPeakBytes().value_or(-1);
+  result.memory_peak_bytes = sandbox().cgroup().MemoryPeakBytes().value_or(-1);
   result.truncated_stdout = command.truncated_output;
   result.truncated_stderr = command.truncated_error;
   result.changes_complete = false;

@@ -14,7 +14,7 @@
 
 #include "change/layer_watch.h"
 #include "codec/data/secret_mask.h"
-#include "run/native/companion.h"
+#include "run/native/native.h"
 #include "session/channel.h"
 #include "session/git_state.h"
 #include "session/helper.h"
@@ -36,25 +36,15 @@ struct ServerConfig {
   Fd keeper;  // A pidfd of the process that keeps the sandbox's name: its end ends the sandbox.
 };
 
-class Server final : public run::Companion {
+class Server final : public run::Driver {
  public:
   explicit Server(ServerConfig config);
 
   void Replace(agent::AgentPlan* plan) override;
-  Result<sandbox::AgentInput> OpenInput() override;
-  Status Begin(const Stage& stage) override;
-  void End() override;
-  void AddSources(std::vector<pollfd>* sources) const override;
-  void Serve(const pollfd* sources) override;
-  Deadline next() const override { return Deadline::At(state_.next(Deadline::Clock::now())); }
-  void Take(run::AgentOutput::Pipe pipe, std::string_view bytes) override;
-  bool full() const override;
-  bool drains() const override { return state_.drains(); }
-  void Drained() override;
-  bool Absorb(sandbox::LimitName limit) override;
-  bool busy() const override { return state_.busy(); }
-  std::optional<int> ends() const override;
-  const change::Meanwhile& meanwhile() const override { return meanwhile_; }
+  Result<sandbox::AgentInput> OpenInput(const agent::AgentPlan& plan) override;
+  // Serves clients until the sandbox is to end. The enclosure is agentic-ci's own.
+  Result<run::AgentEnd> Attend(run::Enclosure& enclosure) override;
+  const change::Meanwhile* meanwhile() const override { return &meanwhile_; }
   bool applies(bool asked) const override { return !state_.reset && (asked || state_.apply); }
 
   // True if it ended to begin anew.
@@ -111,7 +101,21 @@ class Server final : public run::Companion {
     ScriptEnd end = {};
   };
 
+  sandbox::Sandbox& sandbox() const { return place_->sandbox(); }
+  run::Plan& plan() const { return place_->stage().plan; }
+  const run::Checkout& checkout() const { return plan().checkout; }
+  const run::ReportDirectory& report() const { return place_->stage().directory; }
+  const codec::SecretMask& secrets() const { return place_->stage().recorder.secrets(); }
   Status LookAtSandbox();
+  void End();
+  // Returns the descriptors to wait for; Serve() gets the same ones after the wait.
+  std::vector<pollfd> Sources() const;
+  void Serve(const pollfd* sources);
+  void Take(run::AgentOutput::Pipe pipe, std::string_view bytes);
+  // Returns true while the output must not be read, because its receiver is behind.
+  bool full() const;
+  void Drained();
+  bool Absorb(sandbox::LimitName limit);
   // Returns false once no client waits to be accepted.
   bool Accept();
   void TakeMessage(ClientId id, Client& client, std::string_view message, Fd fd);
@@ -167,7 +171,7 @@ class Server final : public run::Companion {
   change::TouchedFiles LookAfter(const Command& command);
 
   ServerConfig config_;
-  std::optional<Stage> stage_;  // From Begin() to End().
+  run::NativeEnclosure* place_ = nullptr;  // From Attend() on.
   std::optional<Processes> processes_;
   std::optional<change::LayerWatch> files_;
   Shell shell_;

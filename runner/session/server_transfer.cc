@@ -17,6 +17,7 @@
 #include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
 #include "report/write.h"
+#include "run/collect.h"
 #include "run/environment.h"
 #include "run/prepare.h"
 #include "run/recorder.h"
@@ -149,22 +150,23 @@ bool Server::TakeTransfer(ClientId id, Client& client, std::string_view message,
 }
 
 Result<change::ChangeSet> Server::Capture() const {
-  change::ChangedTree tree = run::TreeOf(stage_->sandbox, stage_->report.path, stage_->replaced);
+  change::ChangedTree tree = run::TreeOf(sandbox(), report().path, plan().replaced);
   tree.meanwhile.Add(meanwhile_);
-  return change::CaptureChanges(tree, stage_->checkout.path, stage_->checkout.git(), {});
+  return change::CaptureChanges(tree, checkout().path, checkout().git(), {});
 }
 
 // The report has the first ones, each once.
 void Server::NoteWithheld(const std::string& path, const std::string& what) {
   logging::Info(what, {{"file", path}});
   if (noted_.size() >= run::kWithheldNotesMax || !noted_.insert(path + ": " + what).second) return;
-  stage_->note_withheld(path, what);
+  place_->stage().recorder.NoteAbout(path, run::kWithheldRule, what);
 }
 
 Status Server::HideLateFiles() {
-  if (stage_->sandbox.copied() || !late_.MayHave(*stage_)) return Ok();
+  if (sandbox().copied() || !late_.MayHave(checkout().path)) return Ok();
   Pause pause(*processes_);
-  Result<std::vector<sandbox::WorkspaceFile>> files = late_.Hide(*stage_);
+  Result<std::vector<sandbox::WorkspaceFile>> files =
+      late_.Hide(sandbox(), checkout(), report().path);
   if (!files.ok()) {
     Error error = std::move(files).error();
     NoteWithheld("", "a command was refused: " + error.what);
@@ -175,7 +177,7 @@ Status Server::HideLateFiles() {
   for (sandbox::WorkspaceFile& file : files.value()) {
     NoteWithheld(file.path, "hidden from the sandbox: it appeared later, and may hold credentials");
     hidden_.insert(file.path);
-    stage_->replaced.push_back(std::move(file));
+    plan().replaced.push_back(std::move(file));
   }
   return Ok();
 }
@@ -186,8 +188,8 @@ change::TouchedFiles Server::LookAfter(const Command& command) {
   std::erase_if(touched.files, [&](const auto& file) { return hidden_.contains(file.path); });
   hidden_.clear();
   if (command.beginning) {
-    change::NoteFound(stage_->checkout.path, stage_->sandbox.upper(), touched.files,
-                      stage_->sandbox.began(), *command.beginning, &meanwhile_);
+    change::NoteFound(checkout().path, sandbox().upper(), touched.files, sandbox().began(),
+                      *command.beginning, &meanwhile_);
   }
   return touched;
 }
@@ -231,29 +233,30 @@ void Server::SendTouched(Client& client) {
 Result<std::string> Server::Apply() {
   Pause pause(*processes_);
   change::ChangeSet changes = TRY(Capture());
-  change::Verdict verdict = change::JudgeChanges(changes, stage_->gates(changes), &stage_->secrets);
+  change::Verdict verdict =
+      change::JudgeChanges(changes, run::GatesOf(plan(), changes), &secrets());
   if (!verdict.accepted) return Error{Code::kRefused, WhyRefused(verdict)};
-  TRY(report::WriteConflicts(stage_->report.at(), run::ConflictFiles(changes)));
+  TRY(report::WriteConflicts(report().at(), run::ConflictFiles(changes)));
   std::string done = std::to_string(changes.files.size());
   for (const change::Conflict& conflict : changes.conflicts) {
     if (done.size() > kPieceBytesMax) break;
     done += "\n" + codec::NeutralLine(conflict.path + ": " +
-                                      run::DescribeConflict(conflict, stage_->report.path + "/"));
+                                      run::DescribeConflict(conflict, report().path + "/"));
   }
   if (changes.patch.empty()) return done;
-  const sandbox::Sandbox& sandbox = stage_->sandbox;
+  const sandbox::Sandbox& sandbox = this->sandbox();
   if (!sandbox.copied()) {
-    Fd lower = TRY(sys::Open(stage_->checkout.path, O_RDONLY | O_DIRECTORY));
+    Fd lower = TRY(sys::Open(checkout().path, O_RDONLY | O_DIRECTORY));
     TRY(change::HideFutureLower(sandbox.upper(), lower.get()));
   }
-  TRY(change::ApplyPatch(stage_->checkout.path, stage_->checkout.git(), changes));
-  change::NoteWritten(stage_->checkout.path, sandbox.upper(), changes, &meanwhile_);
+  TRY(change::ApplyPatch(checkout().path, checkout().git(), changes));
+  change::NoteWritten(checkout().path, sandbox.upper(), changes, &meanwhile_);
   TRY(git_.Follow(sandbox).Context("the changes are applied, but git inside does not know"));
   return done;
 }
 
 Result<Helper> Server::StartHelper(Request& request) {
-  const sandbox::Sandbox& sandbox = stage_->sandbox;
+  const sandbox::Sandbox& sandbox = this->sandbox();
   sandbox::Inside inside = sandbox.inside();
   std::vector<Fd> given;
   given.push_back(std::move(request.stream));
@@ -278,7 +281,7 @@ Result<Helper> Server::StartHelper(Request& request) {
     return Helper::Start(sandbox, inside, sandbox::Rights::kLayers, std::move(given),
                          SendLayer(*inside.plan));
   }
-  const int64_t room = stage_->sandbox.RenewalRoom();
+  const int64_t room = this->sandbox().RenewalRoom();
   Shell shell(key_, request.restore.facts.shell,
               StateFor(request.restore, request.script, *inside.plan));
   TRY(MakeNext(std::move(shell), &next_));
@@ -309,32 +312,32 @@ void Server::TakeHelp() {
 
 // Secrets are not in a sandbox; what a user gave it all the same is not kept.
 void Server::SendSnapshot(const Action& action) {
-  const sandbox::SandboxPlan& plan = *stage_->sandbox.inside().plan;
+  const sandbox::SandboxPlan& layout = *sandbox().inside().plan;
   SnapshotFacts facts;
   (void)wire::Read(action.text, facts.files, facts.bytes, facts.left_out, facts.first_left_out);
-  facts.checkout = plan.workdir;
+  facts.checkout = layout.workdir;
   facts.shell = shell_.kind();
   facts.cwd = shell_.cwd();
   // A variable that does not fit is taken for another run's, and overridden by a later one's.
   size_t room = kChangesBytesMax;
-  for (const std::string& variable : plan.env) {
+  for (const std::string& variable : layout.env) {
     if (variable.size() + sizeof(uint32_t) > room) continue;
-    facts.environment.push_back(stage_->secrets.Mask(variable));
+    facts.environment.push_back(secrets().Mask(variable));
     room -= variable.size() + sizeof(uint32_t);
   }
-  facts.policy_sha256 = stage_->policy_sha256;
-  SendPieces(action.client, MessageKind::kPiece, stage_->secrets.Mask(shell_.state()));
+  facts.policy_sha256 = plan().policy.record.sha256;
+  SendPieces(action.client, MessageKind::kPiece, secrets().Mask(shell_.state()));
   Answer(action, wire::Write(MessageKind::kSnapshotFacts, facts));
 }
 
 Status Server::MakeNext(Shell shell, std::optional<Next>* next) {
   Fd now = std::move(control_);
   Fd now_input = std::move(script_input_);
-  Result<sandbox::AgentInput> input = OpenInput();  // It leaves our ends in these two.
+  Result<sandbox::AgentInput> input = OpenInput({});  // It leaves our ends in these two.
   Fd control = std::exchange(control_, std::move(now));
   Fd script_input = std::exchange(script_input_, std::move(now_input));
   if (!input.ok()) return std::move(input).error();
-  next->emplace(Next{TRY(stage_->sandbox.Renew(std::move(input).value())), std::move(control),
+  next->emplace(Next{TRY(sandbox().Renew(std::move(input).value())), std::move(control),
                      std::move(script_input), std::move(shell)});
   return Ok();
 }
@@ -348,8 +351,33 @@ Status Server::PutInPlace(Next next) {
   shell_ = std::move(next.shell);
   meanwhile_ = {};
   git_ = {};
-  TRY(stage_->sandbox.Replace(std::move(next.renewal)));
+  TRY(sandbox().Replace(std::move(next.renewal)));
   return LookAtSandbox();  // No command made the restored changes.
+}
+
+SandboxState Server::Describe() const {
+  SandboxState state;
+  state.shell = shell_.kind();
+  state.cwd = shell_.cwd();
+  state.busy = state_.busy();
+  state.waiting = static_cast<int64_t>(state_.jobs.size());
+  state.commands = commands_;
+  state.seconds_left = config_.expires.poll_ms() / 1000;
+  state.limits = LimitsUsed();
+  return state;
+}
+
+std::vector<LimitUse> Server::LimitsUsed() const {
+  sandbox::Sandbox& sandbox = this->sandbox();
+  const sandbox::SandboxLimits& most = sandbox.inside().plan->limits;
+  const sandbox::Cgroup& cgroup = sandbox.cgroup();
+  std::optional<std::chrono::nanoseconds> time = cgroup.ProcessorTime();
+  auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(time.value_or(std::chrono::nanoseconds{0}));
+  return {{"memory", cgroup.MemoryPeakBytes().value_or(-1), most.memory_bytes, "bytes"},
+          {"disk", sandbox.DiskPeakBytes(), most.disk_bytes, "bytes"},
+          {"processes", static_cast<int64_t>(processes_->List().size()), most.pids, ""},
+          {"processor time", time ? seconds.count() : -1, most.cpu_s, "s"}};
 }
 
 }  // namespace session

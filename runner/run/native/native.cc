@@ -12,24 +12,17 @@
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "change/given/given_files.h"
-#include "gateway/gateway.h"
 #include "report/event_lines.h"
 #include "report/terminal/live_view.h"
 #include "report/write.h"
 #include "run/budget.h"
 #include "run/collect.h"
 #include "run/credentials.h"
-#include "run/enclosure.h"
 #include "run/environment.h"
 #include "run/host_proxy.h"
 #include "run/lost_refs.h"
 #include "run/model_access.h"
-#include "run/native/companion.h"
 #include "run/native/layout.h"
-#include "run/native/policy_reload.h"
-#include "run/native/supervise.h"
-#include "run/shown/left_files.h"
-#include "sandbox/sandbox.h"
 
 namespace run {
 namespace {
@@ -82,8 +75,7 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
 Result<std::unique_ptr<sandbox::Sandbox>> StartSandbox(const Request& request, const Plan& plan,
                                                        const ReportDirectory& report,
                                                        sandbox::Cgroup cgroup,
-                                                       gateway::Gateway& gateway,
-                                                       Companion* companion) {
+                                                       gateway::Gateway& gateway, Driver& driver) {
   sandbox::HostResources around{gateway.pid(), TRY(MakeScratch(request, plan.checkout.path)),
                                 std::move(cgroup)};
   if (request.record_programs) {
@@ -97,11 +89,7 @@ Result<std::unique_ptr<sandbox::Sandbox>> StartSandbox(const Request& request, c
       TRY(PrepareLayout(request, plan, report.path, around.scratch ? around.scratch->path() : "",
                         authority)
               .Context("planning the sandbox"));
-  auto open_input = [&]() -> Result<sandbox::AgentInput> {
-    if (companion != nullptr) return companion->OpenInput();
-    return sandbox::AgentInput(TRY(OpenInput(plan.agent.stdin_text)));
-  };
-  sandbox::AgentInput input = TRY(open_input());
+  sandbox::AgentInput input = TRY(driver.OpenInput(plan.agent));
   Result<std::unique_ptr<sandbox::Sandbox>> started =
       sandbox::Sandbox::Start(std::move(layout), std::move(input), std::move(around))
           .Context("starting the sandbox");
@@ -126,36 +114,21 @@ void LogStart(const Request& request, const report::RunRecord& record) {
   }
 }
 
-// Returns the files that receive the agent's output. With a companion, its clients are shown the
-// output, and no terminal is.
+// Returns the files that receive the agent's output. That of a lasting sandbox is shown to its
+// clients, and on no terminal.
 OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
-                          const ReportDirectory& directory, const Companion* companion) {
+                          const ReportDirectory& directory) {
   const int terminal = request.json ? STDERR_FILENO : STDOUT_FILENO;
   return {.raw = plan.agent.streams_json() ? directory.agent_jsonl.get() : -1,
           .readable = directory.agent_log.get(),
-          .terminal = companion == nullptr ? terminal : -1,
+          .terminal = request.lasting ? -1 : terminal,
           .shown = ShownAt(terminal),
-          .style = companion == nullptr ? StyleOf(request) : report::TerminalStyle{},
+          .style = request.lasting ? report::TerminalStyle{} : StyleOf(request),
           .section = forge::MakeLogSection(sys::Environment, "agentic_ci_agent",
                                            "The agent's output", std::time(nullptr)),
           .events = directory.at() + "/events.ocsf.jsonl",
           .may_be_codex = plan.agent.may_be_codex,
           .stream = plan.agent.stream};
-}
-
-// All of it is borrowed.
-Companion::Stage StageOf(sandbox::Sandbox& sandbox, Plan& plan, const ReportDirectory& directory,
-                         Recorder& recorder) {
-  return {sandbox,
-          plan.checkout,
-          directory,
-          plan.replaced,
-          recorder.secrets(),
-          plan.policy.record.sha256,
-          [&plan](const change::ChangeSet& changes) { return GatesOf(plan, changes); },
-          [&recorder](const std::string& path, const std::string& what) {
-            recorder.NoteAbout(path, kWithheldRule, what);
-          }};
 }
 
 // Notes that in tier landlock, other programs of this machine can reach the sandbox's ways out, and
@@ -170,32 +143,10 @@ void NoteStrangers(const caller::ConnectionOwners& owners, Recorder& recorder) {
   recorder.Note(std::move(finding));
 }
 
-class NativeEnclosure final : public Enclosure {
- public:
-  explicit NativeEnclosure(const Stage& stage) : stage_(stage) {}
-
-  Status Start() override;
-  Result<AgentEnd> Attend() override;
-  Result<RunSigns> CompleteRecords(AgentEnd* end) override;
-  Result<std::optional<change::ChangedTree>> Collect(AgentEnd* end) override;
-  void RemoveTraces() const override { sandbox_->RemoveTraces(); }
-  std::function<void()> TakeRemoval() override;
-
- private:
-  void NoteGit();
-
-  const Stage stage_;
-  // Leaving early at any line is safe: owners are destroyed in reverse, so the sandbox is dead
-  // before the gateway goes away.
-  std::vector<KeptSecret> secrets_;
-  Fd identity_answers_;
-  std::optional<gateway::Gateway> gateway_;
-  std::unique_ptr<sandbox::Sandbox> sandbox_;
-  change::GivenFiles given_;
-};
+}  // namespace
 
 Status NativeEnclosure::Start() {
-  const auto& [request, plan, directory, recorder, signals, companion] = stage_;
+  const auto& [request, plan, directory, recorder, signals, driver] = stage_;
   // Kept for after the gateway has them, and hidden from the two processes that start next.
   secrets_ = TRY(KeepSecrets(plan.credentials));
   auto [identity_asks, identity_answers] = TRY(sys::SocketPair());
@@ -205,7 +156,7 @@ Status NativeEnclosure::Start() {
       TRY(ConfigureGateway(request, plan, directory, recorder, std::move(identity_asks), cgroup));
   gateway_.emplace(TRY(gateway::Gateway::Start(std::move(config)).Context("starting the gateway")));
   recorder.Phase("gateway");
-  sandbox_ = TRY(StartSandbox(request, plan, directory, std::move(cgroup), *gateway_, companion));
+  sandbox_ = TRY(StartSandbox(request, plan, directory, std::move(cgroup), *gateway_, driver));
   recorder.Note(sandbox_->controls());
   TRY(CheckRequired(plan.config.require, sandbox_->controls()));
   TRY(Connect(*sandbox_, *gateway_));
@@ -213,37 +164,43 @@ Status NativeEnclosure::Start() {
   return Ok();
 }
 
-Result<AgentEnd> NativeEnclosure::Attend() {
-  const auto& [request, plan, directory, recorder, signals, companion] = stage_;
+Result<Supervisor*> NativeEnclosure::StartAgent(SupervisorHooks hooks) {
+  const auto& [request, plan, directory, recorder, signals, driver] = stage_;
   sandbox::Sandbox& sandbox = *sandbox_;
   caller::ProgramLinks links = TRY(FollowLinks(plan.policy.parsed.policy, sandbox));
   TRY(sandbox.StartAgent().Context("starting the agent"));
   directory.Start();
   recorder.Note(sandbox.connects(), links);
   recorder.secrets() = MaskOf(secrets_);
-  caller::ConnectionOwners owners(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
-                                  sandbox.TakeDiagnostics(), std::move(links),
-                                  sandbox.connects().brokered());
+  owners_.emplace(sandbox.init_pid(), sandbox.connects().descriptor() >= 0,
+                  sandbox.TakeDiagnostics(), std::move(links), sandbox.connects().brokered());
   LogStart(request, recorder.record());
-  PolicyReload reload = NewReload(request, plan);
-  OutputFiles files = OutputFilesOf(request, plan, directory, companion);
-  std::optional<change::BackgroundLook> look;
-  if (companion != nullptr) {
-    TRY(companion->Begin(StageOf(sandbox, plan, directory, recorder)));
-  } else {
-    look.emplace(plan.checkout.path, plan.checkout.git(), sandbox.began());
-  }
-  Result<AgentEnd> watched =
-      Supervise(sandbox, *gateway_, owners, reload, {identity_answers_.get(), &signals}, request,
-                files, recorder.secrets(), companion);
-  if (look) given_ = look->Take();
-  if (!watched.ok()) recorder.Phase("agent");  // It has run, whatever could not be seen of it.
-  AgentEnd end = TRY(std::move(watched).Context("watching the agent"));
-  if (companion != nullptr) companion->End();
-  NoteStrangers(owners, recorder);
-  recorder.Note(end, sandbox);
-  recorder.Phase("agent");
+  reload_.emplace(NewReload(request, plan));
+  supervisor_.emplace(Supervised{sandbox, *gateway_, *owners_, *reload_, identity_answers_.get(),
+                                 signals, request, recorder.secrets()},
+                      OutputFilesOf(request, plan, directory), std::move(hooks));
+  return &*supervisor_;
+}
+
+Result<AgentEnd> NativeEnclosure::Finish() {
+  AgentEnd end = TRY(supervisor_->Finish().Context("watching the agent"));
+  NoteStrangers(*owners_, stage_.recorder);
+  stage_.recorder.Note(end, *sandbox_);
+  stage_.recorder.Phase("agent");
   return end;
+}
+
+Result<AgentEnd> NativeEnclosure::Attend() {
+  Supervisor& supervisor = *TRY(StartAgent({}));
+  change::BackgroundLook look(stage_.plan.checkout.path, stage_.plan.checkout.git(),
+                              sandbox_->began());
+  Status watched = Ok();
+  while (watched.ok() && !supervisor.ended()) watched = supervisor.Turn();
+  given_ = look.Take();
+  // It has run, whatever could not be seen of it.
+  if (!watched.ok()) stage_.recorder.Phase("agent");
+  TRY(std::move(watched).Context("watching the agent"));
+  return Finish();
 }
 
 Result<RunSigns> NativeEnclosure::CompleteRecords(AgentEnd* end) {
@@ -269,7 +226,7 @@ void NativeEnclosure::NoteGit() {
 Result<std::optional<change::ChangedTree>> NativeEnclosure::Collect(AgentEnd* /*end*/) {
   change::ChangedTree tree = TreeOf(*sandbox_, stage_.directory.path, stage_.plan.replaced);
   tree.meanwhile.given = &given_;
-  if (stage_.companion != nullptr) tree.meanwhile.Add(stage_.companion->meanwhile());
+  if (const change::Meanwhile* known = stage_.driver.meanwhile()) tree.meanwhile.Add(*known);
   NoteGit();
   return std::optional(std::move(tree));
 }
@@ -281,16 +238,13 @@ std::function<void()> NativeEnclosure::TakeRemoval() {
   };
 }
 
-Status CheckNothing(const Request& /*request*/) { return Ok(); }
-
-std::unique_ptr<Enclosure> MakeNative(const Stage& stage) {
-  return std::make_unique<NativeEnclosure>(stage);
-}
-
-}  // namespace
-
 Backend NativeBackend() {
-  return {.name = "native", .check = CheckNothing, .make = MakeNative, .describe = DescribePlan};
+  return {.name = "native",
+          .check = [](const Request& /*request*/) { return Ok(); },
+          .make = [](const Stage& stage) -> std::unique_ptr<Enclosure> {
+            return std::make_unique<NativeEnclosure>(stage);
+          },
+          .describe = DescribePlan};
 }
 
 }  // namespace run

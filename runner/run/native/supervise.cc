@@ -18,7 +18,6 @@
 #include "base/sys.h"
 #include "caller/connection_owners.h"
 #include "gateway/transparent.h"
-#include "run/native/companion.h"
 
 namespace run {
 namespace {
@@ -35,97 +34,36 @@ constexpr size_t kChunkBytes = 65536;
 // thousand of them, each below 64 processes.
 constexpr size_t kCallsPerTurn = 32;
 
-class Supervisor {
- public:
-  Supervisor(sandbox::Sandbox& sandbox, gateway::Gateway& gateway, caller::ConnectionOwners& owners,
-             PolicyReload& reload, SupervisorSockets sockets, const Request& request,
-             const OutputFiles& files, codec::SecretMask& secrets, Companion* companion)
-      : sandbox_(sandbox),
-        gateway_(gateway),
-        owners_(owners),
-        reload_(reload),
-        sockets_(sockets),
-        request_(request),
-        secrets_(secrets),
-        companion_(companion),
-        said_(files, secrets),
-        repeats_(files.stream),
-        started_(Deadline::Clock::now()),
-        spent_before_(OwnProcessorTime()),
-        wall_(Deadline::After(seconds(request.timeout_s))),
-        idle_(NextIdle()),
-        measure_(Deadline::After(kWatchInterval)) {}
-
-  Result<AgentEnd> Watch();
-
- private:
-  enum Source {
-    kOutput,
-    kError,
-    kEnded,
-    kConnect,
-    kIdentity,
-    kNotices,
-    kGateway,
-    kSignals,
-    kTerminal,
-    kSourceCount
-  };
-
-  Status Turn();
-  Status Accompany(const std::vector<pollfd>& sources);
-  void FollowSandbox();
-  Status Drain(int fd, AgentOutput::Pipe pipe, bool* open);
-  bool over_output() const {
-    return companion_ == nullptr && output_bytes_ > request_.output_bytes;
-  }
-  // Returns false if nothing was there.
-  Result<bool> Read(int fd, AgentOutput::Pipe pipe, bool* open);
-  bool Pass(const sandbox::Connect& connect);
-  bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
-  void TakeConnect(short events);
-  // Reads on in the executables that calls and questions wait for, a piece each turn.
-  void Verify();
-  bool verifying() const { return !connects_.empty() || owners_.pending(); }
-  void TakeNotices();
-  void TakeSignal();
-  void CheckLimits();
-  sandbox::Sandbox::AddedUsage AddedUsage() const {
-    return {gateway_.MemoryBytes(), gateway_.ProcessorTime()};
-  }
-  void End(EndCause kind) {
-    if (!end_) end_ = kind;
-  }
-  Deadline NextIdle() const {
-    if (request_.idle_timeout_s == 0) return Deadline::Never();
-    return Deadline::After(seconds(request_.idle_timeout_s));
-  }
-
-  sandbox::Sandbox& sandbox_;
-  gateway::Gateway& gateway_;
-  caller::ConnectionOwners& owners_;
-  PolicyReload& reload_;
-  SupervisorSockets sockets_;
-  const Request& request_;
-  codec::SecretMask& secrets_;
-  Companion* companion_;  // Or null.
-  pid_t init_ = sandbox_.init_pid();
-  AgentOutput said_;
-  agent::RepeatFilter repeats_;
-  Deadline::Clock::time_point started_;
-  nanoseconds spent_before_;  // Processor time, on what came before the agent.
-  Deadline wall_;
-  Deadline idle_;
-  Deadline measure_;  // When the sandbox is measured next.
-  bool output_open_ = true;
-  bool error_open_ = true;
-  int64_t read_bytes_ = 0;                 // From both pipes,
-  int64_t output_bytes_ = 0;               // and without what only repeats.
-  std::deque<sandbox::Connect> connects_;  // They wait for Verify().
-  std::optional<EndCause> end_;
-  std::optional<int> wait_status_;
-  std::string refused_by_;
+enum Source {
+  kOutput,
+  kError,
+  kEnded,
+  kConnect,
+  kIdentity,
+  kNotices,
+  kGateway,
+  kSignals,
+  kTerminal,
+  kSourceCount
 };
+
+// The shell's way of telling how a process ended.
+std::optional<int> ShellStatus(std::optional<int> wait_status) {
+  if (!wait_status) return std::nullopt;
+  if (WIFSIGNALED(*wait_status)) return 128 + WTERMSIG(*wait_status);
+  return WEXITSTATUS(*wait_status);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const Supervised& parts, const OutputFiles& files, SupervisorHooks hooks)
+    : parts_(parts),
+      hooks_(std::move(hooks)),
+      said_(files, parts.secrets),
+      repeats_(files.stream),
+      wall_(Deadline::After(seconds(parts.request.timeout_s))),
+      idle_(NextIdle()),
+      measure_(Deadline::After(kWatchInterval)) {}
 
 Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   char chunk[kChunkBytes];
@@ -140,11 +78,10 @@ Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   read_bytes_ += n;
   std::string_view said(chunk, static_cast<size_t>(n));
   if (pipe == AgentOutput::Pipe::kOutput) said = repeats_.Feed(said);
-  int64_t room = request_.output_bytes - output_bytes_;
+  int64_t room = parts_.request.output_bytes - output_bytes_;
   output_bytes_ += static_cast<int64_t>(said.size());
   said_.Take(pipe, said.substr(0, static_cast<size_t>(std::max<int64_t>(room, 0))));
-  if (companion_ != nullptr)
-    companion_->Take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
+  if (hooks_.take) hooks_.take(pipe, std::string_view(chunk, static_cast<size_t>(n)));
   if (over_output()) End(sandbox::LimitName::kOutput);
   return true;
 }
@@ -152,13 +89,13 @@ Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
 // Spares the caller a connection that would be accepted and reset. What is not refused here, the
 // gateway still judges.
 bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Owner& owner) {
-  std::optional<sandbox::Target> target = sandbox_.connects().ReadCapturedTarget(connect);
+  std::optional<sandbox::Target> target = parts_.sandbox.connects().ReadCapturedTarget(connect);
   if (!target) return false;
   caller::Endpoint remote{target->address.bytes, target->port};
-  if (gateway::MayServeCaptured(reload_.in_force(), remote)) return false;
-  if (!gateway_.RecordRefusedConnect(remote, owner).ok()) return false;
+  if (gateway::MayServeCaptured(parts_.reload.in_force(), remote)) return false;
+  if (!parts_.gateway.RecordRefusedConnect(remote, owner).ok()) return false;
   idle_ = NextIdle();
-  sandbox_.connects().Refuse(connect);
+  parts_.sandbox.connects().Refuse(connect);
   return true;
 }
 
@@ -166,34 +103,34 @@ bool Supervisor::Refuse(const sandbox::Connect& connect, const caller::Owner& ow
 bool Supervisor::Pass(const sandbox::Connect& connect) {
   std::optional<caller::Connector> connector;
   {
-    sandbox::ActAsAgent agent(sandbox_.ids());
-    connector = owners_.Examine(connect.thread, connect.socket);
+    sandbox::ActAsAgent agent(parts_.sandbox.ids());
+    connector = parts_.owners.Examine(connect.thread, connect.socket);
   }
   if (connector && connector->pending) return false;
   // A brokered connection belongs to a caller that is known, or is not made.
-  if (!connector && sandbox_.connects().brokered()) {
-    sandbox_.connects().Refuse(connect);
+  if (!connector && parts_.sandbox.connects().brokered()) {
+    parts_.sandbox.connects().Refuse(connect);
     return true;
   }
   if (connector && Refuse(connect, connector->owner)) return true;
-  if (sandbox_.connects().brokered()) {
+  if (parts_.sandbox.connects().brokered()) {
     connector->inode = connect.inode;
     connector->owner.destination = {connect.target.address.bytes, connect.target.port};
   }
-  bool waited = sandbox_.connects().Continue(connect);
+  bool waited = parts_.sandbox.connects().Continue(connect);
   // Before the gateway can ask: that is answered by this thread too.
-  if (waited && connector) owners_.Remember(std::move(*connector));
+  if (waited && connector) parts_.owners.Remember(std::move(*connector));
   return true;
 }
 
 void Supervisor::TakeConnect(short events) {
-  std::optional<sandbox::Connect> connect = sandbox_.TakeConnect(events);
+  std::optional<sandbox::Connect> connect = parts_.sandbox.TakeConnect(events);
   if (connect && !Pass(*connect)) connects_.push_back(*connect);
 }
 
 void Supervisor::Verify() {
   if (!verifying()) return;
-  Result<bool> done = owners_.Proceed(sockets_.identity);
+  Result<bool> done = parts_.owners.Proceed(parts_.identity);
   if (!done.ok()) End(EndKind::kGatewayLost);
   if (!done.ok() || !done.value()) return;
   for (size_t left = std::min(connects_.size(), kCallsPerTurn); left > 0; --left) {
@@ -206,11 +143,11 @@ void Supervisor::Verify() {
 // All of it, before what the agent says is read: a token is announced before it is used.
 void Supervisor::TakeNotices() {
   for (;;) {
-    Result<bool> more = sys::WaitReadable(gateway_.notices(), Deadline::After({}));
+    Result<bool> more = sys::WaitReadable(parts_.gateway.notices(), Deadline::After({}));
     if (!more.ok() || !more.value()) return;
-    Result<gateway::GatewayNotices> notices = gateway_.TakeNotices();
+    Result<gateway::GatewayNotices> notices = parts_.gateway.TakeNotices();
     if (!notices.ok() || notices.value().ended) return End(EndKind::kGatewayLost);
-    secrets_.Add(notices.value().token.reveal());
+    parts_.secrets.Add(notices.value().token.reveal());
     if (!notices.value().model_unresolved.empty()) {
       refused_by_ = std::move(notices.value().model_unresolved);
       End(EndKind::kModelUnresolved);
@@ -223,9 +160,9 @@ void Supervisor::TakeNotices() {
 
 void Supervisor::TakeSignal() {
   signalfd_siginfo info{};
-  if (::read(sockets_.signals->caught.get(), &info, sizeof info) != sizeof info) return;
+  if (::read(parts_.signals.caught.get(), &info, sizeof info) != sizeof info) return;
   if (info.ssi_signo == SIGUSR1) {
-    if (!reload_.Perform(gateway_).ok()) End(EndKind::kGatewayLost);
+    if (!parts_.reload.Perform(parts_.gateway).ok()) End(EndKind::kGatewayLost);
     return;
   }
   End(info.ssi_signo == SIGINT ? EndKind::kInterrupted : EndKind::kTerminated);
@@ -235,10 +172,10 @@ void Supervisor::CheckLimits() {
   if (wall_.passed()) End(sandbox::LimitName::kTimeout);
   if (idle_.passed()) End(sandbox::LimitName::kIdle);
   if (measure_.passed()) {
-    std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(AddedUsage());
-    if (limit && (companion_ == nullptr || !companion_->Absorb(*limit))) End(*limit);
-    nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
-    if (spent > seconds(request_.runner_cpu_s)) End(sandbox::LimitName::kRunnerCpu);
+    std::optional<sandbox::LimitName> limit = parts_.sandbox.ReachedLimit(AddedUsage());
+    if (limit && (!hooks_.absorb || !hooks_.absorb(*limit))) End(*limit);
+    nanoseconds spent = parts_.gateway.ProcessorTime() + OwnProcessorTime() - spent_before_;
+    if (spent > seconds(parts_.request.runner_cpu_s)) End(sandbox::LimitName::kRunnerCpu);
     using std::chrono::duration_cast;
     said_.Refresh(duration_cast<seconds>(Deadline::Clock::now() - started_).count());
     // Counted from now: beside many processes it takes long.
@@ -246,48 +183,45 @@ void Supervisor::CheckLimits() {
   }
 }
 
-Status Supervisor::Turn() {
+Status Supervisor::Turn(std::vector<pollfd>* more, Deadline until, bool reads) {
   std::vector<pollfd> sources(kSourceCount);
   // An agent whose output is not read waits, as it would in any pipeline; its limits do not.
-  bool takes = !said_.full() && (companion_ == nullptr || !companion_->full());
-  sources[kOutput] = {output_open_ && takes ? sandbox_.output() : -1, POLLIN, 0};
-  sources[kError] = {error_open_ && takes ? sandbox_.error() : -1, POLLIN, 0};
-  sources[kEnded] = {sandbox_.ended(), POLLIN, 0};
-  sources[kConnect] = {sandbox_.connects().descriptor(), POLLIN, 0};
-  sources[kIdentity] = {sockets_.identity, POLLIN, 0};
-  sources[kNotices] = {gateway_.notices(), POLLIN, 0};
-  sources[kGateway] = {gateway_.pidfd(), POLLIN, 0};
-  sources[kSignals] = {sockets_.signals->caught.get(), POLLIN, 0};
+  const bool takes = !said_.full() && reads;
+  sources[kOutput] = {output_open_ && takes ? parts_.sandbox.output() : -1, POLLIN, 0};
+  sources[kError] = {error_open_ && takes ? parts_.sandbox.error() : -1, POLLIN, 0};
+  sources[kEnded] = {parts_.sandbox.ended(), POLLIN, 0};
+  sources[kConnect] = {parts_.sandbox.connects().descriptor(), POLLIN, 0};
+  sources[kIdentity] = {parts_.identity, POLLIN, 0};
+  sources[kNotices] = {parts_.gateway.notices(), POLLIN, 0};
+  sources[kGateway] = {parts_.gateway.pidfd(), POLLIN, 0};
+  sources[kSignals] = {parts_.signals.caught.get(), POLLIN, 0};
   sources[kTerminal] = {said_.waiting_terminal(), POLLOUT, 0};
-  Deadline next = std::min({wall_, idle_, measure_});
-  if (companion_ != nullptr) {
-    companion_->AddSources(&sources);
-    next = std::min(next, companion_->next());
-  }
-  int wait_ms = verifying() ? 0 : next.poll_ms();
+  if (more != nullptr) sources.insert(sources.end(), more->begin(), more->end());
+  const Deadline next = std::min({wall_, idle_, measure_, until});
+  const int wait_ms = verifying() ? 0 : next.poll_ms();
   if (::poll(sources.data(), sources.size(), wait_ms) < 0 && errno != EINTR) return Errno("poll");
+  if (more != nullptr) std::copy(sources.begin() + kSourceCount, sources.end(), more->begin());
 
   if (sources[kSignals].revents != 0) TakeSignal();
   if (sources[kTerminal].revents != 0) said_.Flush();
   if (sources[kConnect].revents != 0) TakeConnect(sources[kConnect].revents);
   if (sources[kIdentity].revents != 0) {
     idle_ = NextIdle();
-    if (!owners_.AnswerQuestion(sockets_.identity).ok()) End(EndKind::kGatewayLost);
+    if (!parts_.owners.AnswerQuestion(parts_.identity).ok()) End(EndKind::kGatewayLost);
   }
   if (sources[kGateway].revents != 0) End(EndKind::kGatewayLost);
   Verify();
   if (sources[kNotices].revents != 0) TakeNotices();
   if (sources[kOutput].revents != 0) {
-    TRY(Read(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
+    TRY(Read(parts_.sandbox.output(), AgentOutput::Pipe::kOutput, &output_open_));
   }
   if (sources[kError].revents != 0) {
-    TRY(Read(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
+    TRY(Read(parts_.sandbox.error(), AgentOutput::Pipe::kError, &error_open_));
   }
   if (sources[kEnded].revents != 0) {
-    wait_status_ = sandbox_.TakeEnd();
-    End(wait_status_ ? EndKind::kExited : EndKind::kSandboxLost);
+    wait_status_ = parts_.sandbox.TakeEnd();
+    End(wait_status_ ? EndKind::kExited : EndKind::kSandboxLost, wait_status_);
   }
-  if (companion_ != nullptr) TRY(Accompany(sources));
   CheckLimits();
   return Ok();
 }
@@ -307,49 +241,41 @@ Status Supervisor::Drain(int fd, AgentOutput::Pipe pipe, bool* open) {
 
 // Another instance was put in place of the one before: nothing of that waits any more.
 void Supervisor::FollowSandbox() {
-  if (init_ == sandbox_.init_pid()) return;
-  init_ = sandbox_.init_pid();
-  owners_.Follow(init_);
+  if (init_ == parts_.sandbox.init_pid()) return;
+  init_ = parts_.sandbox.init_pid();
+  parts_.owners.Follow(init_);
   connects_.clear();
   output_open_ = error_open_ = true;
 }
 
-Status Supervisor::Accompany(const std::vector<pollfd>& sources) {
-  companion_->Serve(sources.data() + kSourceCount);
-  FollowSandbox();
-  if (companion_->drains()) {
-    TRY(Drain(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
-    TRY(Drain(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
-    companion_->Drained();
-  }
-  if (companion_->busy()) idle_ = NextIdle();
-  if (std::optional<int> status = companion_->ends()) {
-    if (!end_) wait_status_ = status;
-    End(EndKind::kExited);
-  }
-  return Ok();
+Status Supervisor::Drain() {
+  TRY(Drain(parts_.sandbox.output(), AgentOutput::Pipe::kOutput, &output_open_));
+  return Drain(parts_.sandbox.error(), AgentOutput::Pipe::kError, &error_open_);
 }
 
-// The shell's way of telling how a process ended.
-std::optional<int> ShellStatus(std::optional<int> wait_status) {
-  if (!wait_status) return std::nullopt;
-  if (WIFSIGNALED(*wait_status)) return 128 + WTERMSIG(*wait_status);
-  return WEXITSTATUS(*wait_status);
+void Supervisor::End(EndCause cause, std::optional<int> wait_status) {
+  if (end_) return;
+  end_ = cause;
+  wait_status_ = wait_status;
 }
 
-Result<AgentEnd> Supervisor::Watch() {
-  while (!end_) TRY(Turn());
-  sandbox_.Kill();
+Deadline Supervisor::NextIdle() const {
+  if (parts_.request.idle_timeout_s == 0) return Deadline::Never();
+  return Deadline::After(seconds(parts_.request.idle_timeout_s));
+}
+
+Result<AgentEnd> Supervisor::Finish() {
+  ENSURE(end_.has_value());
+  parts_.sandbox.Kill();
   // Everything that could write is dead: what is in the pipes is all.
   TakeNotices();
-  TRY(Drain(sandbox_.output(), AgentOutput::Pipe::kOutput, &output_open_));
-  TRY(Drain(sandbox_.error(), AgentOutput::Pipe::kError, &error_open_));
+  TRY(Drain());
   AgentEnd end;
   end.kind = *end_;
   // An agent may take a limit for something else, or not notice: what it left is not whole.
   if (end.kind == EndKind::kExited || end.kind == EndKind::kSandboxLost ||
       end.kind == EndKind::kGatewayLost) {
-    if (std::optional<sandbox::LimitName> limit = sandbox_.ReachedLimit(AddedUsage()))
+    if (std::optional<sandbox::LimitName> limit = parts_.sandbox.ReachedLimit(AddedUsage()))
       end.kind = *limit;
   }
   if (end.kind == EndKind::kExited && over_output()) {
@@ -361,25 +287,15 @@ Result<AgentEnd> Supervisor::Watch() {
   end.output_lost = said_.lost();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
-  end.agent_cpu = sandbox_.ProcessorTime(AddedUsage());
+  end.agent_cpu = parts_.sandbox.ProcessorTime(AddedUsage());
   end.supervisor_ms =
       std::chrono::duration_cast<milliseconds>(OwnProcessorTime() - spent_before_).count();
-  nanoseconds spent = gateway_.ProcessorTime() + OwnProcessorTime() - spent_before_;
-  nanoseconds left = std::max<nanoseconds>(seconds(request_.runner_cpu_s) - spent, seconds(1));
+  nanoseconds spent = parts_.gateway.ProcessorTime() + OwnProcessorTime() - spent_before_;
+  nanoseconds left =
+      std::max<nanoseconds>(seconds(parts_.request.runner_cpu_s) - spent, seconds(1));
   end.processor_max = OwnProcessorTime() + left;
   end.wall_ms = std::chrono::duration_cast<milliseconds>(Deadline::Clock::now() - started_).count();
   return end;
-}
-
-}  // namespace
-
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           caller::ConnectionOwners& owners, PolicyReload& reload,
-                           SupervisorSockets sockets, const Request& request,
-                           const OutputFiles& files, codec::SecretMask& secrets,
-                           Companion* companion) {
-  return Supervisor(sandbox, gateway, owners, reload, sockets, request, files, secrets, companion)
-      .Watch();
 }
 
 }  // namespace run

@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supervises a running agent: output, limits, signals and the gateway, until the agent has ended.
+// Supervises a running sandbox, a turn at a time: output, limits, signals and the gateway, until
+// its agent has ended.
+//
+//   Supervisor supervisor(...);
+//   while (!supervisor.ended()) TRY(supervisor.Turn());
+//   AgentEnd end = TRY(supervisor.Finish());
 #pragma once
 
+#include <poll.h>
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/stream.h"
+#include "base/deadline.h"
 #include "base/result.h"
 #include "caller/connection_owners.h"
 #include "codec/data/secret_mask.h"
@@ -15,23 +32,93 @@
 
 namespace run {
 
-class Companion;
-
-// The descriptors that a supervisor listens to, borrowed.
-struct SupervisorSockets {
-  int identity;  // The answering end of the gateway's questions.
-  const Signals* signals;
+// What is supervised, and with what. Borrowed.
+struct Supervised {
+  sandbox::Sandbox& sandbox;
+  gateway::Gateway& gateway;
+  caller::ConnectionOwners& owners;  // Answers the gateway's questions.
+  PolicyReload& reload;              // At SIGUSR1.
+  int identity;                      // The answering end of the gateway's questions.
+  const Signals& signals;
+  const Request& request;
+  // Masks what the agent says. Tokens are added that the gateway fetches meanwhile.
+  codec::SecretMask& secrets;
 };
 
-// Stays with the started agent until it ends or a limit, a signal or a lost gateway ends it;
-// answers the gateway's questions meanwhile, out of `owners`; SIGUSR1 has the policy read again.
-// What the agent says is masked with `secrets`, to which tokens are added that the gateway fetches
-// meanwhile. With a `companion` the limit of output is its own. On return nothing of the sandbox is
-// alive. Fails only when waiting itself fails.
-Result<AgentEnd> Supervise(sandbox::Sandbox& sandbox, gateway::Gateway& gateway,
-                           caller::ConnectionOwners& owners, PolicyReload& reload,
-                           SupervisorSockets sockets, const Request& request,
-                           const OutputFiles& files, codec::SecretMask& secrets,
-                           Companion* companion = nullptr);
+// What others have a supervisor do besides. All may be null.
+struct SupervisorHooks {
+  // Takes all that the agent's processes wrote, before it is masked.
+  std::function<void(AgentOutput::Pipe pipe, std::string_view bytes)> take;
+  // Called if the sandbox reached this limit. Returns true if what reached it is being ended, and
+  // the sandbox goes on.
+  std::function<bool(sandbox::LimitName limit)> absorb;
+};
+
+class Supervisor {
+ public:
+  Supervisor(const Supervised& parts, const OutputFiles& files, SupervisorHooks hooks);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Waits until something is to be done, but not beyond `until`, and does it. Waits for `more` too,
+  // which may be null: their `revents` are set. Unless `reads`, the agent's output stays in its
+  // pipes. Fails only when waiting itself fails.
+  Status Turn(std::vector<pollfd>* more = nullptr, Deadline until = Deadline::Never(),
+              bool reads = true);
+  // Reads what is in the agent's pipes by now to its end.
+  Status Drain();
+  // The idle time begins anew.
+  void KeepAlive() { idle_ = NextIdle(); }
+  // Another instance may have been put in place of the sandbox (Sandbox::Replace()).
+  void FollowSandbox();
+  // Ends the agent's time as `cause`; `wait_status` (waitpid(2)) is what its own is taken to be.
+  void End(EndCause cause, std::optional<int> wait_status = std::nullopt);
+  bool ended() const { return end_.has_value(); }
+
+  // Kills what is left of the sandbox and says how it ended.
+  Result<AgentEnd> Finish();
+
+ private:
+  Status Drain(int fd, AgentOutput::Pipe pipe, bool* open);
+  // A lasting sandbox bounds the output of each command instead.
+  bool over_output() const {
+    return !parts_.request.lasting && output_bytes_ > parts_.request.output_bytes;
+  }
+  // Returns false if nothing was there.
+  Result<bool> Read(int fd, AgentOutput::Pipe pipe, bool* open);
+  bool Pass(const sandbox::Connect& connect);
+  bool Refuse(const sandbox::Connect& connect, const caller::Owner& owner);
+  void TakeConnect(short events);
+  // Reads on in the executables that calls and questions wait for, a piece each turn.
+  void Verify();
+  bool verifying() const { return !connects_.empty() || parts_.owners.pending(); }
+  void TakeNotices();
+  void TakeSignal();
+  void CheckLimits();
+  sandbox::Sandbox::AddedUsage AddedUsage() const {
+    return {parts_.gateway.MemoryBytes(), parts_.gateway.ProcessorTime()};
+  }
+  Deadline NextIdle() const;
+
+  const Supervised parts_;
+  const SupervisorHooks hooks_;
+  pid_t init_ = parts_.sandbox.init_pid();
+  AgentOutput said_;
+  agent::RepeatFilter repeats_;
+  Deadline::Clock::time_point started_ = Deadline::Clock::now();
+  // Processor time, on what came before the agent.
+  std::chrono::nanoseconds spent_before_ = OwnProcessorTime();
+  Deadline wall_;
+  Deadline idle_;
+  Deadline measure_;  // When the sandbox is measured next.
+  bool output_open_ = true;
+  bool error_open_ = true;
+  int64_t read_bytes_ = 0;                 // From both pipes,
+  int64_t output_bytes_ = 0;               // and without what only repeats.
+  std::deque<sandbox::Connect> connects_;  // They wait for Verify().
+  std::optional<EndCause> end_;
+  std::optional<int> wait_status_;
+  std::string refused_by_;
+};
 
 }  // namespace run
