@@ -20,9 +20,9 @@
 #include "run/credentials.h"
 #include "run/environment.h"
 #include "run/host_proxy.h"
-#include "run/lost_refs.h"
 #include "run/model_access.h"
 #include "run/native/layout.h"
+#include "run/native/lost_refs.h"
 
 namespace run {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "run/lost_refs.h"
+#include "run/native/lost_refs.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
