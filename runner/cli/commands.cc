@@ -333,6 +333,7 @@ std::vector<Command> WithLasting(std::vector<Command> commands) {
   std::vector<Command> lasting = SetupCommands();
   for (Command& command : SandboxCommands()) lasting.push_back(std::move(command));
   lasting.push_back(ServeCommandSpec());
+  lasting.push_back(McpCommandSpec());
   lasting.push_back(WatchCommandSpec());
   for (Command& command : ReportCommands()) lasting.push_back(std::move(command));
   commands.insert(commands.begin() + 2, lasting.begin(), lasting.end());

@@ -20,7 +20,7 @@ struct CommandGroup {
 };
 constexpr auto kGroups = std::to_array<CommandGroup>({
     {"Runs and reports", "run, config, watch, report, post"},
-    {"Lasting sandboxes", "setup, exec, stop, sandbox, serve"},
+    {"Lasting sandboxes", "setup, exec, stop, sandbox, serve, mcp"},
     {"Policies", "policy"},
     {"Images", "image, verify-bundle"},
     {"Evaluation", "eval"},

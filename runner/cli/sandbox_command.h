@@ -63,8 +63,9 @@ Result<int> CreateSandbox(const Arguments& arguments, std::string name);
 Result<int> ExecInSandbox(const Arguments& arguments, const std::string& name);
 Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name);
 
-// Returns the command `serve`, and how its requests create sandboxes.
+// Returns the commands `serve` and `mcp`, and how the requests of the former create sandboxes.
 Command ServeCommandSpec();
+Command McpCommandSpec();
 serve::CreateOptions ServeOptions();
 
 // Each returns the exit status.

@@ -10,6 +10,7 @@
 #include "cli/run_command.h"
 #include "cli/sandbox_command.h"
 #include "codec/text/quantity.h"
+#include "serve/mcp_server.h"
 #include "serve/server.h"
 
 namespace cli {
@@ -21,6 +22,12 @@ constexpr std::string_view kServeDoc =
     "opens no port, "
     "and ends with the program that started it or its standard input, as do the sandboxes that "
     "were created over it.";
+
+constexpr std::string_view kMcpDoc =
+    "Give an agent a sandbox in place of your shell, by MCP. A Model Context Protocol server on "
+    "standard input and output, with tools that run commands and read and write files in one "
+    "sandbox. Policy, limits and image are those of the options here; the model cannot change "
+    "them. docs/reference/mcp.md shows how agents are told of it.";
 
 bool IsServed(const OptionSpec& option) {
   constexpr std::string_view kNotServed[] = {"json", "quiet", "backend"};
@@ -36,6 +43,16 @@ std::vector<OptionSpec> CreationOptions() {
 
 std::string TextOf(const codec::Json& value) {
   return value.string() != nullptr ? *value.string() : std::to_string(value.integer().value_or(0));
+}
+
+Result<serve::CreateOptions::Wanted> ReadWanted(Arguments arguments, const std::string& name,
+                                                const std::string& report_dir) {
+  arguments.values.try_emplace("report-dir", std::vector{report_dir});
+  serve::CreateOptions::Wanted wanted;
+  wanted.request = TRY(ReadCreateRequest(arguments, name));
+  wanted.snapshot = arguments.Get("snapshot");
+  wanted.snapshot_key = arguments.Get("snapshot-key");
+  return wanted;
 }
 
 Result<serve::CreateOptions::Wanted> ReadCreation(const codec::Json& params,
@@ -54,12 +71,26 @@ Result<serve::CreateOptions::Wanted> ReadCreation(const codec::Json& params,
       given = {TextOf(value)};
     }
   }
-  arguments.values.try_emplace("report-dir", std::vector{report_dir});
-  serve::CreateOptions::Wanted wanted;
-  wanted.request = TRY(ReadCreateRequest(arguments, name));
-  wanted.snapshot = arguments.Get("snapshot");
-  wanted.snapshot_key = arguments.Get("snapshot-key");
-  return wanted;
+  return ReadWanted(arguments, name, report_dir);
+}
+
+Result<int> McpCommand(const Arguments& arguments) {
+  if (!arguments.operands.empty()) return Usage("mcp takes no operands");
+  logging::SetQuiet(true);
+  // What is wrong with the options is said at once.
+  session::CreateRequest create = TRY(ReadCreateRequest(arguments, ""));
+  serve::McpConfig config{arguments.Get("sandbox"), create.run.timeout_s};
+  session::Place place = TRY(session::Place::Open());
+  if (!config.sandbox.empty()) TRY(place.Find(config.sandbox));
+  serve::CreateOptions options;
+  options.read = [&arguments](const codec::Json&, const std::string& name,
+                              const std::string& report_dir) {
+    return ReadWanted(arguments, name, report_dir);
+  };
+  serve::McpServer server(std::move(config), std::move(place), std::move(options), STDIN_FILENO,
+                          STDOUT_FILENO);
+  TRY(server.Serve());
+  return 0;
 }
 
 Result<int> ServeCommand(const Arguments& arguments) {
@@ -86,6 +117,21 @@ serve::CreateOptions ServeOptions() {
   }
   options.read = ReadCreation;
   return options;
+}
+
+Command McpCommandSpec() {
+  Command command = SandboxCreation("mcp", McpCommand, kMcpDoc,
+                                    "  agentic-ci mcp --policy policy.yml --timeout 5m\n"
+                                    "  claude mcp add sandbox -- agentic-ci mcp\n");
+  // Its sandbox has a name of its own, which says that it is another one after a restart.
+  std::erase_if(command.options, [](const OptionSpec& option) {
+    return option.name == "name" || !IsServed(option);
+  });
+  command.options.insert(command.options.begin(),
+                         {"sandbox", "NAME", "",
+                          "Use this sandbox, of `sandbox create`, and leave it. If not given, one "
+                          "is created, which ends with the server."});
+  return command;
 }
 
 Command ServeCommandSpec() {

@@ -14,8 +14,6 @@
 namespace serve {
 namespace {
 
-constexpr size_t kCollectedBytesMax = size_t{4} << 20;
-
 Error Usage(std::string what) { return {Code::kUsage, std::move(what)}; }
 
 Result<int64_t> TimeoutOf(const codec::Json& params) {
@@ -135,7 +133,7 @@ void Command::TakeMessage(std::string_view message) {
     input_owed_ = false;
     SendInput();
   } else if (wire::Read(message, kind, result) && kind == MessageKind::kResult) {
-    Conclude(std::move(result));
+    End(std::move(result));
   } else if (wire::Read(message, kind, fault) && kind == MessageKind::kFault) {
     Fail(fault);
   } else {
@@ -160,7 +158,7 @@ void Command::Send(bool error, const std::string& member) {
                                                   (error ? "stderr" : "stdout") + "\"," + member));
 }
 
-void Command::Conclude(session::CommandResult result) {
+void Command::End(session::CommandResult result) {
   for (bool error : {false, true}) Send(error, pieces_[error ? 1 : 0].Finish());
   result.truncated_stdout += left_out_[0];
   result.truncated_stderr += left_out_[1];

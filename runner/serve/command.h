@@ -40,7 +40,7 @@ class Command final : public Task {
   void TakeOutput(bool error, std::string_view bytes);
   void Send(bool error, const std::string& member);
   void SendInput();
-  void Conclude(session::CommandResult result);
+  void End(session::CommandResult result);
 
   session::Channel channel_;
   std::string report_dir_;

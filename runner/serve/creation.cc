@@ -58,7 +58,6 @@ void Creation::Serve(const pollfd* sources) {
     return;
   }
   restore_->Serve(sources);
-  if (restore_->done()) Finish();
 }
 
 void Creation::Begin() {
@@ -82,6 +81,7 @@ void Creation::Begin() {
     return Fail(work.error());
   }
   restore_ = std::move(work).value();
+  restore_->AnswerTo([this](const Result<codec::Json>& result) { Conclude(result); });
 }
 
 void Creation::Cancel() {

@@ -116,21 +116,6 @@ codec::Json SchemaOf(const Member& member) {
   return schema;
 }
 
-codec::Json SchemaOf(const Method& method) {
-  codec::Json properties = codec::Json::EmptyObject();
-  std::vector<std::string> required;
-  for (const Member& member : method.members) {
-    properties.Set(member.name, SchemaOf(member));
-    if (member.required) required.push_back(member.name);
-  }
-  codec::Json params = TypeOf("object");
-  params.Set("description", method.doc);
-  params.Set("properties", std::move(properties));
-  params.Set("required", codec::Json::FromStrings(required));
-  params.Set("additionalProperties", false);
-  return params;
-}
-
 std::vector<Member> ExecMembers() {
   return {
       SandboxName(),
@@ -153,6 +138,21 @@ std::vector<Member> ExecMembers() {
 }
 
 }  // namespace
+
+codec::Json SchemaOf(const Method& method) {
+  codec::Json properties = codec::Json::EmptyObject();
+  std::vector<std::string> required;
+  for (const Member& member : method.members) {
+    properties.Set(member.name, SchemaOf(member));
+    if (member.required) required.push_back(member.name);
+  }
+  codec::Json params = TypeOf("object");
+  params.Set("description", method.doc);
+  params.Set("properties", std::move(properties));
+  params.Set("required", codec::Json::FromStrings(required));
+  params.Set("additionalProperties", false);
+  return params;
+}
 
 std::vector<Method> Methods(const std::vector<Member>& options) {
   const Member text{"text", Form::kText, "Bytes that are UTF-8."};
@@ -190,6 +190,7 @@ std::vector<Method> Methods(const std::vector<Member>& options) {
         {"source", Form::kText, "A path in the sandbox.", true},
         {"target", Form::kText, "A path of the host. If not given, the content is sent."},
         {"archive", Form::kFlag, "True: send a tar archive, of a directory too."},
+        {"collect", Form::kFlag, "The content in the result, at most 4 MiB, not in notifications."},
         {"max-size", Form::kOption, "How much is copied at most; 8GiB if not given."}}},
       {"diff", "Returns what has changed in the checkout, as a patch and a list.", {SandboxName()}},
       {"apply",

@@ -46,6 +46,9 @@ Status CheckParams(const Method& method, const codec::Json& params);
 // kUsage for both, or text that is not Base64.
 Result<std::string> BytesOf(const codec::Json& params);
 
+// Returns the JSON Schema (2020-12) of a method's params.
+codec::Json SchemaOf(const Method& method);
+
 // Renders the JSON Schema (2020-12) of all messages, either way.
 std::string RenderSchema(const std::vector<Method>& methods);
 

@@ -92,6 +92,14 @@ std::string TextPieces::Take(std::string_view bytes) {
   return member;
 }
 
+void SetBytes(codec::Json* json, std::string bytes) {
+  if (codec::FindInvalidUtf8(bytes) == std::string_view::npos) {
+    json->Set("text", std::move(bytes));
+  } else {
+    json->Set("base64", codec::EncodeBase64(bytes));
+  }
+}
+
 std::string TextPieces::Finish() { return RenderBytes(std::exchange(tail_, {})); }
 
 }  // namespace serve

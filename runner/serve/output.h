@@ -7,8 +7,12 @@
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "codec/data/json.h"
 
 namespace serve {
+
+// How much of a command's output, or a file, an answer has.
+inline constexpr size_t kCollectedBytesMax = size_t{4} << 20;
 
 // Lines for a borrowed descriptor, which is made non-blocking if it is a pipe. What is not taken is
 // kept; while full() nothing more may be made but answers. SIGPIPE is ignored.
@@ -52,6 +56,9 @@ class TextPieces {
  private:
   std::string tail_;
 };
+
+// Sets `text`, or where the bytes are not UTF-8 `base64`.
+void SetBytes(codec::Json* json, std::string bytes);
 
 // Returns `text` without a character at its end that is not whole.
 std::string_view WholeText(std::string_view text);

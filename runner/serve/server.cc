@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/server.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <chrono>
-
-#include "base/sys.h"
 #include "base/version.h"
-#include "base/wire.h"
-#include "serve/command.h"
-#include "serve/event_stream.h"
-#include "serve/work.h"
 
 namespace serve {
 namespace {
-
-constexpr size_t kClientBytes = size_t{256} << 10;
-constexpr size_t kTasksMax = 512;
-constexpr std::chrono::seconds kFarewell{2};
-constexpr std::chrono::seconds kEndTime{20};  // For the reports of what is ended.
-
-constexpr size_t kFixedSources = 3;  // Of Sources(), before those of sandboxes and tasks.
 
 bool IsNotice(const std::string& method) {
   return method == "input" || method == "ack" || method == "cancel";
@@ -33,142 +12,35 @@ bool IsNotice(const std::string& method) {
 
 }  // namespace
 
-Server::Server(session::Place place, CreateOptions options, int in, int out)
-    : place_(std::move(place)),
-      options_(std::move(options)),
-      methods_(Methods(options_.members)),
-      in_(in),
-      output_(out) {
-  const pid_t parent = ::getppid();
-  // A parent outside of this process's namespace, or a reaper of orphans, is not the client.
-  if (parent <= 1) return;
-  Result<Fd> process = sys::PidfdOpen(parent);
-  if (process.ok() && ::getppid() == parent) client_ = std::move(process).value();
-}
-
-Status Server::Serve() {
-  while (!ended_ && !output_.closed()) {
-    std::vector<pollfd> sources = Sources();
-    if (::poll(sources.data(), sources.size(), Next().poll_ms()) < 0 && errno != EINTR) {
-      return Errno("poll");
-    }
-    if ((sources[1].revents & ~POLLOUT) != 0) break;
-    if (sources[1].revents != 0) output_.Flush();
-    if (sources[2].revents != 0) ended_ = true;
-    DropEnded(sources.data() + kFixedSources);
-    const pollfd* source = sources.data() + kFixedSources + own_.size();
-    for (auto& [id, task] : tasks_) {
-      task->Serve(source);
-      source += Task::kSources;
-    }
-    std::erase_if(tasks_, [](const auto& entry) { return entry.second->done(); });
-    if (sources[0].revents != 0) ReadClient();
-    for (auto entry = own_.begin(); entry != own_.end();) {
-      if (entry->second.keeper >= 0) {
-        ++entry;
-        continue;
-      }
-      output_.Write(RenderNotification(
-          "ended", "\"sandbox\":" + codec::RenderJsonLine(codec::Json(entry->first))));
-      entry = own_.erase(entry);
-    }
-  }
-  if (ended_) output_.Finish(Deadline::After(kFarewell));
-  EndSandboxes();
-  return Ok();
-}
-
-// A client that does not read its answers is not read either.
-bool Server::ReadsClient() const {
-  if (output_.full()) return false;
-  return std::none_of(tasks_.begin(), tasks_.end(),
-                      [](const auto& entry) { return entry.second->input_full(); });
-}
-
-std::vector<pollfd> Server::Sources() const {
-  std::vector<pollfd> sources;
-  // A pipe that is not read shows its end only to who asks for POLLIN, and then its content too.
-  sources.push_back({ReadsClient() ? in_ : -1, POLLIN, 0});
-  sources.push_back({output_.fd(), static_cast<short>(output_.waits() ? POLLOUT : 0), 0});
-  sources.push_back({client_.get(), POLLIN, 0});
-  for (const auto& [name, own] : own_) sources.push_back({own.process.get(), POLLIN, 0});
-  for (const auto& [id, task] : tasks_) task->AddSources(&sources);
-  return sources;
-}
-
-Deadline Server::Next() const {
-  Deadline next = Deadline::Never();
-  if (output_.full()) return next;
-  for (const auto& [id, task] : tasks_) next = std::min(next, task->next());
-  return next;
-}
-
-void Server::DropEnded(const pollfd* sources) {
-  for (auto& [name, own] : own_) {
-    if ((sources++)->revents == 0) continue;
-    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    own.keeper = -1;
-  }
-}
-
-void Server::ReadClient() {
-  std::string chunk(kClientBytes, '\0');
-  const ssize_t n = ::read(in_, chunk.data(), chunk.size());
-  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (n <= 0) {
-    ended_ = true;
-    return;
-  }
-  std::string_view bytes = std::string_view(chunk).substr(0, static_cast<size_t>(n));
-  while (!bytes.empty()) {
-    const size_t end = bytes.find('\n');
-    const std::string_view piece = bytes.substr(0, end);
-    if (!skips_ && line_.size() + piece.size() > kLineBytesMax) {
-      skips_ = true;
-      line_.clear();
-      output_.Write(RenderFault("null", Fault::kParse, "a line is longer than 16 MiB"));
-    }
-    if (!skips_) line_ += piece;
-    if (end == std::string_view::npos) return;
-    bytes.remove_prefix(end + 1);
-    if (!std::exchange(skips_, false)) TakeLine(line_);
-    line_.clear();
-  }
-}
-
-void Server::TakeLine(std::string_view line) {
-  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
-  std::variant<Request, BadMessage> message = ParseMessage(line);
-  if (const auto* bad = std::get_if<BadMessage>(&message)) {
-    return output_.Write(RenderFault(bad->id, bad->fault, bad->what));
-  }
-  Take(*std::get_if<Request>(&message));
+void Server::TakeEnd(const std::string& sandbox) {
+  output().Write(
+      RenderNotification("ended", "\"sandbox\":" + codec::RenderJsonLine(codec::Json(sandbox))));
 }
 
 void Server::Take(const Request& request) {
-  Result<const Method*> method = FindMethod(methods_, request.method);
+  Result<const Method*> method = FindMethod(methods(), request.method);
   const std::string id = request.id.empty() ? "null" : request.id;
   if (!method.ok()) {
     // There is no answer to a notification, and those of a newer client mean nothing here.
     if (request.id.empty()) return;
-    return output_.Write(RenderFault(id, Fault::kMethod, method.error().what, method.error().hint));
+    return output().Write(
+        RenderFault(id, Fault::kMethod, method.error().what, method.error().hint));
   }
   const bool initializes = request.method == "initialize";
   if (initialized_ == initializes) {
-    return output_.Write(
+    return output().Write(
         RenderFault(id, Fault::kRequest,
                     initializes ? "'initialize' comes once" : "the first request is 'initialize'"));
   }
   Status fine = CheckParams(*method.value(), request.params);
   if (!fine.ok()) {
-    return output_.Write(RenderFault(id, Fault::kParams, fine.error().what, fine.error().hint));
+    return output().Write(RenderFault(id, Fault::kParams, fine.error().what, fine.error().hint));
   }
   if (request.id.empty() && !IsNotice(request.method)) {
-    return output_.Write(RenderFault(id, Fault::kRequest, request.method + ": an id is missing"));
+    return output().Write(RenderFault(id, Fault::kRequest, request.method + ": an id is missing"));
   }
   Status begun = Begin(request);
-  if (!begun.ok()) output_.Write(RenderError(id, begun.error()));
+  if (!begun.ok()) output().Write(RenderError(id, begun.error()));
 }
 
 Status Server::Begin(const Request& request) {
@@ -184,71 +56,29 @@ Status Server::Begin(const Request& request) {
   } else if (IsNotice(request.method)) {
     TRY(TakeControl(request, &result));
   } else {
-    return BeginTask(request);
+    return BeginTask(request.id, request.method, request.params);
   }
-  if (!request.id.empty()) output_.Write(RenderResult(request.id, result));
-  return Ok();
-}
-
-Status Server::BeginTask(const Request& request) {
-  if (tasks_.contains(request.id)) {
-    return Error{Code::kUsage, "a request with that id goes on"};
-  }
-  if (tasks_.size() >= kTasksMax) {
-    return Error{Code::kTemporary, std::to_string(kTasksMax) + " requests go on"};
-  }
-  auto in_child = [this] { Forget(); };
-  std::unique_ptr<Task> task;
-  if (request.method == "exec") {
-    task = TRY(Command::Start(place_, request.id, request.params, output_));
-  } else if (request.method == "events") {
-    task = TRY(EventStream::Start(place_, request.id, request.params, output_));
-  } else if (request.method == "create") {
-    std::unique_ptr<Creation> creation =
-        TRY(Creation::Start(place_, request.id, output_, options_, request.params, in_child));
-    Own own{
-        static_cast<pid_t>(creation->facts().pid), {}, request.params.Find("policy") != nullptr};
-    own.process = TRY(sys::PidfdOpen(own.keeper));
-    own_.insert_or_assign(creation->facts().name, std::move(own));
-    task = std::move(creation);
-  } else {
-    const Job job = TRY(JobOf(place_, request.method, request.params));
-    task = TRY(Work::Start(request.id, output_, job, in_child));
-  }
-  tasks_.emplace(request.id, std::move(task));
+  if (!request.id.empty()) output().Write(RenderResult(request.id, result));
   return Ok();
 }
 
 Status Server::TakeControl(const Request& request, codec::Json* result) {
-  auto found = tasks_.find(IdOf(request.params.Find("request")));
+  Task* task = FindTask(IdOf(request.params.Find("request")));
   // It may have ended just now.
-  if (found == tasks_.end() && request.id.empty()) return Ok();
-  if (found == tasks_.end()) return Error{Code::kNotFound, "no such request goes on"};
-  Task& task = *found->second;
+  if (task == nullptr && request.id.empty()) return Ok();
+  if (task == nullptr) return Error{Code::kNotFound, "no such request goes on"};
   *result = codec::Json::EmptyObject();
   if (request.method == "cancel") {
-    task.Cancel();
+    task->Cancel();
     return Ok();
   }
-  if (request.method == "ack") return task.Acknowledge(request.params.IntegerAt("bytes"));
-  return task.Input(TRY(BytesOf(request.params)), request.params.BooleanAt("end"));
-}
-
-Status Server::ReloadPolicy(const std::string& name) const {
-  auto own = own_.find(name);
-  if (own == own_.end()) return Error{Code::kNotFound, "'" + name + "' was not created here"};
-  if (!own->second.has_policy) {
-    return Error{Code::kUsage, "'" + name + "' was created without 'policy'"};
-  }
-  if (own->second.keeper < 0 || ::kill(own->second.keeper, SIGUSR1) != 0) {
-    return Error{Code::kIo, "the sandbox ended"};
-  }
-  return Ok();
+  if (request.method == "ack") return task->Acknowledge(request.params.IntegerAt("bytes"));
+  return task->Input(TRY(BytesOf(request.params)), request.params.BooleanAt("end"));
 }
 
 codec::Json Server::Introduce() const {
   std::vector<std::string> names;
-  for (const Method& method : methods_) names.push_back(method.name);
+  for (const Method& method : methods()) names.push_back(method.name);
   codec::Json server;
   server.Set("name", "agentic-ci");
   server.Set("version", kVersion);
@@ -261,37 +91,6 @@ codec::Json Server::Introduce() const {
   limits.Set("requests", static_cast<int64_t>(kTasksMax));
   result.Set("limits", std::move(limits));
   return result;
-}
-
-// Asks all to end, and waits until they have.
-void Server::EndSandboxes() {
-  tasks_.clear();
-  for (const auto& [name, own] : own_) {
-    Result<Fd> connection = place_.Connect(name);
-    const Status asked =
-        connection.ok()
-            ? sys::SendMessage(connection.value().get(),
-                               wire::Write(session::MessageKind::kDelete, session::DeleteRequest{}))
-            : Status(connection.error());
-    if (!asked.ok() && own.keeper >= 0) (void)::kill(own.keeper, SIGTERM);
-  }
-  const Deadline deadline = Deadline::After(kEndTime);
-  for (auto& [name, own] : own_) {
-    if (own.keeper < 0) continue;
-    Result<bool> ended = sys::WaitReadable(own.process.get(), deadline);
-    if (!ended.ok() || !ended.value()) (void)::kill(own.keeper, SIGKILL);
-    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  own_.clear();
-}
-
-void Server::Forget() {
-  for (const pollfd& source : Sources()) {
-    if (source.fd > STDERR_FILENO) ::close(source.fd);
-  }
-  ::close(STDIN_FILENO);
-  (void)sys::FillStandardStreams();
 }
 
 }  // namespace serve

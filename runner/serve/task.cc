@@ -5,14 +5,10 @@
 
 namespace serve {
 
-void Task::Succeed(const codec::Json& result) {
+void Task::Conclude(const Result<codec::Json>& result) {
   done_ = true;
-  output_.Write(RenderResult(id_, result));
-}
-
-void Task::Fail(const Error& error) {
-  done_ = true;
-  output_.Write(RenderError(id_, error));
+  if (answer_) return answer_(result);
+  output_.Write(result.ok() ? RenderResult(id_, result.value()) : RenderError(id_, result.error()));
 }
 
 Error Cancelled() { return {Code::kIo, "the request was cancelled"}; }

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace serve {
 class Task {
  public:
   static constexpr size_t kSources = 2;
+  using Answer = std::function<void(const Result<codec::Json>& result)>;
 
   Task(std::string id, Output& output) : id_(std::move(id)), output_(output) {}
   virtual ~Task() = default;
@@ -36,14 +38,15 @@ class Task {
   virtual Status Acknowledge(int64_t) { return Unfit(); }
   virtual bool input_full() const { return false; }
 
+  // The answer goes to `answer`, and not to the client.
+  void AnswerTo(Answer answer) { answer_ = std::move(answer); }
   const std::string& id() const { return id_; }
   bool done() const { return done_; }
 
  protected:
-  void Succeed(const codec::Json& result);
-  void Fail(const Error& error);
-  // The answer was given by another.
-  void Finish() { done_ = true; }
+  void Conclude(const Result<codec::Json>& result);
+  void Succeed(const codec::Json& result) { Conclude(result); }
+  void Fail(const Error& error) { Conclude(error); }
   Output& output() { return output_; }
   const Output& output() const { return output_; }
 
@@ -52,6 +55,7 @@ class Task {
 
   const std::string id_;
   Output& output_;
+  Answer answer_;
   bool done_ = false;
 };
 

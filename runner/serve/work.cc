@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/sys.h"
 #include "base/wire.h"
 #include "serve/message.h"
@@ -67,19 +69,28 @@ void Work::Serve(const pollfd* sources) {
     return std::string_view(chunk, n > 0 ? static_cast<size_t>(n) : 0);
   };
   if (sources[0].revents != 0) {
-    std::string_view bytes = read(data_);
-    const std::string member = data_.valid() ? pieces_.Take(bytes) : pieces_.Finish();
-    if (!member.empty()) {
-      output().Write(RenderNotification("data", "\"request\":" + id() + "," + member));
-    }
+    TakeData(read(data_));
   }
   if (sources[1].revents != 0) {
     told_ += read(answer_);
-    if (!answer_.valid()) Conclude();
+    if (!answer_.valid()) End();
   }
 }
 
-void Work::Conclude() {
+// Nothing at the end.
+void Work::TakeData(std::string_view bytes) {
+  if (collects_) {
+    const size_t room = kCollectedBytesMax - std::min(kCollectedBytesMax, collected_.size());
+    collected_ += bytes.substr(0, room);
+    left_out_ += static_cast<int64_t>(bytes.size() - std::min(room, bytes.size()));
+    return;
+  }
+  const std::string member = data_.valid() ? pieces_.Take(bytes) : pieces_.Finish();
+  if (member.empty()) return;
+  output().Write(RenderNotification("data", "\"request\":" + id() + "," + member));
+}
+
+void Work::End() {
   bool fine = false;
   std::string text;
   Error error{Code::kIo, "the process that carried out the request was killed"};
@@ -89,8 +100,11 @@ void Work::Conclude() {
     return Fail(error);
   }
   Result<codec::Json> result = codec::ParseJson(text, {.bytes_max = size_t{64} << 20});
-  if (!result.ok()) return Fail(result.error());
-  Succeed(result.value());
+  if (result.ok() && collects_) {
+    SetBytes(&result.value(), collected_);
+    result.value().Set("truncated", left_out_);
+  }
+  Conclude(result);
 }
 
 void Work::Cancel() {

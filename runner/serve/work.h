@@ -34,6 +34,9 @@ class Work final : public Task {
   void AddSources(std::vector<pollfd>* sources) const override;
   void Serve(const pollfd* sources) override;
   void Cancel() override;
+  // What is written to standard output becomes `text` or `base64` of the result, up to 4 MiB, and
+  // `truncated` counts the rest.
+  void Collect() { collects_ = true; }
 
  private:
   Work(std::string id, Output& output, pid_t pid, Fd answer, Fd data)
@@ -41,13 +44,17 @@ class Work final : public Task {
         pid_(pid),
         answer_(std::move(answer)),
         data_(std::move(data)) {}
-  void Conclude();
+  void End();
+  void TakeData(std::string_view bytes);
 
   pid_t pid_;
   Fd answer_;
   Fd data_;
   TextPieces pieces_;
   std::string told_;
+  bool collects_ = false;
+  std::string collected_;
+  int64_t left_out_ = 0;
   bool cancelled_ = false;
 };
 

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/sys.h"
+#include "base/wire.h"
+#include "serve/command.h"
+#include "serve/event_stream.h"
+#include "serve/work.h"
+
+namespace serve {
+namespace {
+
+constexpr size_t kClientBytes = size_t{256} << 10;
+constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::seconds kEndTime{20};  // For the reports of what is ended.
+
+constexpr size_t kFixedSources = 3;  // Of Sources(), before those of sandboxes and tasks.
+
+}  // namespace
+
+Loop::Loop(session::Place place, CreateOptions options, int in, int out)
+    : place_(std::move(place)),
+      options_(std::move(options)),
+      methods_(Methods(options_.members)),
+      in_(in),
+      output_(out) {
+  const pid_t parent = ::getppid();
+  // A parent outside of this process's namespace, or a reaper of orphans, is not the client.
+  if (parent <= 1) return;
+  Result<Fd> process = sys::PidfdOpen(parent);
+  if (process.ok() && ::getppid() == parent) client_ = std::move(process).value();
+}
+
+Status Loop::Serve() {
+  while (!ended_ && !output_.closed()) {
+    std::vector<pollfd> sources = Sources();
+    if (::poll(sources.data(), sources.size(), Next().poll_ms()) < 0 && errno != EINTR) {
+      return Errno("poll");
+    }
+    if ((sources[1].revents & ~POLLOUT) != 0) break;
+    if (sources[1].revents != 0) output_.Flush();
+    if (sources[2].revents != 0) ended_ = true;
+    DropEnded(sources.data() + kFixedSources);
+    const pollfd* source = sources.data() + kFixedSources + own_.size();
+    for (auto& [id, task] : tasks_) {
+      task->Serve(source);
+      source += Task::kSources;
+    }
+    std::erase_if(tasks_, [](const auto& entry) { return entry.second->done(); });
+    if (sources[0].revents != 0) ReadClient();
+    TellEnded();
+    Turn();
+  }
+  if (ended_) output_.Finish(Deadline::After(kFarewell));
+  EndSandboxes();
+  return Ok();
+}
+
+// A client that does not read its answers is not read either.
+bool Loop::ReadsClient() const {
+  if (output_.full()) return false;
+  return std::none_of(tasks_.begin(), tasks_.end(),
+                      [](const auto& entry) { return entry.second->input_full(); });
+}
+
+std::vector<pollfd> Loop::Sources() const {
+  std::vector<pollfd> sources;
+  // A pipe that is not read shows its end only to who asks for POLLIN, and then its content too.
+  sources.push_back({ReadsClient() ? in_ : -1, POLLIN, 0});
+  sources.push_back({output_.fd(), static_cast<short>(output_.waits() ? POLLOUT : 0), 0});
+  sources.push_back({client_.get(), POLLIN, 0});
+  for (const auto& [name, own] : own_) sources.push_back({own.process.get(), POLLIN, 0});
+  for (const auto& [id, task] : tasks_) task->AddSources(&sources);
+  return sources;
+}
+
+Deadline Loop::Next() const {
+  Deadline next = next_turn();
+  if (output_.full()) return Deadline::Never();
+  for (const auto& [id, task] : tasks_) next = std::min(next, task->next());
+  return next;
+}
+
+void Loop::DropEnded(const pollfd* sources) {
+  for (auto& [name, own] : own_) {
+    if ((sources++)->revents == 0) continue;
+    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    own.keeper = -1;
+  }
+}
+
+void Loop::TellEnded() {
+  for (auto entry = own_.begin(); entry != own_.end();) {
+    if (entry->second.keeper >= 0) {
+      ++entry;
+      continue;
+    }
+    TakeEnd(entry->first);
+    entry = own_.erase(entry);
+  }
+}
+
+void Loop::ReadClient() {
+  std::string chunk(kClientBytes, '\0');
+  const ssize_t n = ::read(in_, chunk.data(), chunk.size());
+  if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (n <= 0) {
+    ended_ = true;
+    return;
+  }
+  std::string_view bytes = std::string_view(chunk).substr(0, static_cast<size_t>(n));
+  while (!bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    const std::string_view piece = bytes.substr(0, end);
+    if (!skips_ && line_.size() + piece.size() > kLineBytesMax) {
+      skips_ = true;
+      line_.clear();
+      output_.Write(RenderFault("null", Fault::kParse, "a line is longer than 16 MiB"));
+    }
+    if (!skips_) line_ += piece;
+    if (end == std::string_view::npos) return;
+    bytes.remove_prefix(end + 1);
+    if (!std::exchange(skips_, false)) TakeLine(line_);
+    line_.clear();
+  }
+}
+
+void Loop::TakeLine(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;
+  std::variant<Request, BadMessage> message = ParseMessage(line);
+  if (const auto* bad = std::get_if<BadMessage>(&message)) {
+    return output_.Write(RenderFault(bad->id, bad->fault, bad->what));
+  }
+  Take(*std::get_if<Request>(&message));
+}
+
+Status Loop::BeginTask(const std::string& id, const std::string& method, const codec::Json& params,
+                       Task::Answer answer) {
+  if (tasks_.contains(id)) return Error{Code::kUsage, "a request with that id goes on"};
+  if (tasks_.size() >= kTasksMax) {
+    return Error{Code::kTemporary, std::to_string(kTasksMax) + " requests go on"};
+  }
+  std::unique_ptr<Task> task = TRY(StartTask(id, method, params));
+  if (answer) task->AnswerTo(std::move(answer));
+  tasks_.emplace(id, std::move(task));
+  return Ok();
+}
+
+Result<std::unique_ptr<Task>> Loop::StartTask(const std::string& id, const std::string& method,
+                                              const codec::Json& params) {
+  auto in_child = [this] { Forget(); };
+  if (method == "exec") return Command::Start(place_, id, params, output_);
+  if (method == "events") return EventStream::Start(place_, id, params, output_);
+  if (method == "create") {
+    std::unique_ptr<Creation> creation =
+        TRY(Creation::Start(place_, id, output_, options_, params, in_child));
+    Own own{static_cast<pid_t>(creation->facts().pid), {}, params.Find("policy") != nullptr};
+    own.process = TRY(sys::PidfdOpen(own.keeper));
+    own_.insert_or_assign(creation->facts().name, std::move(own));
+    return std::unique_ptr<Task>(std::move(creation));
+  }
+  const Job job = TRY(JobOf(place_, method, params));
+  std::unique_ptr<Work> work = TRY(Work::Start(id, output_, job, in_child));
+  if (params.BooleanAt("collect")) work->Collect();
+  return std::unique_ptr<Task>(std::move(work));
+}
+
+Task* Loop::FindTask(const std::string& id) {
+  auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : found->second.get();
+}
+
+Status Loop::ReloadPolicy(const std::string& name) const {
+  auto own = own_.find(name);
+  if (own == own_.end()) return Error{Code::kNotFound, "'" + name + "' was not created here"};
+  if (!own->second.has_policy) {
+    return Error{Code::kUsage, "'" + name + "' was created without 'policy'"};
+  }
+  if (own->second.keeper < 0 || ::kill(own->second.keeper, SIGUSR1) != 0) {
+    return Error{Code::kIo, "the sandbox ended"};
+  }
+  return Ok();
+}
+
+// Asks all to end, and waits until they have.
+void Loop::EndSandboxes() {
+  tasks_.clear();
+  for (const auto& [name, own] : own_) {
+    Result<Fd> connection = place_.Connect(name);
+    const Status asked =
+        connection.ok()
+            ? sys::SendMessage(connection.value().get(),
+                               wire::Write(session::MessageKind::kDelete, session::DeleteRequest{}))
+            : Status(connection.error());
+    if (!asked.ok() && own.keeper >= 0) (void)::kill(own.keeper, SIGTERM);
+  }
+  const Deadline deadline = Deadline::After(kEndTime);
+  for (auto& [name, own] : own_) {
+    if (own.keeper < 0) continue;
+    Result<bool> ended = sys::WaitReadable(own.process.get(), deadline);
+    if (!ended.ok() || !ended.value()) (void)::kill(own.keeper, SIGKILL);
+    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  own_.clear();
+}
+
+void Loop::Forget() {
+  for (const pollfd& source : Sources()) {
+    if (source.fd > STDERR_FILENO) ::close(source.fd);
+  }
+  ::close(STDIN_FILENO);
+  (void)sys::FillStandardStreams();
+}
+
+}  // namespace serve
