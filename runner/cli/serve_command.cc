@@ -27,7 +27,10 @@ constexpr std::string_view kMcpDoc =
     "Give an agent a sandbox in place of your shell, by MCP. A Model Context Protocol server on "
     "standard input and output, with tools that run commands and read and write files in one "
     "sandbox. Policy, limits and image are those of the options here; the model cannot change "
-    "them. docs/reference/mcp.md shows how agents are told of it.";
+    "them. docs/reference/mcp.md shows the configuration of agents.";
+
+// A session of a person with an agent: longer than that of a program.
+constexpr std::string_view kMcpTtl = "24h";
 
 bool IsServed(const OptionSpec& option) {
   constexpr std::string_view kNotServed[] = {"json", "quiet", "backend"};
@@ -74,9 +77,11 @@ Result<serve::CreateOptions::Wanted> ReadCreation(const codec::Json& params,
   return ReadWanted(arguments, name, report_dir);
 }
 
-Result<int> McpCommand(const Arguments& arguments) {
-  if (!arguments.operands.empty()) return Usage("mcp takes no operands");
+Result<int> McpCommand(const Arguments& given) {
+  if (!given.operands.empty()) return Usage("mcp takes no operands");
   logging::SetQuiet(true);
+  Arguments arguments = given;
+  arguments.values.try_emplace("ttl", std::vector{std::string(kMcpTtl)});
   // What is wrong with the options is said at once.
   session::CreateRequest create = TRY(ReadCreateRequest(arguments, ""));
   serve::McpConfig config{arguments.Get("sandbox"), create.run.timeout_s};
@@ -127,6 +132,9 @@ Command McpCommandSpec() {
   std::erase_if(command.options, [](const OptionSpec& option) {
     return option.name == "name" || !IsServed(option);
   });
+  for (OptionSpec& option : command.options) {
+    if (option.name == "ttl") option.fallback = kMcpTtl;
+  }
   command.options.insert(command.options.begin(),
                          {"sandbox", "NAME", "",
                           "Use this sandbox, of `sandbox create`, and leave it. If not given, one "

@@ -98,7 +98,7 @@ Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::s
   return std::unique_ptr<Task>(std::move(task));
 }
 
-bool Command::reads() const { return !output().full() && window_.value_or(1) > 0; }
+bool Command::reads() const { return !output().full() && held_.empty(); }
 
 void Command::AddSources(std::vector<pollfd>* sources) const {
   const short wanted = reads() ? POLLIN : 0;
@@ -128,7 +128,11 @@ void Command::TakeMessage(std::string_view message) {
   Error fault;
   if (wire::Read(message, kind, bytes) &&
       (kind == MessageKind::kOutput || kind == MessageKind::kError)) {
-    TakeOutput(kind == MessageKind::kError, bytes);
+    if (window_.value_or(1) <= 0) {
+      held_ = message;
+    } else {
+      TakeOutput(kind == MessageKind::kError, bytes);
+    }
   } else if (wire::Read(message, kind) && kind == MessageKind::kInputTaken) {
     input_owed_ = false;
     SendInput();
@@ -196,6 +200,7 @@ Status Command::Acknowledge(int64_t bytes) {
   constexpr int64_t kWindowMax = int64_t{1} << 40;
   if (!window_) return Usage("that command has no 'window'");
   *window_ = std::min(*window_ + std::min(bytes, kWindowMax), kWindowMax);
+  if (!held_.empty()) TakeMessage(std::exchange(held_, {}));
   return Ok();
 }
 

@@ -46,6 +46,7 @@ class Command final : public Task {
   std::string report_dir_;
   int64_t events_from_ = 0;        // Where this command's records begin.
   std::optional<int64_t> window_;  // The bytes that may be sent; nothing: no limit.
+  std::string held_;               // A message with output that the window does not let pass.
   std::optional<Written> collected_;
   int64_t left_out_[2] = {0, 0};
   TextPieces pieces_[2];

@@ -33,7 +33,7 @@ void SetCommand(const codec::Json& result, codec::Json* told) {
 
 void SetFile(const codec::Json& result, int64_t offset, codec::Json* told) {
   if (const codec::Json* base64 = result.Find("base64")) {
-    // Bytes that are no text are of no use in part.
+    // A part of what is not text would be of no use.
     const bool fits = base64->string()->size() <= kShownBytesMax;
     told->Set("base64", fits ? *base64->string() : "");
     told->Set("omitted_bytes", fits ? int64_t{0} : static_cast<int64_t>(base64->string()->size()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/server.h"
 
+#include "base/log.h"
 #include "base/version.h"
 
 namespace serve {
@@ -18,29 +19,34 @@ void Server::TakeEnd(const std::string& sandbox) {
 }
 
 void Server::Take(const Request& request) {
+  if (request.id.empty()) return TakeNotice(request);
   Result<const Method*> method = FindMethod(methods(), request.method);
-  const std::string id = request.id.empty() ? "null" : request.id;
-  if (!method.ok()) {
-    // There is no answer to a notification, and those of a newer client mean nothing here.
-    if (request.id.empty()) return;
-    return output().Write(
-        RenderFault(id, Fault::kMethod, method.error().what, method.error().hint));
-  }
+  auto refuse = [&](Fault fault, const std::string& what, const std::string& hint = {}) {
+    output().Write(RenderFault(request.id, fault, what, hint));
+  };
+  if (!method.ok()) return refuse(Fault::kMethod, method.error().what, method.error().hint);
   const bool initializes = request.method == "initialize";
   if (initialized_ == initializes) {
-    return output().Write(
-        RenderFault(id, Fault::kRequest,
-                    initializes ? "'initialize' comes once" : "the first request is 'initialize'"));
+    return refuse(Fault::kRequest,
+                  initializes ? "'initialize' comes once" : "the first request is 'initialize'");
   }
   Status fine = CheckParams(*method.value(), request.params);
-  if (!fine.ok()) {
-    return output().Write(RenderFault(id, Fault::kParams, fine.error().what, fine.error().hint));
-  }
-  if (request.id.empty() && !IsNotice(request.method)) {
-    return output().Write(RenderFault(id, Fault::kRequest, request.method + ": an id is missing"));
-  }
+  if (!fine.ok()) return refuse(Fault::kParams, fine.error().what, fine.error().hint);
   Status begun = Begin(request);
-  if (!begun.ok()) output().Write(RenderError(id, begun.error()));
+  if (!begun.ok()) output().Write(RenderError(request.id, begun.error()));
+}
+
+// A notification has no answer. Those of a newer client mean nothing here.
+void Server::TakeNotice(const Request& request) {
+  Result<const Method*> method = FindMethod(methods(), request.method);
+  if (!method.ok() || !initialized_) return;
+  Status fine = CheckParams(*method.value(), request.params);
+  if (fine.ok() && !IsNotice(request.method)) {
+    fine = Error{Code::kUsage, request.method + ": an id is missing"};
+  }
+  codec::Json result;
+  if (fine.ok()) fine = TakeControl(request, &result);
+  if (!fine.ok()) logging::Warn("a notification was refused", {{"why", fine.error().what}});
 }
 
 Status Server::Begin(const Request& request) {
@@ -58,7 +64,7 @@ Status Server::Begin(const Request& request) {
   } else {
     return BeginTask(request.id, request.method, request.params);
   }
-  if (!request.id.empty()) output().Write(RenderResult(request.id, result));
+  output().Write(RenderResult(request.id, result));
   return Ok();
 }
 

@@ -13,6 +13,7 @@ class Server final : public Loop {
  private:
   void Take(const Request& request) override;
   void TakeEnd(const std::string& sandbox) override;
+  void TakeNotice(const Request& request);
   Status Begin(const Request& request);
   Status TakeControl(const Request& request, codec::Json* result);
   codec::Json Introduce() const;

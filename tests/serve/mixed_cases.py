@@ -19,6 +19,26 @@ class Mixed(Served):
             with self.subTest(seed):
                 self.play(random.Random(seed))
 
+    def test_a_kill_after_any_message_leaves_nothing(self):
+        messages = [
+            ('create', {'name': 'one', 'isolation': self.TIER}), ('create', {'name': 'two', 'isolation': self.TIER}),
+            ('exec', {'sandbox': 'one', 'script': 'cat; sleep 5', 'stdin': {'text': 'x' * 100000, 'end': False}}),
+            ('put', {'sandbox': 'two', 'target': 'big', 'text': 'x' * 1000000}),
+            ('exec', {'sandbox': 'two', 'script': 'yes'}), ('get', {'sandbox': 'two', 'source': 'big'}),
+            ('events', {'sandbox': 'one'}), ('diff', {'sandbox': 'one'}), ('reset', {'sandbox': 'two'}),
+            ('delete', {'sandbox': 'one'}), ('list', {})]
+        for last in range(len(messages)):
+            with self.subTest(messages[last][0], last=last):
+                client = self.connect()
+                for method, params in messages[:last + 1]:
+                    call = client.start(method, **params)
+                    if method == 'create' and last > 1:
+                        call.wait(BUSY_SECONDS)
+                client.process.kill()
+                client.close()
+                self.assertTrue(wait_until(lambda: not processes(self.marker), BUSY_SECONDS), processes(self.marker))
+                self.assertEqual(self.names(), [])
+
     def play(self, chance):
         client = self.connect()
         try:

@@ -174,6 +174,8 @@ class Commands(Served):
         self.assertEqual(client.run('one', 'new/run; sha256sum <new/data')[1]['stdout'].decode(),
                          f'ran\n{hashlib.sha256(data).hexdigest()}  -\n')
         self.assertEqual(client.start('get', sandbox='one', source='new/data').wait()[1]['data'], data)
+        collected = client.call('get', sandbox='one', source='new/data', collect=True)
+        self.assertEqual((base64.b64decode(collected['base64']), collected['truncated']), (data, 0))
         archive = client.start('get', sandbox='one', source='new', archive=True).wait()[1]['data']
         with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
             sizes = {os.path.basename(entry.name): entry.size for entry in tar if entry.isfile()}
@@ -210,6 +212,10 @@ class Commands(Served):
             with self.assertRaises(Fault) as raised:
                 bad.wait()
             self.assertEqual(raised.exception.code, code)
+        # A notification has no answer, whatever it is.
+        for method in ('input', 'exec', 'exce', 'cancel'):
+            client.notify(method, request=1)
+        self.assertEqual(client.call('list'), {'sandboxes': []})
         self.sandbox(client)
         self.fails(64, 'agentic-ci sandbox delete one', client, 'create', name='one')
         self.fails(64, '', client, 'policy', sandbox='one')
@@ -293,9 +299,11 @@ class Ends(Served):
         self.assertEqual(client.run('two', 'echo goes on')[1]['stdout'], b'goes on\n')
         with self.assertRaises(queue.Empty):
             call.note(1)
-        self.assertLess(got, 100000 + 65536)
+        self.assertLess(got, 100000 + 32769)
         call.ack(size)
         self.assertEqual(got + len(call.wait()[1]['stdout']), size)
+        # The result needs no room of its own.
+        self.assertEqual(client.run('one', 'printf 12345', window=5)[1]['stdout'], b'12345')
 
 
 class Snapshots(Served):

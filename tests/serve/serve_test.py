@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""usage: serve_test.py AGENTIC-CI SOURCE [unittest arguments]"""
+"""usage: serve_test.py AGENTIC-CI SOURCE MODULES [unittest arguments]   MODULES: where npm's packages are put"""
 import os
 import pathlib
 import shutil
@@ -14,6 +14,7 @@ USER = 12345  # Of no account.
 
 def main():
     if 'SESSION_TEST_BIN' in os.environ:
+        import mcp_cases
         import mixed_cases
         import serve_cases
         loader = unittest.TestLoader()
@@ -22,7 +23,7 @@ def main():
         else:
             class Landlock(serve_cases.Commands):
                 TIER = 'landlock'
-            suite = unittest.TestSuite([loader.loadTestsFromModule(serve_cases), loader.loadTestsFromModule(mixed_cases),
+            suite = unittest.TestSuite([*map(loader.loadTestsFromModule, (serve_cases, mixed_cases, mcp_cases)),
                                         loader.loadTestsFromTestCase(Landlock)])
         result = unittest.TextTestRunner(verbosity=2).run(suite)
         sys.exit(not (result.wasSuccessful() and result.testsRun))
@@ -36,7 +37,12 @@ def main():
         shutil.copy(source / 'docs/reference/serve.md', here)
         shutil.copy(source / 'docs/reference/schemas/serve.schema.json', here)
         env = dict(os.environ, SESSION_TEST_BIN=binary, PYTHONDONTWRITEBYTECODE='1')
-        command = ['/usr/bin/python3', here + '/serve_test.py', *sys.argv[3:]]
+        # Where every user may read them.
+        installed = subprocess.run([source / 'tests/sigstore/install', sys.argv[3], source / 'tests/serve/package.json'],
+                                   stdout=subprocess.PIPE, text=True)
+        if installed.returncode == 0:
+            env['SERVE_TEST_MODULES'] = shutil.copytree(installed.stdout.strip(), base + '/node_modules', symlinks=True)
+        command = ['/usr/bin/python3', here + '/serve_test.py', *sys.argv[4:]]
         status = subprocess.run(command, env=env).returncode
         if os.geteuid() == 0:
             env['TMPDIR'] = base + '/user'

@@ -113,6 +113,7 @@ class Model {
     if (fault?.status) return json(fault.status, protocol.error(fault.status, 'scripted failure'), fault.headers);
 
     const conversation = protocol.parse(JSON.parse(text), pathname);
+    entry.tools = conversation.tools.map((tool) => tool.name);
     const reply = planReply(this.scenario, conversation, protocol);
     if (!conversation.stream && fault?.cutAfter === undefined) return json(200, protocol.whole(reply));
     if (!conversation.stream) return this.cut(res, entry, JSON.stringify(protocol.whole(reply)));

@@ -45,7 +45,7 @@ class Model:
         self._process.wait()
 
     def requests(self):
-        """What was asked so far: {method, path, key: right | other | absent, nth, status}."""
+        """What was asked so far: {method, path, key: right | other | absent, nth, status, tools: their names}."""
         if not self._log.exists():
             return []
         return [json.loads(line) for line in self._log.read_text().splitlines()]
