@@ -14,6 +14,8 @@
 namespace serve {
 namespace {
 
+constexpr int64_t kWindowMax = int64_t{1} << 40;
+
 Error Usage(std::string what) { return {Code::kUsage, std::move(what)}; }
 
 Result<int64_t> TimeoutOf(const codec::Json& params) {
@@ -101,9 +103,9 @@ Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::s
 bool Command::reads() const { return !output().full() && held_.empty(); }
 
 void Command::AddSources(std::vector<pollfd>* sources) const {
-  const short wanted = reads() ? POLLIN : 0;
-  sources->push_back(
-      {channel_.fd(), static_cast<short>((channel_.events() & POLLOUT) | wanted), 0});
+  const auto wanted = static_cast<short>((channel_.events() & POLLOUT) | (reads() ? POLLIN : 0));
+  // Its end, too, is only seen by who reads.
+  sources->push_back({wanted != 0 ? channel_.fd() : -1, wanted, 0});
   sources->push_back({-1, 0, 0});
 }
 
@@ -172,7 +174,11 @@ void Command::End(session::CommandResult result) {
   Succeed(json);
 }
 
-void Command::Cancel() { channel_.Send(wire::Write(session::MessageKind::kCancel)); }
+// Its result follows whatever the window was.
+void Command::Cancel() {
+  channel_.Send(wire::Write(session::MessageKind::kCancel));
+  if (window_) (void)Acknowledge(kWindowMax);
+}
 
 Status Command::Input(std::string bytes, bool ends) {
   if (input_ends_) return Usage("the command's standard input has ended");
@@ -197,7 +203,6 @@ void Command::SendInput() {
 }
 
 Status Command::Acknowledge(int64_t bytes) {
-  constexpr int64_t kWindowMax = int64_t{1} << 40;
   if (!window_) return Usage("that command has no 'window'");
   *window_ = std::min(*window_ + std::min(bytes, kWindowMax), kWindowMax);
   if (!held_.empty()) TakeMessage(std::exchange(held_, {}));

@@ -23,6 +23,11 @@ constexpr size_t kClientBytes = size_t{256} << 10;
 constexpr std::chrono::seconds kFarewell{2};
 constexpr std::chrono::seconds kEndTime{20};  // For the reports of what is ended.
 
+void Reap(pid_t child) {
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 constexpr size_t kFixedSources = 3;  // Of Sources(), before those of sandboxes and tasks.
 
 }  // namespace
@@ -74,11 +79,10 @@ bool Loop::ReadsClient() const {
 
 std::vector<pollfd> Loop::Sources() const {
   std::vector<pollfd> sources;
-  // A pipe that is not read shows its end only to who asks for POLLIN, and then its content too.
   sources.push_back({ReadsClient() ? in_ : -1, POLLIN, 0});
   sources.push_back({output_.fd(), static_cast<short>(output_.waits() ? POLLOUT : 0), 0});
   sources.push_back({client_.get(), POLLIN, 0});
-  for (const auto& [name, own] : own_) sources.push_back({own.process.get(), POLLIN, 0});
+  for (const auto& [keeper, own] : own_) sources.push_back({own.process.get(), POLLIN, 0});
   for (const auto& [id, task] : tasks_) task->AddSources(&sources);
   return sources;
 }
@@ -91,23 +95,18 @@ Deadline Loop::Next() const {
 }
 
 void Loop::DropEnded(const pollfd* sources) {
-  for (auto& [name, own] : own_) {
+  for (auto& [keeper, own] : own_) {
     if ((sources++)->revents == 0) continue;
-    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    own.keeper = -1;
+    Reap(keeper);
+    own.ended = true;
   }
 }
 
 void Loop::TellEnded() {
-  for (auto entry = own_.begin(); entry != own_.end();) {
-    if (entry->second.keeper >= 0) {
-      ++entry;
-      continue;
-    }
-    TakeEnd(entry->first);
-    entry = own_.erase(entry);
-  }
+  std::erase_if(own_, [this](const auto& entry) {
+    if (entry.second.ended) TakeEnd(entry.second.name);
+    return entry.second.ended;
+  });
 }
 
 void Loop::ReadClient() {
@@ -164,9 +163,10 @@ Result<std::unique_ptr<Task>> Loop::StartTask(const std::string& id, const std::
   if (method == "create") {
     std::unique_ptr<Creation> creation =
         TRY(Creation::Start(place_, id, output_, options_, params, in_child));
-    Own own{static_cast<pid_t>(creation->facts().pid), {}, params.Find("policy") != nullptr};
-    own.process = TRY(sys::PidfdOpen(own.keeper));
-    own_.insert_or_assign(creation->facts().name, std::move(own));
+    const auto keeper = static_cast<pid_t>(creation->facts().pid);
+    Fd process = TRY(sys::PidfdOpen(keeper));
+    own_.emplace(keeper,
+                 Own{creation->facts().name, std::move(process), params.Find("policy") != nullptr});
     return std::unique_ptr<Task>(std::move(creation));
   }
   const Job job = TRY(JobOf(place_, method, params));
@@ -180,37 +180,38 @@ Task* Loop::FindTask(const std::string& id) {
   return found == tasks_.end() ? nullptr : found->second.get();
 }
 
-Status Loop::ReloadPolicy(const std::string& name) const {
-  auto own = own_.find(name);
-  if (own == own_.end()) return Error{Code::kNotFound, "'" + name + "' was not created here"};
+Status Loop::ReloadPolicy(const std::string& sandbox) const {
+  const auto own = std::find_if(own_.begin(), own_.end(), [&](const auto& entry) {
+    return entry.second.name == sandbox && !entry.second.ended;
+  });
+  if (own == own_.end()) {
+    return Error{Code::kNotFound, "'" + sandbox + "' was not created here, or has ended"};
+  }
   if (!own->second.has_policy) {
-    return Error{Code::kUsage, "'" + name + "' was created without 'policy'"};
+    return Error{Code::kUsage, "'" + sandbox + "' was created without 'policy'"};
   }
-  if (own->second.keeper < 0 || ::kill(own->second.keeper, SIGUSR1) != 0) {
-    return Error{Code::kIo, "the sandbox ended"};
-  }
-  return Ok();
+  return ::kill(own->first, SIGUSR1) == 0 ? Ok() : Status(Errno("kill"));
+}
+
+Status Loop::AskEnd(pid_t keeper, const std::string& name) const {
+  const session::Facts facts = TRY(place_.Find(name));
+  if (facts.pid != keeper) return Error{Code::kNotFound, "another sandbox has the name by now"};
+  Fd connection = TRY(place_.Connect(name));
+  return sys::SendMessage(connection.get(),
+                          wire::Write(session::MessageKind::kDelete, session::DeleteRequest{}));
 }
 
 // Asks all to end, and waits until they have.
 void Loop::EndSandboxes() {
   tasks_.clear();
-  for (const auto& [name, own] : own_) {
-    Result<Fd> connection = place_.Connect(name);
-    const Status asked =
-        connection.ok()
-            ? sys::SendMessage(connection.value().get(),
-                               wire::Write(session::MessageKind::kDelete, session::DeleteRequest{}))
-            : Status(connection.error());
-    if (!asked.ok() && own.keeper >= 0) (void)::kill(own.keeper, SIGTERM);
+  for (const auto& [keeper, own] : own_) {
+    if (!AskEnd(keeper, own.name).ok()) (void)::kill(keeper, SIGTERM);
   }
   const Deadline deadline = Deadline::After(kEndTime);
-  for (auto& [name, own] : own_) {
-    if (own.keeper < 0) continue;
+  for (const auto& [keeper, own] : own_) {
     Result<bool> ended = sys::WaitReadable(own.process.get(), deadline);
-    if (!ended.ok() || !ended.value()) (void)::kill(own.keeper, SIGKILL);
-    while (::waitpid(own.keeper, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    if (!ended.ok() || !ended.value()) (void)::kill(keeper, SIGKILL);
+    Reap(keeper);
   }
   own_.clear();
 }

@@ -56,9 +56,10 @@ class Loop {
  private:
   // A sandbox that was created here, or is being.
   struct Own {
-    pid_t keeper = -1;
-    Fd process;  // A pidfd of it.
+    std::string name;  // One that ends may have given it up to another.
+    Fd process;        // A pidfd of its keeper.
     bool has_policy = false;
+    bool ended = false;
   };
 
   bool ReadsClient() const;
@@ -70,6 +71,7 @@ class Loop {
                                           const codec::Json& params);
   void DropEnded(const pollfd* sources);
   void TellEnded();
+  Status AskEnd(pid_t keeper, const std::string& name) const;
   void EndSandboxes();
   // Closes, in a copy of this process, what is the client's and its requests'. Nothing of it is
   // destroyed there.
@@ -85,7 +87,7 @@ class Loop {
   std::string line_;    // What came of the next line,
   bool skips_ = false;  // or that the rest of it is skipped.
   std::map<std::string, std::unique_ptr<Task>> tasks_;
-  std::map<std::string, Own> own_;
+  std::map<pid_t, Own> own_;  // By their keepers, which are children of this process.
 };
 
 }  // namespace serve

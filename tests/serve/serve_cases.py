@@ -302,6 +302,10 @@ class Ends(Served):
         self.assertLess(got, 100000 + 32769)
         call.ack(size)
         self.assertEqual(got + len(call.wait()[1]['stdout']), size)
+        held = client.start('exec', sandbox='one', script='yes', window=1)
+        held.note()
+        held.cancel()
+        self.assertEqual(held.wait()[0]['reason'], 'cancelled')
         # The result needs no room of its own.
         self.assertEqual(client.run('one', 'printf 12345', window=5)[1]['stdout'], b'12345')
 
