@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ void Reap(pid_t child) {
   }
 }
 
-constexpr size_t kFixedSources = 3;  // Of Sources(), before those of sandboxes and tasks.
+constexpr size_t kFixedSources = 4;  // Of Sources(), before those of sandboxes and tasks.
 
 }  // namespace
 
@@ -46,6 +46,12 @@ Loop::Loop(session::Place place, CreateOptions options, int in, int out)
 }
 
 Status Loop::Serve() {
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
+  ::sigprocmask(SIG_BLOCK, &ends, &mask_before_);
+  signals_ = Fd(::signalfd(-1, &ends, SFD_CLOEXEC));
+  if (!signals_.valid()) return Errno("signalfd");
   while (!ended_ && !output_.closed()) {
     std::vector<pollfd> sources = Sources();
     if (::poll(sources.data(), sources.size(), Next().poll_ms()) < 0 && errno != EINTR) {
@@ -53,7 +59,7 @@ Status Loop::Serve() {
     }
     if ((sources[1].revents & ~POLLOUT) != 0) break;
     if (sources[1].revents != 0) output_.Flush();
-    if (sources[2].revents != 0) ended_ = true;
+    if (sources[2].revents != 0 || sources[3].revents != 0) ended_ = true;
     DropEnded(sources.data() + kFixedSources);
     const pollfd* source = sources.data() + kFixedSources + own_.size();
     for (auto& [id, task] : tasks_) {
@@ -82,6 +88,7 @@ std::vector<pollfd> Loop::Sources() const {
   sources.push_back({ReadsClient() ? in_ : -1, POLLIN, 0});
   sources.push_back({output_.fd(), static_cast<short>(output_.waits() ? POLLOUT : 0), 0});
   sources.push_back({client_.get(), POLLIN, 0});
+  sources.push_back({signals_.get(), POLLIN, 0});
   for (const auto& [keeper, own] : own_) sources.push_back({own.process.get(), POLLIN, 0});
   for (const auto& [id, task] : tasks_) task->AddSources(&sources);
   return sources;
@@ -217,6 +224,7 @@ void Loop::EndSandboxes() {
 }
 
 void Loop::Forget() {
+  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
   for (const pollfd& source : Sources()) {
     if (source.fd > STDERR_FILENO) ::close(source.fd);
   }

@@ -3,6 +3,8 @@
 // the requests mean is decided by a class derived from it.
 #pragma once
 
+#include <signal.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -30,8 +32,9 @@ class Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Serves until the client has gone: `in` ends, `out` breaks, or the process ends that started
-  // this one. When this returns, no sandbox of the client is left.
+  // Serves until the client has gone: `in` ends, `out` breaks, the process ends that started this
+  // one, or SIGTERM, SIGINT or SIGHUP comes, which are blocked from now on. When this returns, no
+  // sandbox of the client is left.
   Status Serve();
 
  protected:
@@ -82,7 +85,9 @@ class Loop {
   const std::vector<Method> methods_;
   int in_;
   Output output_;
-  Fd client_;  // A pidfd of the process that started this one.
+  Fd client_;   // A pidfd of the process that started this one.
+  Fd signals_;  // Readable once this process is to end.
+  sigset_t mask_before_{};
   bool ended_ = false;
   std::string line_;    // What came of the next line,
   bool skips_ = false;  // or that the rest of it is skipped.
