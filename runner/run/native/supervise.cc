@@ -56,11 +56,12 @@ std::optional<int> ShellStatus(std::optional<int> wait_status) {
 
 }  // namespace
 
-Supervisor::Supervisor(const Supervised& parts, const OutputFiles& files, SupervisorHooks hooks)
+Supervisor::Supervisor(const Supervised& parts, OutputFiles files, SupervisorHooks hooks)
     : parts_(parts),
+      files_(std::move(files)),
       hooks_(std::move(hooks)),
-      said_(files, parts.secrets),
-      repeats_(files.stream),
+      said_(files_, parts.secrets),
+      repeats_(files_.stream),
       wall_(Deadline::After(seconds(parts.request.timeout_s))),
       idle_(NextIdle()),
       measure_(Deadline::After(kWatchInterval)) {}

@@ -56,7 +56,7 @@ struct SupervisorHooks {
 
 class Supervisor {
  public:
-  Supervisor(const Supervised& parts, const OutputFiles& files, SupervisorHooks hooks);
+  Supervisor(const Supervised& parts, OutputFiles files, SupervisorHooks hooks);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -101,6 +101,7 @@ class Supervisor {
   Deadline NextIdle() const;
 
   const Supervised parts_;
+  const OutputFiles files_;
   const SupervisorHooks hooks_;
   pid_t init_ = parts_.sandbox.init_pid();
   AgentOutput said_;
