@@ -14,6 +14,7 @@
 #include "agent/description.h"
 #include "agent/dialect.h"
 #include "base/exit_code.h"
+#include "base/join.h"
 #include "base/result.h"
 #include "base/sys.h"
 #include "base/version.h"
@@ -276,6 +277,11 @@ Result<std::string> RenderAgent(const std::string& name) {
   std::vector<std::string> files;
   for (const auto& [path, content] : agent.files) files.push_back("~/" + path);
   if (!files.empty()) text += "\nWritten into its home directory: " + Codes(files, ", ") + ".\n";
+  if (!agent.arguments_without_search.empty()) {
+    text += "\nUnless `hosted_tools` allows `web_search`, it is started with " +
+            Code(Join(agent.arguments_without_search, " ")) +
+            ", so that it does not ask its model's provider to search.\n";
+  }
   return text;
 }
 
@@ -303,7 +309,12 @@ constexpr std::string_view kAgentsIntroduction =
     "report "
     "says by how much. An agent that is not in this list is described in the repository's "
     "[configuration](config.md#agents-of-your-own), or runs as a command: `agentic-ci run -- "
-    "COMMAND`.\n\n";
+    "COMMAND`.\n\n"
+    "What its model's provider may do for an agent is [the policy's](policy.md#tools-of-a-models-"
+    "provider) to say. Gemini's tool `google_web_search` asks the provider and has no switch here: "
+    "each use of it is refused unless `hosted_tools` allows `web_search`. The web tools of "
+    "OpenCode "
+    "and Copilot, and Claude Code's `WebFetch`, connect from the sandbox, like any program.\n\n";
 
 Result<std::string> RenderAgents() {
   std::string text = "# Agents\n\n" + std::string(kNote) + std::string(kAgentsIntroduction);

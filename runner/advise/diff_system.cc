@@ -57,6 +57,14 @@ void CompareMiddlewares(const policy::Policy& from, const policy::Policy& to, bo
   }
 }
 
+void CompareHostedTools(const policy::Policy& from, const policy::Policy& to,
+                        std::vector<Difference>* only) {
+  for (const policy::HostedAllowance& entry : to.hosted_tools) {
+    const bool known = std::ranges::find(from.hosted_tools, entry) != from.hosted_tools.end();
+    if (!known) only->push_back(About("hosted_tools", policy::RenderHostedTools({entry})));
+  }
+}
+
 void CompareUser(std::string_view key, const std::optional<std::string>& now,
                  const std::optional<std::string>& next, std::vector<Difference>* changes) {
   if (now == next) return;
@@ -80,6 +88,8 @@ void CompareSystems(const policy::Policy& now, const policy::Policy& next,
               &difference->changes);
   CompareUser("run_as_group", now.process.run_as_group, next.process.run_as_group,
               &difference->changes);
+  CompareHostedTools(now, next, &difference->opens);
+  CompareHostedTools(next, now, &difference->closes);
   CompareMiddlewares(now, next, true, &difference->changes);
   CompareMiddlewares(next, now, false, &difference->changes);
 }

@@ -14,6 +14,7 @@
 #include "base/join.h"
 #include "codec/text/neutral.h"
 #include "policy/decide/compiled.h"
+#include "policy/decide/hosted_decide.h"
 #include "policy/load/parse.h"
 #include "policy/model/destination.h"
 #include "policy/model/host_pattern.h"
@@ -145,6 +146,7 @@ std::string DescribeOrigin(const std::vector<Denial>& denials) {
 std::string SuggestLine(const Denial& denial) {
   if (denial.method == kNameAsked) return SuggestLine(AsConnection(denial));
   std::string host = policy::CanonicalHost(denial.host);
+  if (denial.protocol == policy::kHostedProtocol) return policy::HostedLine(denial.operations);
   if (MustNotBeSuggested(host) || denial.port == 0) return {};
   if (!denial.operations.empty()) {
     std::optional<EndpointAddition> addition = AdditionFor(denial);
@@ -165,7 +167,7 @@ std::string SuggestLine(const Denial& denial) {
 }
 
 bool IsRuleLine(std::string_view line) {
-  return line.starts_with("rules: ") || line.starts_with('{');
+  return line.starts_with("rules: ") || line.starts_with('{') || line.starts_with("hosted_tools: ");
 }
 
 std::vector<std::string> SuggestLines(const std::vector<Denial>& denials) {

@@ -20,7 +20,8 @@ struct Denial {
   std::string path;    // Canonical, or empty.
   std::string binary;
   // The endpoint's protocol, if it judged by more than method and path: "graphql", "json-rpc",
-  // "mcp", or "websocket" for handshakes and messages ("WEBSOCKET_TEXT").
+  // "mcp", or "websocket" for handshakes and messages ("WEBSOCKET_TEXT"); policy::kHostedProtocol
+  // if the operations are tools of a model's provider.
   std::string protocol = {};
   std::vector<policy::Operation> operations = {};  // The operations that it carried.
   // The ancestors of `binary`, nearest first, as far as known.
@@ -60,10 +61,12 @@ std::vector<Denial> WithoutNames(const std::vector<Denial>& denials);
 // list ("host:443:read-only"). Such a list has none for one request that writes: the narrowest
 // would allow all that write to the host. For those, and for what an endpoint judges by operation,
 // it is the rule for that request or operation, of the full form ("rules: [{allow: {method: 'PUT',
-// path: '/a'}}]"). Empty if no policy can allow it (loopback, metadata addresses), no rule just it,
-// or the line alone would not (advise/explain.h).
+// path: '/a'}}]"). For tools of a model's provider it is the key "hosted_tools: [...]". Empty if no
+// policy can allow it (loopback, metadata addresses), no rule just it, or the line alone would not
+// (advise/explain.h).
 std::string SuggestLine(const Denial& denial);
-// Returns whether a line of SuggestLine() is a rule of the full form.
+// Returns whether a line of SuggestLine() is a rule of the full form, or a key of its own, and none
+// of an `endpoints:` list.
 bool IsRuleLine(std::string_view line);
 
 // SuggestLine() for each of `denials`; a name that was asked for has that of a request to it, and

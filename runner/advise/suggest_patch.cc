@@ -15,6 +15,7 @@
 #include "codec/text/neutral.h"
 #include "policy/decide/compiled.h"
 #include "policy/decide/graphql_decide.h"
+#include "policy/decide/hosted_decide.h"
 #include "policy/decide/rpc_decide.h"
 #include "policy/load/fields.h"
 #include "policy/model/host_pattern.h"
@@ -121,7 +122,10 @@ class Patcher {
     std::vector<Denial> open;
     for (const Denial& denial : WithoutNames(denials)) {
       bool known = std::find(open.begin(), open.end(), denial) != open.end();
-      if (known || IsAllowed(parsed_.policy, denial) || NoteJudgedByContent(denial)) continue;
+      if (known || NoteHosted(denial) || IsAllowed(parsed_.policy, denial) ||
+          NoteJudgedByContent(denial)) {
+        continue;
+      }
       if (!AddToEndpoint(denial)) open.push_back(denial);
     }
     YamlNode root = TRY(codec::ParseYaml(text_.Text(), context_.file, {}));
@@ -140,6 +144,17 @@ class Patcher {
   }
 
  private:
+  // Notes a request for tools of a model's provider: its line may be of the configuration.
+  bool NoteHosted(const Denial& denial) {
+    if (denial.protocol != policy::kHostedProtocol) return false;
+    const std::string line = policy::HostedLine(denial.operations);
+    if (!line.empty()) {
+      suggested_.notes.push_back(Describe(denial) + ": a short form or .agentic-ci/config.yml " +
+                                 "allows it with " + line);
+    }
+    return true;
+  }
+
   // Notes a request whose content is not known: a rule for its path would let every call pass.
   bool NoteJudgedByContent(const Denial& denial) {
     std::string path = denial.path.empty() ? "/" : denial.path;

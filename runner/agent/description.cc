@@ -165,8 +165,11 @@ Result<AgentDescription> ParseLike(const YamlFields& fields) {
 Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& file,
                                     const std::string& name) {
   std::vector<std::string_view> keys = {
-      "about",     "program",         "install",       "tried",       "stream", "prompt",
-      "arguments", "model_arguments", "model_aliases", "environment", "files",  "models"};
+      "about",         "program",         "install",
+      "tried",         "stream",          "prompt",
+      "arguments",     "model_arguments", "arguments_without_search",
+      "model_aliases", "environment",     "files",
+      "models"};
   if (name.empty()) {
     keys.emplace_back("agent");
   } else {
@@ -195,8 +198,9 @@ Result<AgentDescription> ParseAgent(const YamlNode& node, const std::string& fil
   if (std::optional<size_t> prompt = TRY(fields.Choice("prompt", {"stdin", "argument"}))) {
     agent.prompt_argument = *prompt == 1;
   }
-  for (auto [key, list] :
-       {std::pair("arguments", &agent.arguments), {"model_arguments", &agent.model_arguments}}) {
+  for (auto [key, list] : {std::pair("arguments", &agent.arguments),
+                           {"model_arguments", &agent.model_arguments},
+                           {"arguments_without_search", &agent.arguments_without_search}}) {
     if (given(key)) *list = TRY(ParseArguments(fields, key));
   }
   agent.model_aliases = TRY(fields.Boolean("model_aliases", agent.model_aliases));

@@ -48,6 +48,8 @@ struct AgentDescription {
   bool model_aliases = false;
   std::vector<std::string> arguments;
   std::vector<std::string> model_arguments;  // Only with a model.
+  // Only where the model's provider must not search the web: they say so to the agent.
+  std::vector<std::string> arguments_without_search;
   Pairs environment;
   Pairs files;  // Path below the home directory, and text.
   std::vector<ModelAccess> models;

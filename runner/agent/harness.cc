@@ -121,6 +121,10 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
   const std::string program = plan.argv[0];
   plan.may_be_codex = agent.stream == "codex" || NamesCodex(program.substr(program.rfind('/') + 1));
   for (const std::string& text : agent.arguments) plan.argv.push_back(Expand(text, words));
+  if (!request.searches) {
+    plan.argv.insert(plan.argv.end(), agent.arguments_without_search.begin(),
+                     agent.arguments_without_search.end());
+  }
   if (!plan.model.empty()) {
     for (const std::string& text : agent.model_arguments) plan.argv.push_back(Expand(text, words));
   }

@@ -21,6 +21,7 @@ struct AgentRequest {
   std::string executable = {};
   std::vector<std::string> providers = {};  // The providers of the run (`--provider`).
   Pairs environment = {};                   // The agent's variables that others decide.
+  bool searches = false;  // The model's provider may search the web for the agent.
 };
 
 // Everything the sandbox must start. Nothing of it passes through a shell.

@@ -30,7 +30,9 @@ Result<AgentPlan> Plan(std::string_view name, const AgentRequest& request) {
 TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
   AgentRequest request{.prompt = "fix $(rm -rf /)", .environment = kAnthropic};
   AgentPlan plan = Plan("claude-code", request).value();
-  REQUIRE(plan.argv.size() == 8);
+  REQUIRE(plan.argv.size() == 9);
+  CHECK(plan.argv.back() == "--disallowedTools=WebSearch");
+  plan.argv.pop_back();
   CHECK(plan.argv.back().find("AGENTIC_CI_FINDINGS") != std::string::npos);
   plan.argv.pop_back();
   CHECK(plan.argv == std::vector<std::string>{"claude", "-p", "--output-format", "stream-json",
@@ -39,6 +41,13 @@ TEST_CASE("PlanAgent starts claude headless with its task on standard input") {
   CHECK(plan.stdin_text == "fix $(rm -rf /)");
   CHECK(plan.streams_json());
   CHECK(TextOf(plan.env, "IS_SANDBOX") == "1");
+}
+
+TEST_CASE("PlanAgent leaves an agent its search where the model's provider may search") {
+  AgentRequest request{.prompt = "x", .environment = kAnthropic, .searches = true};
+  CHECK_FALSE(Has(Plan("claude-code", request).value().argv, "--disallowedTools=WebSearch"));
+  request.searches = false;
+  CHECK(Has(Plan("claude-code", request).value().argv, "--disallowedTools=WebSearch"));
 }
 
 TEST_CASE("PlanAgent hands on the model, the executable and further arguments") {

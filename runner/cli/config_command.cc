@@ -224,6 +224,9 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   }
   add("models", Joined(config.models, " "));
   add("ecosystems", Joined(config.ecosystems, " "));
+  if (!config.hosted_tools.empty()) {
+    add("hosted_tools", policy::RenderHostedTools(config.hosted_tools));
+  }
   std::vector<std::string> required;
   for (sandbox::ControlName name : config.require) required.emplace_back(sandbox::TextOf(name));
   add("require", Joined(required, ", "));

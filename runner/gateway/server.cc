@@ -75,6 +75,7 @@ class Server {
         recorder_(std::move(config.events_jsonl), std::move(config.events_log), config.sandbox_uid,
                   credentials_.mask()),
         identities_(loop_, std::move(config.identity)),
+        hosted_(config.models, config.budget.model_servers),
         budget_(std::move(config.budget), Prices(std::move(config.prices)),
                 {[this](const record::Notice& notice) { Note(notice); },
                  [this](const std::string& host) { SendEvent(ServerEvent::kRefused, host); }}),
@@ -115,6 +116,7 @@ class Server {
   TokenGrants grants_;
   record::Recorder recorder_;
   IdentityAsker identities_;
+  HostedApis hosted_;
   Budget budget_;
   ModelNames model_names_;
   SentWatch sent_;
@@ -145,6 +147,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAu
   if (server->bounds_hosts_) server->services_->allowances = &server->allowances_;
   server->services_->grants = &server->grants_;
   server->services_->model_names = &server->model_names_;
+  server->services_->hosted = &server->hosted_;
   if (server->proxy_) server->services_->proxy = &*server->proxy_;
   return server;
 }

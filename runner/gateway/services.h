@@ -13,6 +13,7 @@
 #include "gateway/host_allowances.h"
 #include "gateway/http/upstream_pool.h"
 #include "gateway/identity_asker.h"
+#include "gateway/inspect/hosted_judge.h"
 #include "gateway/inspect/live_policy.h"
 #include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_inspector.h"
@@ -46,6 +47,7 @@ struct Services {
   const EgressProxy* proxy = nullptr;    // Null if all is dialled directly.
   LargeMessages large_messages = {};
   ModelNames* model_names = nullptr;  // May be null.
+  HostedApis* hosted = nullptr;       // Null if no request is judged for hosted tools.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const record::Event& event) {

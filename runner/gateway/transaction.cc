@@ -84,7 +84,9 @@ Task<void> Transaction::JudgeAndSend() {
   framing_ = client_.framing();
   if (context_.forward) client_.CloseAfter();
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
-  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, verdict_.request);
+  if (services_.hosted != nullptr) hosted_ = services_.hosted->Find(context_, verdict_, has_body);
+  const bool reads_hosted = hosted_ && hosted_->kind.empty();
+  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, reads_hosted);
   if (verdict_.websocket) {
     upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
                      [this](record::Event event) { return RecordOwned(services_, owner_, event); });
@@ -95,7 +97,7 @@ Task<void> Transaction::JudgeAndSend() {
     co_await RefuseOutgoing(std::move(*treatment_.refusal));
     co_return;
   }
-  if (treatment_.whole_bytes_max > 0 || !treatment_.steps.empty()) {
+  if (treatment_.whole_bytes_max > 0 || !treatment_.steps.empty() || hosted_) {
     bool passes = co_await TakeSteps();
     if (!passes) co_return;
   }
@@ -201,6 +203,13 @@ Task<bool> Transaction::TakeSteps() {
   if (verdict_.judged_body_bytes_max > 0) {
     std::optional<RequestVerdict> refused =
         JudgeWholeBody(context_, client_.head(), framing_, verdict_.request.body, verdict_);
+    if (refused.has_value()) {
+      co_await Refuse(std::move(*refused));
+      co_return false;
+    }
+  }
+  if (hosted_) {
+    std::optional<RequestVerdict> refused = JudgeHosted(context_, *hosted_, verdict_);
     if (refused.has_value()) {
       co_await Refuse(std::move(*refused));
       co_return false;

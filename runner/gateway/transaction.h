@@ -11,6 +11,7 @@
 #include "gateway/budget/response_observer.h"
 #include "gateway/http/body_filter.h"
 #include "gateway/http/message.h"
+#include "gateway/inspect/hosted_judge.h"
 #include "gateway/inspect/request_judge.h"
 #include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_upgrade.h"
@@ -68,7 +69,8 @@ class Transaction {
 
   RequestVerdict verdict_;
   BodyTreatment treatment_;
-  codec::BodyFraming framing_;  // The framing in which the body is sent.
+  std::optional<HostedQuestion> hosted_;  // What is judged of a request to a model.
+  codec::BodyFraming framing_;            // The framing in which the body is sent.
   std::optional<WebSocketUpgrade> upgrade_;
   bool whole_ = false;  // True if the body is in verdict_.request.
   SentWatch::To sent_to_;

@@ -10,12 +10,12 @@ namespace record {
 namespace {
 
 // In the order of Engine, up to kOther.
-constexpr std::array<std::string_view, 18> kEngineNames = {
-    "",           "opa",      "l7",           "l7-graphql",
-    "l7-jsonrpc", "l7-mcp",   "l7-websocket", "dns",
-    "nftables",   "identity", "http-parser",  "request-authority",
-    "ssrf",       "tls",      "credentials",  "middleware",
-    "budget",     "upstream"};
+constexpr std::array<std::string_view, 19> kEngineNames = {
+    "",           "opa",          "l7",           "l7-graphql",
+    "l7-jsonrpc", "l7-mcp",       "l7-websocket", "dns",
+    "nftables",   "identity",     "http-parser",  "request-authority",
+    "ssrf",       "tls",          "credentials",  "middleware",
+    "budget",     "hosted-tools", "upstream"};
 static_assert(kEngineNames.size() == static_cast<size_t>(Engine::kOther));
 
 template <typename Facts>
@@ -53,6 +53,7 @@ bool IsByPolicy(const Event& event) {
     case Engine::kL7Graphql:
     case Engine::kL7JsonRpc:
     case Engine::kL7Mcp:
+    case Engine::kHostedTools:
       return !event.operations.empty();
     default:
       return false;

@@ -33,6 +33,7 @@ enum class Engine : uint8_t {
   kCredentials,
   kMiddleware,
   kBudget,
+  kHostedTools,  // The policy, about what a model's provider would do.
   kUpstream,
   kOther,
 };
@@ -62,8 +63,10 @@ struct Event {
   std::string message;
   std::string position;       // "file:line:col" of the rule that decided, or empty.
   bool by_deny_rule = false;  // That is a deny rule.
-  // Requests that rules refuse, or would but for audit; in the JSON alone.
-  // The protocol of an endpoint that judges more than method and path, as written.
+  // Requests that rules refuse, or would but for audit, and those that use tools of a model's
+  // provider; in the JSON alone.
+  // The protocol of an endpoint that judges more than method and path, as written, or
+  // policy::kHostedProtocol.
   std::string protocol;
   // The operations that were asked for (policy/decide/operation.h).
   std::vector<policy::Operation> operations;

@@ -11,6 +11,7 @@
 #include "codec/data/secret_mask.h"
 #include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
+#include "policy/decide/hosted_decide.h"
 #include "record/limits.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
@@ -148,6 +149,11 @@ class Collector {
     allowed.method = MethodOf(event);
     if (event.engine == record::Engine::kDns) return;  // The connection that follows says more.
     allowed.path = codec::NeutralLine(event.path, kPathBytesMax);
+    for (const policy::Operation& one : event.operations) {
+      if (event.protocol != policy::kHostedProtocol) break;
+      allowed.hosted += (allowed.hosted.empty() ? "" : ", ") + OperationText(one);
+    }
+    allowed.hosted = codec::NeutralLine(allowed.hosted, kPathBytesMax);
     allowed.binary = ShownBinary(event.binary);
     if (allowed.host.empty() || allowed.host.size() > kHostBytesMax || !IsHost(allowed.host))
       return;

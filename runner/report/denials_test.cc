@@ -97,6 +97,21 @@ TEST_CASE("What was judged by operation is told by it, with the rule that allows
   CHECK(list.denials[3].denial.ancestors == std::vector<std::string>{"/bin/sh"});
 }
 
+TEST_CASE("A tool of a model's provider is told by its kind, with the key that allows it") {
+  const std::string ask = R"(,"method":"POST","path":"/v1/messages","protocol":"hosted-tools",)"
+                          R"("engine":"hosted-tools","operations":[{"method":"hosted_tools",)";
+  const DenialList list =
+      DenialsOf(Line("a.example", ask + R"("tool":"web_search","fields":["docs.example"]}])") +
+                Line("b.example", ask + R"("tool":"type=openrouter:web_search"}])") +
+                Line("c.example", ask + R"("tool":"type=x'\n::error::y"}])"));
+  REQUIRE(list.denials.size() == 3);
+  CHECK(list.denials[0].allow_line == "hosted_tools: [web_search: {domains: [docs.example]}]");
+  CHECK(list.denials[1].allow_line == "hosted_tools: ['type=openrouter:web_search']");
+  CHECK(list.denials[2].allow_line.empty());
+  CHECK(AllowLines(list.denials).empty());
+  CHECK(AllowRules(list.denials, 9).size() == 2);
+}
+
 TEST_CASE("A name that is no plain word is kept for the report, and no rule is made of it") {
   const std::string call = R"(,"method":"POST","path":"/a","protocol":"json-rpc",)"
                            R"("engine":"l7-jsonrpc","operations":)";

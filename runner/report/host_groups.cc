@@ -176,8 +176,9 @@ std::vector<HostGroup> GroupHosts(const RunRecord& record,
               {HostRequest::Answer::kFailed, "connect", "", failed.reason, failed.count});
   }
   for (const AllowedRequest& one : allowed) {
-    const std::string text =
+    std::string text =
         one.method.empty() ? "connect" : one.method + (one.path.empty() ? "" : " ") + one.path;
+    if (!one.hosted.empty()) text += ": " + one.hosted;
     hosts.Add(HostAt(one.host, one.port),
               {HostRequest::Answer::kAllowed, text, one.binary, "", one.count});
   }

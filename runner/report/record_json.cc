@@ -279,7 +279,8 @@ void EditTexts(const std::function<std::string(std::string_view)>& edit, ReportI
   input->agent_tail = std::move(run.agent_tail);
   for (ChangedFile& file : input->files) Fields(editor, file);
   for (AllowedRequest& one : input->allowed) {
-    for (std::string* text : {&one.host, &one.method, &one.path, &one.binary}) *text = edit(*text);
+    for (std::string* text : {&one.host, &one.method, &one.path, &one.hosted, &one.binary})
+      *text = edit(*text);
   }
   for (TranscriptStep& step : input->transcript) {
     for (std::string* text : {&step.title, &step.text, &step.result}) *text = edit(*text);

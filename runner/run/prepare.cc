@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/prepare.h"
 
+#include <algorithm>
 #include <set>
 
 #include "agent/description.h"
@@ -33,6 +34,7 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
                                    const Subject& subject) {
   policy::ParseContext context;
   context.agent_name = request.agent;
+  context.hosted_tools = subject.config.hosted_tools;
   context.model_hosts = [hosts = ModelHostsOf(subject.description(), request)](const std::string&) {
     return hosts;
   };
@@ -46,12 +48,15 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
 
 Result<agent::AgentPlan> PlanRunAgent(
     const Request& request, const Subject& subject, const AgentProgram& program,
+    const policy::Policy& policy,
     const std::vector<std::pair<std::string, std::string>>& environment) {
   agent::AgentRequest wanted;
   wanted.prompt = request.prompt;
   wanted.model = request.model;
   wanted.command = request.command;
   wanted.providers = ProviderNames(request);
+  wanted.searches = std::ranges::find(policy.hosted_tools, policy::kWebSearch,
+                                      &policy::HostedAllowance::kind) != policy.hosted_tools.end();
   wanted.environment = environment;
   wanted.environment.insert(wanted.environment.end(), request.env.begin(), request.env.end());
   if (!subject.described) return agent::PlanCommand(wanted);
@@ -94,7 +99,7 @@ Status CheckBeforeStart(const Request& request, const Trust& trust,
   LoadedPolicy policy = TRY(LoadPolicy(source, context, nullptr));
   TRY(CheckCredentials(request, trust, policy.parsed.policy, policy.file));
   if (!subject.described) return Ok();  // The image may have a command.
-  TRY(PlanRunAgent(request, subject, {}, ForeseenVariables(request)));
+  TRY(PlanRunAgent(request, subject, {}, policy.parsed.policy, ForeseenVariables(request)));
   return Ok();
 }
 
@@ -296,7 +301,8 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
   plan.learn = TRY(OpenLearnFile(request, subject.checkout.top(), plan.credentials));
-  plan.agent = TRY(PlanRunAgent(request, subject, tools.program, plan.credentials.environment));
+  plan.agent = TRY(PlanRunAgent(request, subject, tools.program, plan.policy.parsed.policy,
+                                plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
   recorder.NoteVersion(LookAtVersion(subject, tools));
   static_cast<Shown&>(plan) = TRY(ShowCheckout(request, subject, recorder));

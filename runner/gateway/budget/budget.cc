@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 
 #include "codec/glob/glob.h"
 #include "codec/text/json_escape.h"
@@ -46,12 +47,6 @@ std::string_view MethodOf(const OutgoingRequest& request) {
 
 ModelCall CallOf(const OutgoingRequest& request) {
   return RecogniseModelCall(MethodOf(request), PathOf(request), Upgrades(request));
-}
-
-bool Matches(const ModelServer& known, const Authority& server, std::string_view path) {
-  return (known.port == 0 || known.port == server.port) &&
-         policy::HostMatches(known.host, server.host) &&
-         (known.path.empty() || codec::PathSelectorMatches(known.path, path));
 }
 
 // Azure's deployments have a model in the path, and clients name one in the body too.
@@ -101,6 +96,12 @@ std::string ProviderOf(const Authority& authority) {
 }
 
 }  // namespace
+
+bool Matches(const ModelServer& known, const Authority& server, std::string_view path) {
+  return (known.port == 0 || known.port == server.port) &&
+         policy::HostMatches(known.host, server.host) &&
+         (known.path.empty() || codec::PathSelectorMatches(known.path, path));
+}
 
 // One answer on its way: owned by the transaction, ends before the budget does.
 class Budget::Observer final : public ResponseObserver {
@@ -227,6 +228,7 @@ Budget::Question Budget::Read(const Authority& server, const OutgoingRequest& re
   if (NamesModelInBody(call) && (call.model.empty() || !body.plain || !body.model.empty())) {
     question.models.push_back(std::move(body.model));
   }
+  std::ranges::move(body.others, std::back_inserter(question.models));
   TokenUsage most;
   most.output = question.output_max;
   most.input = static_cast<int64_t>(request.body.size()) / kBytesPerTokenLeast + question.unseen;

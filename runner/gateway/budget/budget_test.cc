@@ -230,8 +230,20 @@ TEST_CASE("C7: only listed models may be asked") {
   CHECK(desk.Ask(R"({"model":"claude-opus-4-5"})").refusal.has_value());
   for (const char* body :
        {"no json", "[]", R"({"model":"claude-sonnet-4-5","model":"claude-opus-4-5"})",
-        R"({"model":"claude-sonnet-4-5","Model":"claude-opus-4-5"})"}) {
+        R"({"model":"claude-sonnet-4-5","Model":"claude-opus-4-5"})",
+        // Models that answer in place of the first, or for a tool.
+        R"({"model":"claude-sonnet-4-5","fallbacks":[{"model":"claude-opus-4-5"}]})",
+        R"({"model":"claude-sonnet-4-5","fallbacks":"default"})",
+        R"({"model":"claude-sonnet-4-5","models":["claude-opus-4-5"]})",
+        R"({"model":"claude-sonnet-4-5","tools":[{"type":"advisor_20260301","model":"x"}]})"}) {
+    INFO(body);
     CHECK(desk.Ask(body).refusal.has_value());
+  }
+  for (const char* body :
+       {R"({"model":"claude-sonnet-4-5","fallbacks":[{"model":"claude-sonnet-4-5"}]})",
+        R"({"model":"claude-sonnet-4-5","tools":[{"name":"x"}]})"}) {
+    INFO(body);
+    CHECK_FALSE(desk.Ask(body).refusal.has_value());
   }
 }
 

@@ -297,6 +297,24 @@ int64_t OutputMax(ModelApi api, const Json& body) {
   return (bound > 0 ? bound : kOutputTokensUnsaid) * choices;
 }
 
+std::vector<std::string> FurtherModels(const Json& body) {
+  std::vector<std::string> models;
+  auto take = [&](const Json& one) {
+    std::string name = one.string() != nullptr ? *one.string() : one.StringAt("model");
+    if (!name.empty()) models.push_back(std::move(name));
+  };
+  for (const char* name : {"fallbacks", "models", "tools"}) {
+    const Json* list = body.Find(name);
+    if (list == nullptr) continue;
+    if (list->array() == nullptr) {
+      take(*list);
+    } else {
+      std::ranges::for_each(*list->array(), take);
+    }
+  }
+  return models;
+}
+
 }  // namespace
 
 ModelCall RecogniseModelCall(std::string_view method, std::string_view written, bool upgrades) {
@@ -324,12 +342,14 @@ PromptBody ReadPromptBody(ModelApi api, std::string_view body) {
   Result<Json> json = codec::ParseJson(body, {.bytes_max = body.size() + 1, .depth_max = 128});
   constexpr auto kNames = std::to_array<std::string_view>(
       {"model", "background", "n", "best_of", "max_tokens", "max_completion_tokens",
-       "max_output_tokens", "previous_response_id", "conversation"});
+       "max_output_tokens", "previous_response_id", "conversation", "fallbacks", "models",
+       "tools"});
   PromptBody read;
   read.plain = json.ok() && json.value().object() != nullptr &&
                codec::CheckMemberNames(json.value(), kNames).ok();
   if (!read.plain) return read;
   read.model = json.value().StringAt("model");
+  read.others = FurtherModels(json.value());
   const Json* background = json.value().Find("background");
   read.background =
       background != nullptr && !background->is_null() && background->boolean() != false;
@@ -387,9 +407,13 @@ std::string RenderApiErrorBody(ModelApi api, const ApiError& error) {
       break;
     default:
       inner.Set("message", error.message);
-      inner.Set("type", limited ? "rate_limit_exceeded" : "insufficient_quota");
+      inner.Set("type", limited              ? "rate_limit_exceeded"
+                        : error.code.empty() ? "insufficient_quota"
+                                             : "invalid_request_error");
       inner.Set("param", Json());
-      inner.Set("code", limited ? "rate_limit_exceeded" : "budget_exceeded");
+      inner.Set("code", limited              ? "rate_limit_exceeded"
+                        : error.code.empty() ? "budget_exceeded"
+                                             : error.code);
       outer.Set("error", std::move(inner));
       break;
   }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codec/wire/http_head.h"
 #include "gateway/budget/limits.h"
@@ -49,7 +50,9 @@ bool CarriesPrompt(std::string_view method, std::string_view path);
 struct PromptBody {
   // True for a JSON object in which every reader finds the same (not with "Model" beside "model").
   bool plain = false;
-  std::string model;        // The top-level "model"; empty if there is none.
+  std::string model;  // The top-level "model"; empty if there is none.
+  // Further models that may answer, in place of that one or for a tool: "fallbacks", "models".
+  std::vector<std::string> others;
   bool background = false;  // The answer comes later, by another request.
   // The most tokens of output that the request allows, in all the answers that it asks for
   // together.
@@ -71,6 +74,7 @@ struct ApiError {
   int status = 403;
   std::string message;
   codec::HttpFields fields;  // Beside Content-Type and Content-Length.
+  std::string code = {};     // In OpenAI's form; empty for that of a budget.
 };
 std::string RenderApiErrorBody(ModelApi api, const ApiError& error);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gateway/budget/limits.h"
 #include "gateway/credential/body_credentials.h"
 #include "gateway/credential/credential_steps.h"
 #include "gateway/inspect/named_method.h"
@@ -28,10 +29,13 @@ void AddFilter(std::unique_ptr<StreamFilter> filter, BodyTreatment& treatment) {
 }  // namespace
 
 BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context,
-                        const RequestVerdict& verdict, bool has_body,
-                        const OutgoingRequest& request) {
+                        const RequestVerdict& verdict, bool has_body, bool reads_hosted) {
+  const OutgoingRequest& request = verdict.request;
   BodyTreatment treatment;
   treatment.whole_bytes_max = verdict.judged_body_bytes_max;
+  if (reads_hosted) {
+    treatment.whole_bytes_max = std::max(treatment.whole_bytes_max, kModelRequestBytesMax);
+  }
   if (guard != nullptr) {
     treatment.whole_bytes_max =
         std::max(treatment.whole_bytes_max, guard->BodyBytesWanted(request));

@@ -8,10 +8,9 @@
 namespace gateway {
 
 // Returns the treatment of an allowed request's body, put together from all who look into bodies.
-// `guard` is null if there is no budget. `request` is what would be sent. `context` and `verdict`
-// have to live as long as the treatment.
+// `guard` is null if there is no budget. With `reads_hosted`, it is judged for hosted tools.
+// `context` and `verdict` have to live as long as the treatment.
 BodyTreatment TreatBody(const RequestGuard* guard, const RequestContext& context,
-                        const RequestVerdict& verdict, bool has_body,
-                        const OutgoingRequest& request);
+                        const RequestVerdict& verdict, bool has_body, bool reads_hosted);
 
 }  // namespace gateway

@@ -53,7 +53,8 @@ std::vector<Operation> RefusedOperations(const JudgedBody& decision) {
 
 std::string OperationText(const Operation& operation) {
   if (!operation.method.empty()) {
-    return operation.method + (operation.tool.empty() ? "" : " ") + operation.tool;
+    const std::string of = operation.fields.empty() ? "" : " (" + Join(operation.fields) + ")";
+    return operation.method + (operation.tool.empty() ? "" : " ") + operation.tool + of;
   }
   if (operation.operation_type.empty()) return "persisted query " + operation.persisted_query;
   std::string text = operation.operation_type;

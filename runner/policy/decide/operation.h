@@ -9,8 +9,8 @@ namespace policy {
 
 struct JudgedBody;  // body_decide.h
 
-// An operation of GraphQL, or a call of JSON-RPC or MCP, by the keys of a rule. All texts are the
-// client's.
+// An operation of GraphQL, or a call of JSON-RPC or MCP, by the keys of a rule, or a use of a tool
+// of a model's provider (hosted_decide.h). All texts are the client's.
 struct Operation {
   std::string operation_type;       // GraphQL: "query", "mutation" or "subscription".
   std::string operation_name;       // Likewise; empty if there is none.
@@ -28,7 +28,7 @@ struct Operation {
 std::vector<Operation> RefusedOperations(const JudgedBody& decision);
 
 // Returns text such as "mutation Open {createIssue}", "persisted query 3f2a" or "tools/call
-// drop_tables". Not neutral.
+// drop_tables" or "hosted_tools web_search (docs.example.com)". Not neutral.
 std::string OperationText(const Operation& operation);
 
 }  // namespace policy

@@ -6,6 +6,7 @@
 #include "base/ascii.h"
 #include "codec/data/yaml.h"
 #include "policy/load/fields.h"
+#include "policy/load/hosted_parse.h"
 #include "policy/load/middleware_parse.h"
 #include "policy/load/network_parse.h"
 #include "policy/load/overlap.h"
@@ -182,12 +183,18 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
   ParsedPolicy parsed;
   parsed.file = context.file;
   parsed.short_form = has_short_key;
+  const YamlNode* hosted_tools = root.Find("hosted_tools");
   if (parsed.short_form) {
     parsed.policy.filesystem = DefaultFilesystem();
     parsed.policy.network = TRY(ParseShortForm(reader, root, context));
   } else {
     CheckBlanks(reader, root);
     parsed.policy = TRY(ParseFullForm(reader, root));
+  }
+  parsed.policy.hosted_tools = context.hosted_tools;
+  if (parsed.short_form && hosted_tools != nullptr) {
+    auto list = reader->Keep(ParseHostedTools(context.file, *hosted_tools));
+    if (list) parsed.policy.hosted_tools = *std::move(list);
   }
   if (reader->errors.empty()) TRY(CheckOverlaps(context.file, parsed.policy));
   for (Warning& warning : FindBypassedCalls(parsed.policy)) {
@@ -224,6 +231,7 @@ Policy DefaultPolicy(const ParseContext& context) {
   Policy policy;
   policy.filesystem = DefaultFilesystem();
   policy.network = DefaultNetworkPolicies(Defaults::kMinimal, context);
+  policy.hosted_tools = context.hosted_tools;
   return policy;
 }
 

@@ -36,6 +36,8 @@ struct ParseContext {
   std::string agent_name = "command";     // The agent that `model_hosts` is asked about.
   ModelHosts model_hosts = {};            // If null, `defaults:` opens no model.
   std::string forge_host = "github.com";  // The forge that hosts the repository.
+  // What `hosted_tools` is where the policy does not say.
+  std::vector<HostedAllowance> hosted_tools = {};
 };
 
 // Something legal that its author should know: shown by `policy check`, never an error.

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "codec/data/json.h"
+#include "policy/model/hosted_tools.h"
 #include "policy/model/schema.h"
 
 namespace policy {
@@ -120,6 +121,8 @@ Json ShapeSchema(const KeySpec& key) {
       return AnyOf(Pattern(), Reference(key.inner).Set("minProperties", 1));
     case Shape::kPatterns:
       return MapTo(AnyOf(Pattern(), Reference(key.inner)), may_be_empty);
+    case Shape::kHosted:
+      return HostedToolsSchema();
   }
   return Json();
 }
@@ -160,6 +163,29 @@ Json SectionSchema(Section section) {
 }
 
 }  // namespace
+
+Json HostedToolsSchema() {
+  Json domains = Json().Set("domains", ListOf(Types({"string"}).Set("pattern", kNotBlank), false));
+  Json bounded = Types({"object"});
+  bounded.Set("additionalProperties", false)
+      .Set("properties", std::move(domains))
+      .Set("required", Json::FromStrings({"domains"}));
+  Json names = Json::EmptyArray();
+  Json entries = Json::EmptyObject();
+  for (const HostedKind& kind : kHostedKinds) {
+    names.Push(kind.name);
+    if (kind.takes_domains) entries.Set(std::string(kind.name), bounded);
+  }
+  Json entry = Types({"object"});
+  entry.Set("additionalProperties", false)
+      .Set("properties", std::move(entries))
+      .Set("minProperties", 1)
+      .Set("maxProperties", 1);
+  Json type = Types({"string"}).Set("pattern", "^" + std::string(kTypeEntry) + ".");
+  Json name = AnyOf(Json().Set("enum", std::move(names)), std::move(type));
+  return AnyOf(Json().Set("const", "none"),
+               ListOf(AnyOf(std::move(name), std::move(entry)), false));
+}
 
 std::string RenderPolicySchema() {
   Json has_version = Types({"object"});

@@ -3,7 +3,12 @@
 
 #include <string>
 
+#include "codec/data/json.h"
+
 namespace policy {
+
+// Returns the schema of the value of `hosted_tools`, in a policy and in a configuration.
+codec::Json HostedToolsSchema();
 
 // Renders a JSON Schema (2020-12) of both forms of the policy file, from the table of schema.h. It
 // accepts every policy that ParsePolicy accepts but for numbers in quotes, and refuses unknown

@@ -13,6 +13,7 @@
 
 #include "base/wire.h"
 #include "codec/data/position.h"
+#include "policy/model/hosted_tools.h"
 
 namespace policy {
 
@@ -157,6 +158,8 @@ struct Policy {
   ProcessPolicy process;
   std::vector<NetworkPolicy> network;   // Sorted by key.
   std::vector<Middleware> middlewares;  // By `order`.
+  // The tools of models' providers that requests to models may ask for.
+  std::vector<HostedAllowance> hosted_tools;
 };
 
 }  // namespace policy

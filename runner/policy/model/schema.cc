@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/model/schema.h"
 
+#include "policy/model/hosted_tools.h"
+
 namespace policy {
 namespace {
 
@@ -85,6 +87,8 @@ std::string RenderShape(const KeySpec& key) {
       return "pattern, or mapping";
     case Shape::kPatterns:
       return "mapping of names to patterns";
+    case Shape::kHosted:
+      return "`none`, or list";
   }
   return "";
 }
@@ -98,6 +102,40 @@ void RenderSection(Section section, std::string* out) {
             " | " + std::string(key.doc);
     *out += key.ignored ? " Has no effect. |\n" : " |\n";
   }
+}
+
+// The section about `hosted_tools`, with the kinds of its table.
+std::string RenderHostedReference() {
+  std::string out =
+      "\n## Tools of a model's provider\n\nA model can search, fetch, run code and call MCP "
+      "servers "
+      "on its provider's side, where the gateway sees nothing of it. The\ngateway therefore reads "
+      "each request to a model's API (Anthropic Messages, with batches and token counts; OpenAI "
+      "Chat\nCompletions and Responses; Gemini; Bedrock) at the hosts of the run's model and of "
+      "the "
+      "providers' public APIs. A request\nthat asks for such a tool is refused unless "
+      "`hosted_tools` allows the kind. A policy in OpenShell's form has no such key;\n"
+      "`hosted_tools` in `.agentic-ci/config.yml` is for it, and for a short form that does not "
+      "say."
+      "\n\n```yaml\nhosted_tools:\n  - web_search: {domains: [docs.example.com]}\n  - "
+      "image_generation\n```\n\n| kind | the provider | `domains` |\n|---|---|---|\n";
+  for (const HostedKind& kind : kHostedKinds) {
+    out += "| " + Code(kind.name) + " | " + std::string(kind.doc) + " | " +
+           (kind.takes_domains ? "yes" : "no") + " |\n";
+  }
+  return out +
+         "\n`domains` includes what is below each. It is compared with the restriction in the "
+         "request itself: `allowed_domains` of\nAnthropic's tools, `filters.allowed_domains` of "
+         "OpenAI's `web_search`, the `network_policy` of a container, the URL of an\nMCP server or "
+         "a "
+         "document. A request that has no such restriction is refused; Gemini's searches have "
+         "none. A "
+         "type that is\nof no known kind is refused under its name, and `type=NAME` allows it. "
+         "Tools "
+         "that run in the sandbox (functions,\n`computer`, `bash`, `text_editor`, `memory`, "
+         "`local_shell`, `apply_patch`) pass. A request that cannot be read is `unread`,\nand so "
+         "is "
+         "a body of more than 32 MiB, which no policy allows.\n";
 }
 
 }  // namespace
@@ -129,6 +167,7 @@ std::string RenderPolicyReference() {
       "control planes (2379, 2380, 6443, 10250, 10255) are\nclosed under `allowed_ips` and for "
       "hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
+  out += RenderHostedReference();
   out +=
       "\n## Paths of requests\n\nA pattern is compared literally: case and a trailing `/` are "
       "significant. Many servers treat `/user/keys/`, or\n`/User/Keys`, as `/user/keys`, and a "

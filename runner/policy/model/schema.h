@@ -47,6 +47,7 @@ enum class Shape {
   kMap,       // Names of the author's choice to mappings.
   kPattern,   // One pattern, as text, or a mapping.
   kPatterns,  // Names of the author's choice to these.
+  kHosted,    // `none`, or a list of kinds of hosted tools (hosted_tools.h).
 };
 
 struct KeySpec {

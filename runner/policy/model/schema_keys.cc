@@ -77,6 +77,9 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
            "Which endpoints are open in addition to those listed; `none` if `endpoints` is an "
            "empty list. `minimal` opens the agent's model endpoint, and the forge for read-only "
            "git access."),
+    {kShortForm, "hosted_tools", kHosted, "`none`",
+     "The tools of a model's provider that requests to models may ask for: "
+     "`[web_search: {domains: [docs.example.com]}, image_generation]`. See below."},
     Number(kDocument, "version", 1, 1, "required", "Must be 1."),
     Nested(kDocument, "filesystem_policy", kMapping, kFilesystem, "the restrictive default",
            "Which paths the sandbox may read and write."),

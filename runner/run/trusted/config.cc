@@ -7,6 +7,7 @@
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
+#include "policy/load/hosted_parse.h"
 #include "run/trusted/actors.h"
 
 namespace run {
@@ -163,10 +164,11 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
   // No model listed would be any model.
-  YamlFields fields = TRY(reader->Open(root, "the configuration",
-                                       {"limits", "models", "prices", "ecosystems", "images",
-                                        "gates", "require", "agents", "tasks", "bots", "forks"},
-                                       {"limits", "models", "agents", "tasks"}));
+  YamlFields fields =
+      TRY(reader->Open(root, "the configuration",
+                       {"limits", "models", "prices", "ecosystems", "images", "gates", "require",
+                        "agents", "tasks", "bots", "forks", "hosted_tools"},
+                       {"limits", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
   config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
@@ -182,6 +184,10 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   if (const YamlNode* prices = fields.Find("prices")) {
     auto list = reader->Keep(gateway::PriceList::FromYaml(*prices, file));
     if (list) config->prices = *std::move(list);
+  }
+  if (const YamlNode* hosted = fields.Find("hosted_tools")) {
+    auto list = reader->Keep(policy::ParseHostedTools(file, *hosted));
+    if (list) config->hosted_tools = *std::move(list);
   }
   if (const YamlNode* gates = fields.Find("gates")) {
     auto parsed = reader->Keep(ParseGates(*gates, reader));

@@ -13,6 +13,7 @@
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
 #include "image/trust.h"
+#include "policy/model/hosted_tools.h"
 #include "run/trusted/gates.h"
 #include "run/trusted/task.h"
 #include "run/trusted/trusted_file.h"
@@ -33,6 +34,8 @@ struct Config {
   gateway::PriceList prices;        // Before the built-in ones.
   // Ecosystems whose package registries are opened, read-only.
   std::vector<std::string> ecosystems;
+  // What a policy that does not say allows of models' providers.
+  std::vector<policy::HostedAllowance> hosted_tools;
   image::TrustPolicy trust;                     // The signers of images.
   std::vector<std::string> mirrors;             // image::SourceOptions::mirrors.
   Gates gates;                                  // The rules on what a patch may contain.

@@ -7,6 +7,7 @@
 #include "agent/description.h"
 #include "agent/dialect.h"
 #include "codec/data/json.h"
+#include "policy/model/json_schema.h"
 #include "run/trusted/task.h"
 #include "sandbox/limit/control.h"
 
@@ -196,6 +197,9 @@ Json AgentSchema() {
       .Set("prompt", Described(ChoiceSchema(kPrompts), "How the task goes in."))
       .Set("arguments", TypeSchema("array").Set("items", TextSchema()))
       .Set("model_arguments", TypeSchema("array").Set("items", TextSchema()))
+      .Set("arguments_without_search",
+           Described(TypeSchema("array").Set("items", TextSchema()),
+                     "Further arguments where hosted_tools does not allow web_search."))
       .Set("model_aliases", TypeSchema("boolean"))
       .Set("environment", VariableMapSchema())
       .Set("files", Described(MapSchema(TextSchema()), "Text by path below the home directory."))
@@ -217,6 +221,9 @@ std::string RenderConfigSchema() {
       .Set("models", ListSchema(TextSchema()))
       .Set("prices", TypeSchema("array").Set("items", TypeSchema("object")))
       .Set("ecosystems", TypeSchema("array").Set("items", TypeSchema("string")))
+      .Set("hosted_tools",
+           Described(policy::HostedToolsSchema(),
+                     "The tools of models' providers, for a policy that does not say."))
       .Set("images", ImagesSchema())
       .Set("gates", GatesSchema())
       .Set("require", TypeSchema("array").Set("items", ControlSchema()))

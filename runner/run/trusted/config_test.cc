@@ -66,6 +66,20 @@ TEST_CASE("A configuration describes agents, and its tasks name them") {
   CHECK(typo.error().what.starts_with("config.yml:1:29: error: unknown key 'promt'"));
 }
 
+TEST_CASE("A configuration says what models' providers may do") {
+  CHECK(Parse("hosted_tools: none\n").value().hosted_tools.empty());
+  Result<Config> config = Parse("hosted_tools: [urls, web_search: {domains: [a.example]}]\n");
+  REQUIRE(config.ok());
+  CHECK(policy::RenderHostedTools(config.value().hosted_tools) ==
+        "[urls, web_search: {domains: [a.example]}]");
+  for (const char* text : {"[]", "[web_serch]", "{}", "true", "[web_search: {domains: []}]"}) {
+    INFO(text);
+    Result<Config> refused = Parse(std::string("hosted_tools: ") + text + "\n");
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().what.starts_with("config.yml:1:"));
+  }
+}
+
 TEST_CASE("A configuration names the controls that must be enforced") {
   Result<Config> config = Parse("require: [memory, capture]\n");
   REQUIRE(config.ok());
