@@ -279,8 +279,7 @@ Result<std::string> RenderAgent(const std::string& name) {
   if (!files.empty()) text += "\nWritten into its home directory: " + Codes(files, ", ") + ".\n";
   if (!agent.arguments_without_search.empty()) {
     text += "\nUnless `hosted_tools` allows `web_search`, it is started with " +
-            Code(Join(agent.arguments_without_search, " ")) +
-            ", so that it does not ask its model's provider to search.\n";
+            Code(Join(agent.arguments_without_search, " ")) + ", without its provider's search.\n";
   }
   return text;
 }
@@ -288,33 +287,27 @@ Result<std::string> RenderAgent(const std::string& name) {
 constexpr std::string_view kAgentsIntroduction =
     "`agentic-ci run --agent NAME --provider PROVIDER --prompt TEXT` starts an agent without "
     "questions, telemetry, updates or a sandbox of its own: this run's sandbox replaces it. The "
-    "task "
-    "is written to its standard input. It sees placeholders for credentials, and gets the "
+    "task is written to its standard input. It sees placeholders for credentials, and gets the "
     "gateway's address and certificates in every variable that such programs read. Without a "
-    "policy "
-    "file, and with `defaults: minimal` or `agentic-ci`, the address of its model is open to "
-    "it.\n\n"
+    "policy file, and with `defaults: minimal` or `agentic-ci`, the address of its model is open "
+    "to it.\n\n"
     "The credential is read from the first of its variables that is set in the environment of "
     "agentic-ci; of Bedrock and Vertex several belong together. A variable with an address "
-    "replaces "
-    "the usual one, and may also name a server on the runner's own machine: "
-    "`http://host.openshell.internal:PORT/v1`. "
-    "Arguments behind `--` are appended to the agent's own. With `--secret` in place of "
-    "`--provider`, "
-    "the first provider applies whose credential's variable has a placeholder.\n\n"
+    "replaces the usual one, and may also name a server on the runner's own machine: "
+    "`http://host.openshell.internal:PORT/v1`. Arguments behind `--` are appended to the agent's "
+    "own. With `--secret` in place of `--provider`, the first provider applies whose "
+    "credential's variable has a placeholder.\n\n"
     "Whether a run succeeded is judged by what the agent's output says, not by its exit status "
     "alone: some agents end with 0 after their model refused every request. Tokens and cost are "
-    "what "
-    "the gateway counted from the model's own responses; if the agent counts differently, the "
-    "report "
-    "says by how much. An agent that is not in this list is described in the repository's "
-    "[configuration](config.md#agents-of-your-own), or runs as a command: `agentic-ci run -- "
-    "COMMAND`.\n\n"
-    "What its model's provider may do for an agent is [the policy's](policy.md#tools-of-a-models-"
-    "provider) to say. Gemini's tool `google_web_search` asks the provider and has no switch here: "
-    "each use of it is refused unless `hosted_tools` allows `web_search`. The web tools of "
-    "OpenCode "
-    "and Copilot, and Claude Code's `WebFetch`, connect from the sandbox, like any program.\n\n";
+    "what the gateway counted from the model's own responses; if the agent counts differently, "
+    "the report says by how much. An agent that is not in this list is described in the "
+    "repository's [configuration](config.md#agents-of-your-own), or runs as a command: "
+    "`agentic-ci run -- COMMAND`.\n\n"
+    "What its model's provider may do for an agent is [the "
+    "policy's](policy.md#tools-of-a-models-provider) to say. Gemini's tool `google_web_search` "
+    "asks the provider and has no switch here: each use of it is refused unless `hosted_tools` "
+    "allows `web_search`. The web tools of OpenCode and Copilot, and Claude Code's `WebFetch`, "
+    "connect from the sandbox, like any program.\n\n";
 
 Result<std::string> RenderAgents() {
   std::string text = "# Agents\n\n" + std::string(kNote) + std::string(kAgentsIntroduction);

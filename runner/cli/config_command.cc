@@ -10,6 +10,7 @@
 
 #include "agent/description.h"
 #include "base/exit_code.h"
+#include "base/join.h"
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/error_text.h"
@@ -138,21 +139,12 @@ struct Setting {
   std::string source;
 };
 
-std::string Joined(const std::vector<std::string>& texts, std::string_view between) {
-  std::string joined;
-  for (const std::string& text : texts) {
-    if (!joined.empty()) joined += between;
-    joined += text;
-  }
-  return joined;
-}
-
 // The values of one option, and where they come from; nullopt if it is not set.
 std::optional<Setting> ExplainOption(const RunOption& option, const Arguments& arguments,
                                      const run::Task* task, const std::string& at) {
   std::string name(option.spec.name);
   if (arguments.Has(name)) {
-    return Setting{name, Joined(arguments.All(name), " "), "command line"};
+    return Setting{name, Join(arguments.All(name), " "), "command line"};
   }
   std::vector<std::string> texts;
   std::string source;
@@ -162,7 +154,7 @@ std::optional<Setting> ExplainOption(const RunOption& option, const Arguments& a
     if (texts.empty()) source = codec::Locate(run::kConfigPath, one.at) + at;
     texts.push_back(one.text);
   }
-  if (!texts.empty()) return Setting{name, Joined(texts, " "), source};
+  if (!texts.empty()) return Setting{name, Join(texts, " "), source};
   if (option.spec.fallback.empty()) return std::nullopt;
   return Setting{name, std::string(option.spec.fallback), "default"};
 }
@@ -181,7 +173,7 @@ void ExplainTask(const run::Task& task, const Arguments& arguments, const std::s
                  std::vector<Setting>* settings) {
   std::string place = codec::Locate(run::kConfigPath, task.at) + at;
   if (arguments.command.empty() && !task.command.empty()) {
-    settings->push_back({"command", Joined(task.command, " "), place});
+    settings->push_back({"command", Join(task.command, " "), place});
   }
   if (task.prompt && !arguments.Has("prompt") && !arguments.Has("prompt-file")) {
     std::vector<std::string> used;
@@ -189,7 +181,7 @@ void ExplainTask(const run::Task& task, const Arguments& arguments, const std::s
       if (task.prompt->Uses(variable.name))
         used.push_back("{{" + std::string(variable.name) + "}}");
     }
-    settings->push_back({"prompt", used.empty() ? "without variables" : Joined(used, " "),
+    settings->push_back({"prompt", used.empty() ? "without variables" : Join(used, " "),
                          task.prompt_file.empty()
                              ? codec::Locate(run::kConfigPath, task.prompt_at) + at
                              : task.prompt_file + at});
@@ -203,7 +195,7 @@ void ExplainTask(const run::Task& task, const Arguments& arguments, const std::s
       settings->push_back({"checks.policy_file", task.checks->policy_file, place});
     }
   }
-  if (!task.post.empty()) settings->push_back({"post", Joined(task.post, ","), place});
+  if (!task.post.empty()) settings->push_back({"post", Join(task.post, ","), place});
 }
 
 // Explains what holds for every task.
@@ -222,18 +214,18 @@ void ExplainConfig(const run::Config& config, const std::string& at,
     std::snprintf(dollars, sizeof dollars, "%g", config.max_cost_usd);
     add("limits.max_cost", dollars);
   }
-  add("models", Joined(config.models, " "));
-  add("ecosystems", Joined(config.ecosystems, " "));
+  add("models", Join(config.models, " "));
+  add("ecosystems", Join(config.ecosystems, " "));
   if (!config.hosted_tools.empty()) {
     add("hosted_tools", policy::RenderHostedTools(config.hosted_tools));
   }
   std::vector<std::string> required;
   for (sandbox::ControlName name : config.require) required.emplace_back(sandbox::TextOf(name));
-  add("require", Joined(required, ", "));
+  add("require", Join(required, ", "));
   std::vector<std::string> agents;
   for (const agent::AgentDescription& one : config.agents) agents.push_back(one.name);
-  add("agents", Joined(agents, ", "));
-  add("bots", Joined(config.bots, ", "));
+  add("agents", Join(agents, ", "));
+  add("bots", Join(config.bots, ", "));
   ExplainGates(config.gates, place, settings);
 }
 
@@ -443,7 +435,7 @@ Result<int> ConfigExplainCommand(const Arguments& arguments) {
     if (!shown && setting) settings.push_back(*std::move(setting));
   }
   if (!arguments.command.empty()) {
-    settings.push_back({"command", Joined(arguments.command, " "), "command line"});
+    settings.push_back({"command", Join(arguments.command, " "), "command line"});
   }
   if (task != nullptr) ExplainTask(*task, arguments, at, &settings);
   ExplainConfig(opened.config, at, &settings);

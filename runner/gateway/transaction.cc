@@ -85,8 +85,7 @@ Task<void> Transaction::JudgeAndSend() {
   if (context_.forward) client_.CloseAfter();
   bool has_body = framing_.kind != codec::BodyFraming::kNone;
   if (services_.hosted != nullptr) hosted_ = services_.hosted->Find(context_, verdict_, has_body);
-  const bool reads_hosted = hosted_ && hosted_->kind.empty();
-  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, reads_hosted);
+  treatment_ = TreatBody(services_.guard, context_, verdict_, has_body, ReadsBody(hosted_));
   if (verdict_.websocket) {
     upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
                      [this](record::Event event) { return RecordOwned(services_, owner_, event); });

@@ -220,9 +220,9 @@ struct AllowedRequest {
   int port = 0;
   std::string method;  // Empty for a connection.
   std::string path;
-  std::string hosted = {};  // The tools of a model's provider that it used; nearly always empty.
   std::string binary;
   int64_t count = 1;
+  std::string hosted = {};  // The tools of a model's provider that it used; nearly always empty.
 };
 
 // One step of the agent's own account of its work. Not in run.json.

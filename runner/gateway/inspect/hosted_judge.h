@@ -24,6 +24,11 @@ struct HostedQuestion {
   std::string_view kind;
 };
 
+// Returns whether the body decides.
+inline bool ReadsBody(const std::optional<HostedQuestion>& question) {
+  return question.has_value() && question->kind.empty();
+}
+
 // Recognises the requests that are judged, by method and canonical path; nullopt for all others.
 // Pure.
 std::optional<HostedQuestion> RecogniseHosted(std::string_view method, std::string_view path,

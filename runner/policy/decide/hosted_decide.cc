@@ -89,7 +89,7 @@ HostedVerdict DecideHostedUses(const std::vector<HostedAllowance>& allowed,
   verdict.operations = verdict.allowed ? std::move(all) : std::move(refused);
   if (verdict.allowed) return verdict;
   const std::string line = HostedLine(verdict.operations);
-  if (!line.empty()) verdict.reason += "; the policy would allow it with " + line;
+  if (!line.empty()) verdict.reason += "; add to the policy: " + line;
   return verdict;
 }
 

@@ -242,7 +242,7 @@ void TakeBound(Bound bound, const Json& tool, HostedUse& use) {
 }
 
 // The scheme of a URL as browsers read it: they leave out blanks and control characters. Empty for
-// what is no URL: base64 has no colon.
+// other text: base64 has no colon.
 std::string SchemeOf(std::string_view text) {
   std::string scheme;
   for (char c : text.substr(0, 256)) {

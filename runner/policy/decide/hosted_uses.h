@@ -30,7 +30,7 @@ struct HostedUse {
 struct HostedPlace {
   ModelFamily family = ModelFamily::kAnthropic;
   std::string model;  // The model that the path names; may be empty.
-  std::string host;   // The server's name: URLs of its own files are no fetches.
+  std::string host;   // The server's name: URLs of its own files are not fetched.
 };
 
 // Returns all uses, in the order of the body. Members count in any case of letters and with or

@@ -175,7 +175,9 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
                            "a policy must be a mapping, not " + std::string(DescribeKind(root)),
                            "write 'endpoints:' above the list");
   }
-  bool has_short_key = root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr;
+  const bool hosted_alone = root.Find("hosted_tools") != nullptr && root.Find("version") == nullptr;
+  bool has_short_key =
+      root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr || hosted_alone;
   if (root.Find("version") != nullptr && has_short_key) {
     return reader->Invalid(root.at, "a policy has either 'version' or 'endpoints', not both",
                            "remove 'version', or move the endpoints into 'network_policies'");

@@ -108,17 +108,15 @@ void RenderSection(Section section, std::string* out) {
 std::string RenderHostedReference() {
   std::string out =
       "\n## Tools of a model's provider\n\nA model can search, fetch, run code and call MCP "
-      "servers "
-      "on its provider's side, where the gateway sees nothing of it. The\ngateway therefore reads "
-      "each request to a model's API (Anthropic Messages, with batches and token counts; OpenAI "
-      "Chat\nCompletions and Responses; Gemini; Bedrock) at the hosts of the run's model and of "
-      "the "
-      "providers' public APIs. A request\nthat asks for such a tool is refused unless "
-      "`hosted_tools` allows the kind. A policy in OpenShell's form has no such key;\n"
-      "`hosted_tools` in `.agentic-ci/config.yml` is for it, and for a short form that does not "
-      "say."
-      "\n\n```yaml\nhosted_tools:\n  - web_search: {domains: [docs.example.com]}\n  - "
-      "image_generation\n```\n\n| kind | the provider | `domains` |\n|---|---|---|\n";
+      "servers on its provider's side, where the gateway sees nothing of it.\nThe gateway "
+      "therefore reads each request to a model's API (Anthropic Messages, with batches and token "
+      "counts; OpenAI\nChat Completions and Responses; Gemini; Bedrock) at the hosts of the "
+      "run's model and of the providers' public APIs. A\nrequest that asks for such a tool is "
+      "refused unless `hosted_tools` allows the kind. A policy in OpenShell's form has\nno such "
+      "key; `hosted_tools` in `.agentic-ci/config.yml` is for it, and for a short form that does "
+      "not say. A file with\n`hosted_tools` alone has `defaults: minimal`.\n\n```yaml\n"
+      "hosted_tools:\n  - web_search: {domains: [docs.example.com]}\n  - image_generation\n```"
+      "\n\n| kind | the provider | `domains` |\n|---|---|---|\n";
   for (const HostedKind& kind : kHostedKinds) {
     out += "| " + Code(kind.name) + " | " + std::string(kind.doc) + " | " +
            (kind.takes_domains ? "yes" : "no") + " |\n";
@@ -126,16 +124,12 @@ std::string RenderHostedReference() {
   return out +
          "\n`domains` includes what is below each. It is compared with the restriction in the "
          "request itself: `allowed_domains` of\nAnthropic's tools, `filters.allowed_domains` of "
-         "OpenAI's `web_search`, the `network_policy` of a container, the URL of an\nMCP server or "
-         "a "
-         "document. A request that has no such restriction is refused; Gemini's searches have "
-         "none. A "
-         "type that is\nof no known kind is refused under its name, and `type=NAME` allows it. "
-         "Tools "
-         "that run in the sandbox (functions,\n`computer`, `bash`, `text_editor`, `memory`, "
-         "`local_shell`, `apply_patch`) pass. A request that cannot be read is `unread`,\nand so "
-         "is "
-         "a body of more than 32 MiB, which no policy allows.\n";
+         "OpenAI's `web_search`, the `network_policy` of a container, the URL of\nan MCP server "
+         "or a document. A request that has no such restriction is refused; Gemini's searches "
+         "have none. A type of\nan unknown kind is refused under its name, and `type=NAME` "
+         "allows it. Tools that run in the sandbox (functions,\n`computer`, `bash`, "
+         "`text_editor`, `memory`, `local_shell`, `apply_patch`) pass. A request that cannot be "
+         "read is\n`unread`. A body of more than 32 MiB is refused by every policy.\n";
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
         "`request-body-credential-rewrite`, separated by commas."),
     Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",
            "Which endpoints are open in addition to those listed; `none` if `endpoints` is an "
-           "empty list. `minimal` opens the agent's model endpoint, and the forge for read-only "
+           "empty list, and `minimal` if there is only `hosted_tools`. `minimal` opens the agent's "
+           "model endpoint, and the forge for read-only "
            "git access."),
     {kShortForm, "hosted_tools", kHosted, "`none`",
      "The tools of a model's provider that requests to models may ask for: "
