@@ -141,7 +141,9 @@ class Judge {
  private:
   static policy::Policy Parse() {
     Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(
-        "defaults: none\nendpoints: ['**.allowed.example:443:full']\n", {.file = "policy"});
+        "version: 1\nnetwork_policies:\n  a:\n    endpoints: [{host: '**.allowed.example', "
+        "port: 443, protocol: rest, access: full}]\n    binaries: [{path: '/**'}]\n",
+        {.file = "policy"});
     REQUIRE(parsed.ok());
     return parsed.value().policy;
   }
@@ -177,7 +179,7 @@ TEST_CASE("No host name is judged as one and resolved as another") {
     const auto target = ParseAbsoluteTarget("http://" + name + "/");
     const auto absolute = target ? ParseAuthority(target->authority, 443) : std::nullopt;
     if (absolute && absolute->host.find(':') == std::string::npos) check(absolute->host, name);
-    // A name server's question: odd ones are no name, which no policy matches.
+    // A name server's question: an odd one has no name, which no policy matches.
     Result<codec::DnsQuery> query = codec::ParseDnsQuery(Query(name));
     if (query.ok() && !query.value().name.empty()) check(query.value().name, name);
     // A ClientHello must name the authority that was judged, byte for byte.
