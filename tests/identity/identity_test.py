@@ -21,6 +21,7 @@ import unittest
 BINARY, PROBE = (os.path.abspath(path) for path in sys.argv[1:3])
 PYTHON = "/usr/bin/python3"
 UNSUPPORTED = 69  # runner/base/exit_code.h
+MISSES_TRIED = 20
 
 POLICY = """version: 1
 network_policies:
@@ -124,13 +125,19 @@ class Owners(Case):
         self.assertEqual(lines["ambiguous shared socket ownership"], "")  # No line would help.
 
     def test_what_another_thread_changes_during_a_connect_hides_nobody(self):
-        got = self.run_agent("p moving-address a ./other ./allowed; p moving-socket s ./other ./allowed;"
-                             "p connect-then-execute control ./allowed ./other; p moving-address c ./allowed ./other")
-        self.assertEqual(got.pop("control"), "200")
-        self.assertEqual({got.pop(name) for name in list(got) if name[0] == "c"}, {"200"})
-        self.assertGreater(len(got), 10)
-        self.assertEqual(set(got.values()), {"403"})
-        self.assertIn("no program was seen to make this connection", self.events())
+        # Whether the other thread is quick enough to be missed is chance: it is tried again until one was.
+        missed = False
+        for _ in range(MISSES_TRIED):
+            got = self.run_agent("p moving-address a ./other ./allowed; p moving-socket s ./other ./allowed;"
+                                 "p connect-then-execute control ./allowed ./other; p moving-address c ./allowed ./other")
+            self.assertEqual(got.pop("control"), "200")
+            self.assertEqual({got.pop(name) for name in list(got) if name[0] == "c"}, {"200"})
+            self.assertGreater(len(got), 10)
+            self.assertEqual(set(got.values()), {"403"})
+            missed = "no program was seen to make this connection" in self.events()
+            if missed:
+                break
+        self.assertTrue(missed)
 
     def test_a_script_is_its_interpreter(self):
         with open(self.path("script"), "w") as out:
