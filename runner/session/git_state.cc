@@ -37,6 +37,15 @@ std::string IdentityOf(const struct stat& st) {
          std::to_string(st.st_mtim.tv_nsec);
 }
 
+// Returns whether git keeps its index, refs, reflogs or objects in the file. In any other, a step
+// may have left credentials.
+bool IsState(std::string_view path) {
+  const std::string_view name = path.substr(std::string_view(".git/").size());
+  const std::string_view top = name.substr(0, name.find('/'));
+  if (top.size() < name.size()) return top == "refs" || top == "logs" || top == "objects";
+  return name == "index" || name == "packed-refs" || name == "shallow" || name.ends_with("HEAD");
+}
+
 // Adds the files and whiteouts of an open directory, but for git's objects.
 Status List(int directory, const std::string& path, int depth, std::vector<GitFile>* files) {
   if (depth == sys::kTreeDepthMax) return Error{Code::kInvalid, path + ": too many levels"};
@@ -152,11 +161,15 @@ Status GitState::Follow(const sandbox::Sandbox& sandbox) {
   if (std::optional<std::vector<GitFile>> own = TRY(OwnFiles(sandbox))) {
     TRY(AddObjects(checkout.get(), sandbox.began(), &files));  // Before what refers to them.
     TRY(AddOutside(checkout.get(), &files));
+    // A file that is not git's state stays as the sandbox has it, unless the checkout has none.
+    std::erase_if(*own, [&](const GitFile& file) {
+      return !IsState(file.path) && sys::ExistsAt(checkout.get(), file.path);
+    });
     std::move(own->begin(), own->end(), std::back_inserter(files));
   }
   std::vector<InsideFile> written;
   for (GitFile& file : files) {
-    TRY(ReadOutside(checkout.get(), &file));
+    if (IsState(file.path)) TRY(ReadOutside(checkout.get(), &file));
     written.push_back(std::move(file));
   }
   TRY(WriteInside(sandbox, written));

@@ -13,9 +13,11 @@ namespace session {
 class GitState {
  public:
   // Makes the sandbox's state the checkout's: its own index, HEAD and refs are replaced or removed,
-  // with the agent's rights; objects stay. Nothing inside may run meanwhile. Does nothing in tier
-  // `landlock`, where git is a copy that follows nothing, nor where the sandbox made a repository
-  // of its own. `sandbox` is borrowed for the call.
+  // with the agent's rights; objects stay. Of the sandbox's other files in `.git`, those that the
+  // checkout does not have are removed. No other file of the checkout is copied: it may hold
+  // credentials. Nothing inside may run meanwhile. Does nothing in tier `landlock`, where git is a
+  // copy that follows nothing, nor where the sandbox made a repository of its own. `sandbox` is
+  // borrowed for the call.
   Status Follow(const sandbox::Sandbox& sandbox);
 
   // Returns whether Follow() is due again: the checkout's state has changed since, and the

@@ -64,6 +64,25 @@ class Late(Case):
         if self.TIER == 'namespaces':
             self.assertIn('of the sandbox\n', stdout)
 
+    def test_apply_copies_no_credentials_into_the_sandbox(self):
+        git = pathlib.Path(self.work, '.git')
+        names = ['credentials', 'config.lock', 'config.worktree', '.git-credentials', 'gone', 'other']
+        of_all = ' '.join('.git/' + name for name in names)
+        inside = 'git -c safe.directory=* -c user.name=t -c user.email=t@localhost '
+        self.create()
+        self.script(f'for name in {of_all}; do echo mine >$name; done; echo change >>a.txt; {inside} commit -qam inside')
+        for name in names:
+            if name != 'gone':
+                (git / name).write_text('[http]\n\textraheader = AUTHORIZATION: basic SECRET\n')
+        for _ in range(2):
+            self.assertEqual(self.call('sandbox', 'apply', 'one').returncode, 0)
+            stdout = self.script(f'cat {of_all} 2>/dev/null; {inside} log --format=%s')['stdout']
+            self.assertNotIn('SECRET', stdout)
+            # The controls: the sandbox keeps its own files, and git's state is the checkout's.
+            if self.TIER == 'namespaces':
+                self.assertEqual(stdout, 'mine\n' * 5 + 'first\n')
+            self.script('echo more >>a.txt')
+
 
 class NotLookedThrough(Case):
     """In tier landlock the sandbox has a copy."""
