@@ -10,6 +10,7 @@
 #include "change/patch_section.h"
 #include "change/protected_path.h"
 #include "change/secrets/secret_pattern.h"
+#include "codec/text/fold.h"
 
 namespace change {
 namespace {
@@ -141,6 +142,10 @@ class Judge {
     }
     std::string whole = limits_.prefix + path;
     if (limits_.merged.contains(whole)) return;
+    if (IsPolicy(whole)) {
+      Add(kPaths, Severity::kError, path, 0, "the policy of this run, which --policy names");
+      return;
+    }
     std::optional<ProtectedPath> found = FindProtectedPath(whole, limits_.paths);
     for (const ProtectedLink& link : limits_.links) {
       if (found.has_value() && found->refused) break;
@@ -154,6 +159,15 @@ class Judge {
     if (!found.has_value()) return;
     Add(kPaths, found->refused ? Severity::kError : Severity::kWarning, path, 0,
         std::move(found->why));
+  }
+
+  // Also for a directory above it, in whose place a link may come.
+  bool IsPolicy(const std::string& path) const {
+    const std::string folded = codec::FoldFileText(path);
+    return std::any_of(limits_.policy.begin(), limits_.policy.end(),
+                       [&](const std::string& policy) {
+                         return (codec::FoldFileText(policy) + "/").starts_with(folded + "/");
+                       });
   }
 
   // One byte of zero makes a text binary: that must not be a way past this gate.

@@ -42,6 +42,9 @@ struct GateLimits {
   std::string links_unknown;         // Why `links` may lack some, which refuses any change, or "".
   // The rules of the repository's configuration, from the trusted commit.
   std::vector<PathRule> paths;
+  // Paths, from the top, by which the run's own policy is read, if `--policy` names a file of the
+  // repository: with the change, the agent's text would be the policy when it is read again.
+  std::vector<std::string> policy;
   // Paths, from the top, that the change set makes what they are in the base branch's commit that
   // was merged: whether they may be so, and say so, was judged there. What is not the base's (links
   // that leave the checkout, the run's own secrets, the bounds) is judged as elsewhere.
@@ -67,9 +70,9 @@ std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
 //   added lines, in names and in binary data (of a binary file changed in part
 //     only what was inserted, which is noted).
 //   protected-paths: paths that steer CI, review, hooks or agents (protected_path.h), under the old
-//     name as well as the new, and what links at such paths lead to; names that leave the checkout
-//     or enter `.git`; symbolic links that may point outside it; directories that become a
-//     repository, or one's own files (rules/embedded_repository.h).
+//     name as well as the new, and what links at such paths lead to; the run's policy; names that
+//     leave the checkout or enter `.git`; symbolic links that may point outside it; directories
+//     that become a repository, or one's own files (rules/embedded_repository.h).
 //   size: the limits, and a set that is not complete.
 Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known = nullptr);

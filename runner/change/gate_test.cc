@@ -69,6 +69,23 @@ TEST_CASE("A path is protected by where it is in the repository, not in the chec
   CHECK(JudgeChanges(Created("workflows/ci.yml", {"on: push"}), below).accepted);
 }
 
+TEST_CASE("The run's own policy is refused by each of its paths") {
+  GateLimits limits;
+  CHECK(JudgeChanges(Created("rules/p.yml", {"endpoints: []"}), limits).accepted);
+  limits.policy = {"rules/p.yml"};
+  for (const char* path : {"rules/p.yml", "Rules/P.yml", "rules"}) {
+    CHECK(Finds(JudgeChanges(Created(path, {"endpoints: []"}), limits), "protected-paths",
+                "the policy of this run"));
+  }
+  for (const char* path : {"rules/p.yml2", "rules/q.yml", "p.yml"}) {
+    CHECK(JudgeChanges(Created(path, {"endpoints: []"}), limits).accepted);
+  }
+  limits.prefix = "rules/";
+  CHECK_FALSE(JudgeChanges(Created("p.yml", {"endpoints: []"}), limits).accepted);
+  limits.merged = {"rules/p.yml"};
+  CHECK(JudgeChanges(Created("p.yml", {"endpoints: []"}), limits).accepted);
+}
+
 TEST_CASE("What a link at a protected path leads to is protected like the path") {
   GateLimits limits;
   limits.links = {{"CLAUDE.md", "docs/guide.md"}, {".husky", "tools/hooks"}};

@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -116,6 +118,22 @@ Result<std::vector<change::ProtectedLink>> LinksOf(const Plan& plan) {
   return change::FindProtectedLinks(plan.checkout.top(), tracked);
 }
 
+// Returns the paths, from the repository's top, by which the file of `--policy` is read, if it lies
+// there: as it is written, and with links followed.
+std::vector<std::string> PolicyPaths(const Plan& plan) {
+  std::vector<std::string> paths;
+  if (plan.policy.record.source != "file") return paths;
+  std::error_code failed;
+  const std::filesystem::path named = std::filesystem::absolute(plan.policy.record.path, failed);
+  for (const auto& place :
+       {named.lexically_normal(), std::filesystem::weakly_canonical(named, failed)}) {
+    const std::string path = place.string();
+    const std::string above = plan.checkout.top() + "/";
+    if (path.starts_with(above)) paths.push_back(path.substr(above.size()));
+  }
+  return paths;
+}
+
 }  // namespace
 
 Status CheckRequired(const std::vector<sandbox::ControlName>& names,
@@ -203,6 +221,7 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes) {
       change::RepositoryCandidates(change::WrittenPaths(changes.files, gates.prefix)));
   if (!plan.merged.empty()) gates.merged = MergedPaths(*git, plan.merged, changes);
   gates.paths = plan.config.gates.paths;
+  gates.policy = PolicyPaths(plan);
   if (plan.config.gates.files != 0) gates.files_max = plan.config.gates.files;
   if (plan.config.gates.bytes != 0) gates.patch_bytes_max = plan.config.gates.bytes;
   return gates;

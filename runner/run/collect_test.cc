@@ -2,8 +2,11 @@
 #include "run/collect.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 #include "base/code_of.h"
+#include "change/test_tree.h"
 
 namespace run {
 namespace {
@@ -27,6 +30,25 @@ TEST_CASE("A control that is required has to be enforced, whichever it is") {
     CHECK(CodeOf(absent) == Code::kUnsupported);
   }
   CHECK(CheckRequired({}, {}).ok());
+}
+
+TEST_CASE("The gates protect the file of --policy where it lies in the checkout") {
+  const change::TestTree tree;
+  tree.Write("rules/p.yml", "endpoints: []\n");
+  tree.Link("link.yml", "rules/p.yml");
+  Plan plan;
+  plan.checkout.path = tree.root();
+  auto policy = [&](const std::string& source, const std::string& path) {
+    plan.policy.record.source = source;
+    plan.policy.record.path = path;
+    return GatesOf(plan, {}).policy;
+  };
+  CHECK(policy("file", tree.At("rules/../rules/p.yml")) ==
+        std::vector<std::string>{"rules/p.yml", "rules/p.yml"});
+  CHECK(policy("file", tree.At("link.yml")) == std::vector<std::string>{"link.yml", "rules/p.yml"});
+  CHECK(policy("file", "/etc/p.yml").empty());
+  CHECK(policy("file", tree.root() + "2/p.yml").empty());
+  CHECK(policy("repository", tree.At("rules/p.yml")).empty());
 }
 
 TEST_CASE("Each limit and each control has one row, whose names are its own") {

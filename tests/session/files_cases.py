@@ -564,6 +564,22 @@ class Files(Case):
         self.script('rm -r .github')
         self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
 
+    def test_apply_does_not_change_the_policy_of_the_sandbox(self):
+        policy = pathlib.Path(self.work, 'rules/p.yml')
+        policy.parent.mkdir()
+        policy.write_text('endpoints: []\n')
+        self.create('--policy', str(policy))
+        for change, undo in (('echo "endpoints: [a.example]" >rules/p.yml', 'echo "endpoints: []" >rules/p.yml'),
+                             ('mv rules/p.yml p.yml', 'mv p.yml rules/p.yml')):
+            self.script(change)
+            done = self.call('sandbox', 'apply', 'one')
+            self.assertEqual(done.returncode, 77, done.stderr)
+            self.assertIn('rules/p.yml: the policy of this run', done.stderr)
+            self.assertEqual(policy.read_text(), 'endpoints: []\n')
+            self.script(undo)
+        self.script('echo beside >rules/q.yml')
+        self.assertEqual(self.ok('sandbox', 'apply', 'one'), '1\n')
+
 
 CHANGES = """
 echo changed >a.txt; rm b.txt; rm -r dir; mkdir dir; echo new >dir/new

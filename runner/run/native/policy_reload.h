@@ -16,7 +16,8 @@ namespace run {
 
 // The file of `--policy`, read again while the agent runs: the person who started the run changes
 // it and sends SIGUSR1. The agent can do neither: it sees no process outside its sandbox, and of
-// the checkout only an overlay. A repository's policy is the one of a commit and does not change.
+// the checkout only an overlay, and a gate refuses changes of that file (GateLimits::policy). A
+// repository's policy is the one of a commit and does not change.
 class PolicyReload {
  public:
   struct Rules {
