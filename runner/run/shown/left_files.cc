@@ -48,6 +48,7 @@ struct Within {
   bool credentials = false;  // True in a directory of credentials, where every file is one.
   bool git = false;          // True in the checkout's own git directory,
   bool refs = false;         // and in any, where names are those of branches.
+  bool objects = false;      // True where it keeps objects: no directory there has anything else.
   bool linked = false;       // Reached by a link, whose name alone matters.
 };
 
@@ -220,6 +221,8 @@ class Walk {
     int files_left;  // Those whose owners are still compared.
     std::vector<std::string> below = {};
     std::vector<std::string> of_git = {};  // Names of credentials where this is git's.
+    // What makes it a git directory; objects and refs may be links, as the tool `repo` makes them.
+    bool has_head = false, has_objects = false, has_refs = false;
   };
 
   void LookThrough(Result<Fd> opened, const std::string& path, Within within) {
@@ -251,6 +254,9 @@ class Walk {
     const Within& within = here->within;
     const std::string& path = here->path;
     const bool is_directory = IsDirectory(here->fd, entry);
+    here->has_head |= of == "HEAD" && !is_directory;  // Submodules may have all of these names.
+    here->has_objects |= of == "objects";
+    here->has_refs |= of == "refs";
     const bool may_lead = within.credentials ? entry.d_type == DT_LNK || entry.d_type == DT_UNKNOWN
                                              : MayNameDirectory(of);
     if (!is_directory && !within.refs && may_lead) {
@@ -275,19 +281,20 @@ class Walk {
   void GoOn(const Here& here) {
     const std::string& path = here.path;
     const Within& within = here.within;
-    const bool bare = !within.git && !within.linked && IsRepository(here.fd, here.below);
+    const bool repository = here.has_head && here.has_objects && here.has_refs;
+    const bool bare = repository && !within.git && !within.linked;
     if (bare) repositories_.insert(checkout_ + "/" + path.substr(0, path.rfind('/')));
     const bool of_git = within.git || bare || ("/" + path).find("/.git/") != path.npos;
     if (of_git && !within.refs) {
       for (const std::string& name : here.of_git) ConsiderGitFile(path, name);
     }
     for (const std::string& next : here.below) {
-      if (bare && next == "objects") continue;
+      if (within.objects || (bare && next == "objects")) continue;
       Within deeper = within;
       ++deeper.depth;
       deeper.git |= path.empty() && next == ".git";
-      if (deeper.git && ("/" + path).ends_with("/objects/")) continue;
-      deeper.refs |= of_git && (next == "refs" || next == "logs") && sys::ExistsAt(here.fd, "HEAD");
+      deeper.objects = within.git && repository && next == "objects";
+      deeper.refs |= of_git && (next == "refs" || next == "logs") && here.has_head;
       if (!deeper.git && !deeper.linked && next == ".git")
         repositories_.insert(checkout_ + "/" + path + next);
       deeper.credentials |= IsCredentialDirectory(path + next);
@@ -341,13 +348,6 @@ class Walk {
     if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
     struct stat st {};
     return ::fstatat(directory, entry.d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(st.st_mode);
-  }
-
-  static bool IsRepository(int directory, const std::vector<std::string>& below) {
-    auto has = [&](const char* name) {
-      return std::find(below.begin(), below.end(), name) != below.end();
-    };
-    return has("objects") && has("refs") && sys::ExistsAt(directory, "HEAD");
   }
 
   // `path` is relative to the checkout.

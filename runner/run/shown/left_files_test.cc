@@ -112,6 +112,33 @@ TEST_CASE("Further repositories are found by their git directories, and objects 
         Paths{left.At("deep/er/mirror.git"), left.At("empty/.git"), left.At("other/.git")});
 }
 
+TEST_CASE("A git directory is recognised where its objects or refs are links") {
+  Left left;
+  left.Add({"a.git/HEAD", "a.git/credentials", "a.git/refs/heads/main", "b.git/HEAD",
+            "b.git/credentials", "b.git/objects/ab/x", "c.git/HEAD", "c.git/credentials"});
+  left.Link("a.git/objects", "../store/objects");
+  left.Link("b.git/refs", "../store/refs");
+  left.Link("c.git/refs", "../store/refs");  // No objects: not one.
+  const LeftFiles found = left.Look();
+  CHECK(found.repositories == Paths{left.At("a.git"), left.At("b.git")});
+  CHECK(found.credentials == Paths{"a.git/credentials", "b.git/credentials"});
+}
+
+TEST_CASE("Submodules may be called as a part of a git directory is") {
+  Left left;
+  Paths expected;
+  for (const std::string top : {".git", "other/.git"}) {
+    left.Add({top + "/HEAD", top + "/refs/heads/main", top + "/objects/ab/credentials"});
+    for (const std::string name : {"HEAD/x", "objects/refs/y", "objects/x", "refs/x"}) {
+      const std::string git = top + "/modules/" + name;
+      left.Add({git + "/HEAD", git + "/refs/heads/main", git + "/objects/ab/credentials",
+                git + "/credentials"});
+      expected.push_back(git + "/credentials");
+    }
+  }
+  CHECK(left.Credentials() == expected);
+}
+
 TEST_CASE("What belongs to others is named, but for the report's directory") {
   if (::geteuid() != 0) return;  // Nothing can be given to others.
   Left left;
