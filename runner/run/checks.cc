@@ -4,7 +4,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "base/exit_code.h"
 #include "base/log.h"
@@ -14,6 +17,7 @@
 #include "change/gate.h"
 #include "codec/text/neutral.h"
 #include "report/write.h"
+#include "run/shown/left_files.h"
 #include "sandbox/limit/usage.h"
 #include "sandbox/scratch_directory.h"
 #include "sandbox/tree_copy.h"
@@ -24,11 +28,44 @@ namespace {
 constexpr char kCopy[] = "checkout";
 constexpr size_t kShownBytesMax = 200;
 
+// Adds to `plan` the files of the copy that may hold credentials which steps left while the agent
+// worked. They are looked for in both trees: what is named by an absolute path lies in the
+// checkout.
+Status WithholdLate(const Checkout& copy, const std::string& report_dir, Plan* plan) {
+  std::set<std::string> known;
+  for (const auto& file : plan->replaced) known.insert(file.path);
+  for (const auto& file : plan->git.in_checkout) known.insert(file.path);
+  std::set<std::string> paths;
+  std::vector<sandbox::WorkspaceFile> found;
+  for (const std::string& top : {copy.path, plan->checkout.path}) {
+    LeftFiles left = TRY(FindLeftFiles(top, report_dir));
+    GitFiles git = TRY(FindGitFiles(top, left.repositories));
+    paths.insert(left.credentials.begin(), left.credentials.end());
+    paths.insert(git.included.begin(), git.included.end());
+    found.insert(found.end(), git.in_checkout.begin(), git.in_checkout.end());
+    found.insert(found.end(), git.nested.begin(), git.nested.end());
+    if (top == copy.path) continue;
+    plan->git.outside = std::move(git.outside);
+    std::move(git.included_outside.begin(), git.included_outside.end(),
+              std::back_inserter(plan->git.included_outside));
+  }
+  const std::vector<sandbox::WorkspaceFile> left =
+      WithholdFiles(copy.git(), copy.path, {paths.begin(), paths.end()});
+  found.insert(found.begin(), left.begin(), left.end());
+  for (sandbox::WorkspaceFile& file : found) {
+    if (!sys::Exists(copy.path + "/" + file.path) || !known.insert(file.path).second) continue;
+    plan->notes.push_back(file.path + ": not given to the checks as it is: it appeared while the " +
+                          "agent worked, and may hold credentials");
+    plan->replaced.push_back(std::move(file));
+  }
+  return Ok();
+}
+
 // The agent's checkout as it was, with the patch: all of the repository, since checks may need more
-// than the directory that the run is about.
-Result<Checkout> PatchedCopy(const Checkout& checkout, const std::string& scratch,
-                             const std::string& report_dir, int64_t disk_bytes,
-                             const change::ChangeSet& changes) {
+// than the directory that the run is about. Takes late credentials away from `plan`.
+Result<Checkout> PatchedCopy(const std::string& scratch, const std::string& report_dir,
+                             int64_t disk_bytes, const change::ChangeSet& changes, Plan* plan) {
+  const Checkout& checkout = plan->checkout;
   const std::string& top = checkout.top();
   const std::string copy = scratch + "/" + kCopy;
   TRY(sys::MakeDirectories(copy));
@@ -52,6 +89,7 @@ Result<Checkout> PatchedCopy(const Checkout& checkout, const std::string& scratc
   patched.path = copy + checkout.path.substr(top.size());
   patched.shown_at = checkout.path;  // Programs built or installed there know it by that path.
   if (checkout.git() != nullptr) patched.repository = TRY(change::Repository::Open(patched.path));
+  TRY(WithholdLate(patched, report_dir, plan));
   TRY(change::ApplyPatch(patched.path, patched.git(), changes).Context("applying the patch"));
   return patched;
 }
@@ -118,8 +156,7 @@ Result<report::OutcomeRecord> RunChecks(const Request& request, Plan plan,
   sandbox::ScratchDirectory scratch =
       TRY(sandbox::ScratchDirectory::Make(sandbox::ReadHost(plan.checkout.path).scratch_places,
                                           sandbox::ScratchDirectory::Use::kFiles));
-  plan.checkout =
-      TRY(PatchedCopy(plan.checkout, scratch.path(), place.path, request.disk_bytes, changes));
+  plan.checkout = TRY(PatchedCopy(scratch.path(), place.path, request.disk_bytes, changes, &plan));
   LeaveAgentOut(&plan);
   report::OutcomeRecord whole;
   whole.kind = report::OutcomeKind::kSuccess;

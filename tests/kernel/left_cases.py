@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Credentials that earlier steps left in a checkout: where they are hard to find, and where they cannot be looked for."""
+import json
 import os
 
 from harness import BIN, CANARY, ROOT, Case, git, only_as, read, write
@@ -104,6 +105,30 @@ class LeftCredentials(Case):
         self.assertEqual(self.shown(), [])
         script = 'git config user.email a@b; git branch --format="%(refname:short)"; git status --short -uno; git -C mirror.git log --format=%s'
         self.assertEqual(self.shell(script).out, '_netrc\ncredentials\nmain\nfirst\n')
+
+    def test_what_appears_while_the_agent_works_is_not_given_to_the_checks(self):
+        top = self.checkout
+        write(top + '/.npmrc', 'fund=false\n')
+        git(top, 'add', '.npmrc')
+        git(top, 'commit', '-qm', 'settings')
+        agent = 'trap "echo of the agent >a.txt; exit 0" USR1; echo ready; while :; do sleep 0.1; done; : "$0"'
+        look = f'grep -rls {CANARY[:-1]}[{CANARY[-1]}] .'  # The configuration, which has this, does not count.
+        check = f'cat a.txt later.txt .npmrc; {look}; git log --format=%s'
+        task = {'command': ['sh', '-c', agent, self.marker], 'checks': {'run': [check]}}
+        write(top + '/.agentic-ci/config.yml', json.dumps({'tasks': {'late': task}}))
+        process = self.start([], options=['--policy-ref', 'worktree', '--task', 'late'])
+        self.assertEqual(process.stdout.readline(), b'ready\n')
+        write(top + '/later.txt', 'later\n')
+        write(top + '/.npmrc', f'fund=false\n//r.example/:_authToken={CANARY}\n')
+        self.make_checkout(top + '/other')
+        for name in ('.netrc', '.git/credentials', '.git/config.lock', '.ssh/id', 'included'):
+            write(f'{top}/{name}', CANARY)
+        write(top + '/other/.git/config', TOKEN + f'[include]\n\tpath = {top}/included\n')
+        self.release()
+        run = self.finish(process)
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual(len(self.left()), 7, self.left())
+        self.assertEqual(read(run.report + '/checks/1/agent.log'), 'of the agent\nlater\nfund=false\nsettings\nfirst\n')
 
     def test_links_that_lead_to_links_hide_what_lies_behind_them(self):
         top = self.checkout
