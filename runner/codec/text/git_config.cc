@@ -74,8 +74,7 @@ struct Setting {
   std::optional<std::string_view> value;
 };
 
-// Gives the settings one after another. A value that goes on in the next line is left out: its
-// other half was not looked at.
+// Gives the settings that one line each is enough to understand, for what is kept.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
@@ -119,6 +118,127 @@ class Reader {
   bool continued_ = false;
 };
 
+// As git reads it.
+struct WholeSetting {
+  std::string section;  // In lower case, without its subsection.
+  std::string key;      // In lower case.
+  std::optional<std::string> value;
+};
+
+// Gives the settings as git reads them: a section's line may go on with a key, and a value has
+// quotes, escapes, comments and further lines. Where git would refuse the text, the next line
+// follows.
+class WholeReader {
+ public:
+  explicit WholeReader(std::string_view text) : text_(text) {
+    if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
+  }
+
+  bool Next(WholeSetting* setting) {
+    while (!text_.empty()) {
+      const char c = Take();
+      if (IsSpace(c)) continue;
+      if (c == '[') {
+        if (!TakeSection()) SkipLine();
+      } else if (!ascii::IsAlpha(c)) {
+        SkipLine();  // A comment, for one.
+      } else {
+        setting->section = section_;
+        setting->key = ascii::ToLower(c) + TakeName("-");
+        if (TakeValue(&setting->value)) return true;
+        SkipLine();
+      }
+    }
+    return false;
+  }
+
+ private:
+  static bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+  // The end of the text is the end of a line.
+  char Peek() const {
+    if (text_.empty() || text_.starts_with("\r\n")) return '\n';
+    return text_.front();
+  }
+  char Take() {
+    const char c = Peek();
+    text_.remove_prefix(std::min<size_t>(text_.size(), text_.starts_with("\r\n") ? 2 : 1));
+    ended_ = c == '\n';
+    return c;
+  }
+  void SkipLine() {
+    while (!ended_) Take();
+  }
+  void SkipBlanks() {
+    while (Peek() != '\n' && IsSpace(Peek())) Take();
+  }
+
+  std::string TakeName(std::string_view more) {
+    std::string name;
+    while (ascii::IsAlphanumeric(Peek()) || more.find(Peek()) != more.npos) {
+      name += ascii::ToLower(Take());
+    }
+    return name;
+  }
+
+  // Of a subsection, any is as good as none.
+  bool TakeSection() {
+    section_ = TakeName("-.");
+    section_.resize(std::min(section_.find('.'), section_.size()));
+    SkipBlanks();
+    if (Peek() == '"') {
+      Take();
+      for (char c = Take(); c != '"'; c = Take()) {
+        if (c == '\\') c = Take();
+        if (c == '\n') return false;
+      }
+    }
+    return Take() == ']';
+  }
+
+  bool TakeValue(std::optional<std::string>* value) {
+    value->reset();
+    SkipBlanks();
+    char c = Take();
+    if (c != '=') return c == '\n';
+    std::string& text = value->emplace();
+    size_t size = 0;  // Without the blanks at the end.
+    bool quoted = false;
+    while ((c = Take()) != '\n') {
+      if (!quoted && (c == '#' || c == ';')) {
+        SkipLine();
+        break;
+      }
+      if (c == '"') {
+        quoted = !quoted;
+        size = text.size();
+      } else if (!quoted && IsSpace(c)) {
+        if (!text.empty()) text += c;
+      } else {
+        if (c == '\\' && !TakeEscaped(&c)) return false;
+        if (c != '\n' || !ended_) text += c;
+        size = text.size();
+      }
+    }
+    text.resize(size);
+    return !quoted;
+  }
+
+  // Gives what a backslash means with the next character: a line's end, for one, nothing.
+  bool TakeEscaped(char* c) {
+    constexpr std::string_view kWritten = "tbn\\\"\n";
+    constexpr std::string_view kMeant = "\t\b\n\\\"\n";
+    const size_t at = kWritten.find(Take());
+    if (at == kWritten.npos) return false;
+    *c = kMeant[at];
+    return true;
+  }
+
+  std::string_view text_;
+  std::string section_;
+  bool ended_ = true;  // The last character was a line's end.
+};
+
 }  // namespace
 
 std::string RedactGitConfig(std::string_view text, std::string_view top) {
@@ -144,16 +264,12 @@ std::string RedactGitConfig(std::string_view text, std::string_view top) {
 
 std::vector<std::string> IncludedGitConfigs(std::string_view text) {
   std::vector<std::string> paths;
-  Reader reader(text);
-  Setting setting;
+  WholeReader reader(text);
+  WholeSetting setting;
   while (reader.Next(&setting)) {
     const bool includes = setting.section == "include" || setting.section == "includeif";
     if (!includes || setting.key != "path" || !setting.value) continue;
-    std::string_view path = *setting.value;
-    if (path.size() > 1 && path.front() == '"' && path.back() == '"') {
-      path = path.substr(1, path.size() - 2);
-    }
-    if (!path.empty()) paths.emplace_back(path);
+    if (!setting.value->empty()) paths.push_back(*std::move(setting.value));
   }
   return paths;
 }

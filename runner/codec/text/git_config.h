@@ -16,8 +16,9 @@ namespace codec {
 // is dropped.
 std::string RedactGitConfig(std::string_view text, std::string_view top = {});
 
-// Returns the files that `text` includes, as they are written there: "include.path", and
-// "includeIf" under any condition. A line that goes on in the next one names nothing.
+// Returns the paths of the files that `text` includes, as git reads them, in order: "include.path",
+// and "includeIf" under any condition. Total: behind a line that git would refuse, the next one
+// counts.
 std::vector<std::string> IncludedGitConfigs(std::string_view text);
 
 }  // namespace codec

@@ -2,6 +2,9 @@
 #include "codec/text/git_config.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 TEST_CASE("RedactGitConfig keeps what git needs to work in a checkout") {
   CHECK(codec::RedactGitConfig("[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
@@ -57,5 +60,43 @@ TEST_CASE("IncludedGitConfigs names what is included, under any condition") {
   CHECK(codec::IncludedGitConfigs("[include]\n\tpath = ../a b\n[user]\n\tpath = c\n"
                                   "[IncludeIf \"gitdir:/w/.git\"]\n\tPath=\"/tmp/x\"\n\tother = y\n"
                                   "[include]\n\tpath =\n\tpath\n\tpath = d\\\ne\n") ==
-        std::vector<std::string>{"../a b", "/tmp/x"});
+        std::vector<std::string>{"../a b", "/tmp/x", "de"});
+}
+
+TEST_CASE("IncludedGitConfigs reads a path as git does") {
+  // Each as `git config --file FILE include.path` of git 2.39 says.
+  const std::pair<std::string, std::string> all[] = {
+      {"[include] path = x", "x"},
+      {"[include] ; c\n[user]\n[include]path=x", "x"},
+      {"\xEF\xBB\xBF[include]\r\n\tpath = x\r\n", "x"},
+      {"[include]\n path = x ; c\n", "x"},
+      {"[include]\n path = x# c", "x"},
+      {"[include]\n path = a b \t # \"\\", "a b"},
+      {"[include]\n path = \"a # b ; \"  c \n", "a # b ;   c"},
+      {"[include]\n path = \\\n x", "x"},
+      {"[include]\n path = a \\\r\n b\n", "a  b"},
+      {"[include]\n path = \"a\\\nb\"c\n", "abc"},
+      {"[include]\n path = a\\\\b\\\"c\\td\\ne", "a\\b\"c\td\ne"},
+      {"[include]\n path = x\\", "x"},
+      {"[includeIf \"gitdir:/a\\\"]\"] path = x", "x"},
+      {"# [user]\n ; y\n[include]\n\n path\t=x", "x"},
+  };
+  for (const auto& [text, path] : all) {
+    INFO(text);
+    CHECK(codec::IncludedGitConfigs(text) == std::vector<std::string>{path});
+  }
+}
+
+TEST_CASE("IncludedGitConfigs goes on behind what git refuses") {
+  for (const std::string bad : {"path = a\\q", "path = \"a", "path a", "=", "[x", "[y \"z", "\\"}) {
+    INFO(bad);
+    CHECK(codec::IncludedGitConfigs("[include]\n" + bad + "\n[include]\npath = x\n") ==
+          std::vector<std::string>{"x"});
+  }
+  for (const std::string none :
+       {"", "\r", "[", "[include", "[include]\npath", "# [include] path = x", "[user]\npath = x",
+        "[include]\n# path = x"}) {
+    INFO(none);
+    CHECK(codec::IncludedGitConfigs(none).empty());
+  }
 }
