@@ -15,7 +15,7 @@ namespace gateway {
 namespace {
 
 // The bytes of a key that are kept: more than is looked for.
-constexpr size_t kKeyBytesMax = 24;
+constexpr size_t kKeyBytesMax = 32;
 // The characters that Rack and PHP leave out in front of a key, or make an underscore of.
 constexpr std::string_view kInFront = " .[]";
 
@@ -47,6 +47,12 @@ class KeyScanner {
 
  private:
   bool Take(char c) {
+    if (named_ && !IsOneOf(c, " \t\r\n")) {
+      // Nothing else follows a value. Before the colon, Ruby's json reads comments, and Oj a form
+      // feed.
+      if (!IsOneOf(c, ",]}\"")) return true;
+      named_ = false;
+    }
     if (escape_.empty() && c != (spelling_ == Spelling::kJson ? '\\' : '%')) return TakePlain(c);
     escape_ += c;
     return spelling_ == Spelling::kJson ? TakeJsonEscape(c) : TakePercentEscape(c);
@@ -69,6 +75,10 @@ class KeyScanner {
     if (escape_.size() < 2) return false;
     if (escape_[1] != 'u') {
       Keep(c);
+    } else if (escape_.size() > 2 && ascii::HexValue(c) < 0) {  // Of a comment, for instance.
+      Keep('?');
+      escape_.clear();
+      return Take(c);
     } else if (escape_.size() < kEscapeBytes) {
       return false;
     } else {
@@ -99,35 +109,45 @@ class KeyScanner {
       Keep(c == '+' ? ' ' : c);
       return false;
     }
-    bool names = before_ != '=' && EndKey();
+    bool names = before_ != '=' && EndKey(true);
     key_.clear();
     before_ = c;
     return names;
   }
 
   // Takes the name of a part, in whatever way it is quoted: name="_method", name="\_method",
-  // name*=utf-8''_method. Rack takes a Content-ID for a name, too; "name*0" goes on elsewhere.
+  // name*=utf-8''_method. Rack takes a Content-ID for a name, too; "name*0" goes on elsewhere, and
+  // Tomcat decodes name="=?utf-8?B?X21ldGhvZA==?=" (RFC 2047).
   bool TakeOfParts(char c) {
     if (c == '\\') return false;
-    if (ascii::IsAlphanumeric(c) || IsOneOf(c, "_.[]") || c == '\0') {
+    if (name_ == Name::kEquals && c == '?') return true;
+    if (ascii::IsAlphanumeric(c) || IsOneOf(c, "_-.[]") || c == '\0') {
+      if (name_ != Name::kValue) name_ = Name::kElsewhere;
       Keep(c);
       return false;
     }
     bool blank = IsOneOf(c, " \t\r\n\"");
-    if (blank && key_.empty()) return false;
-    bool goes_on = c == '*' && ascii::LowerCase(key_) == "name";
-    bool names = EndKey() && IsOneOf(before_, "=':");
+    if (blank && key_.empty()) {
+      if (name_ == Name::kEquals) name_ = Name::kElsewhere;
+      return false;
+    }
+    bool is_name = ascii::LowerCase(key_) == "name";
+    bool in_value = name_ == Name::kValue;
+    if (c == '=' && (is_name || name_ == Name::kEnded)) {
+      name_ = Name::kValue;
+    } else if (c == '=' && name_ != Name::kElsewhere) {
+      name_ = Name::kEquals;
+    } else {
+      name_ = is_name && blank ? Name::kEnded : Name::kElsewhere;
+    }
+    bool names = EndKey(in_value) && IsOneOf(before_, "=':");
     before_ = c;
-    return names || goes_on;
+    return names || (is_name && c == '*');
   }
 
   bool TakeOfJson(char c) {
-    if (named_ && !IsOneOf(c, " \t\r\n")) {
-      if (c == ':') return true;
-      named_ = false;
-    }
     if (c == '"') {
-      named_ = EndKey();
+      named_ = EndKey(false);
     } else {
       Keep(c);
     }
@@ -142,8 +162,11 @@ class KeyScanner {
     }
   }
 
-  bool EndKey() {
-    bool names = NamesMethod((marked_ ? "[" : "") + key_);
+  // Where `is_field`, the key may also be the name of a header field that names a method: ASP.NET
+  // looks for one in forms, too.
+  bool EndKey(bool is_field) {
+    bool names =
+        NamesMethod((marked_ ? "[" : "") + key_) && (is_field || !codec::StandsForMethod(key_));
     key_.clear();
     marked_ = false;
     return names;
@@ -154,7 +177,10 @@ class KeyScanner {
   std::string key_;      // Without what stands in front.
   bool marked_ = false;  // A dot or a bracket stood in front.
   char before_ = '&';    // The character that ended the key before this one.
-  bool named_ = false;   // JSON: this text names a method, if a colon follows.
+  bool named_ = false;   // JSON: this text names a method, unless it is a value.
+  // Parts: behind "name" and blanks; in the first word behind "name="; behind a '=' in that.
+  enum class Name { kElsewhere, kEnded, kValue, kEquals };
+  Name name_ = Name::kElsewhere;
 };
 
 // Refuses a body in which a key names a method, before its last byte has gone.
@@ -290,7 +316,8 @@ bool NamesMethod(std::string_view key) {
   key = key.substr(0, key.find_last_not_of(" ]") + 1);
   std::string name = ascii::LowerCase(key);
   // The second is Salesforce's.
-  return name == "_method" || name == "_httpmethod" || (marked && name == "method");
+  return name == "_method" || name == "_httpmethod" || (marked && name == "method") ||
+         codec::StandsForMethod(name);
 }
 
 std::vector<std::unique_ptr<StreamFilter>> NewMethodFilters(const codec::HttpFields& fields,

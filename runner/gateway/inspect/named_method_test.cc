@@ -67,7 +67,11 @@ TEST_CASE("A form that names a method does not pass, however it is written") {
                            "%5b_method%5D=x",
                            "]_method]]=x",
                            "_method%00junk=x",
-                           "a; _method=x"}) {
+                           "a; _method=x",
+                           "X-HTTP-Method-Override=DELETE",
+                           "a=b&x-http-method=put",
+                           "X%2DMethod-Override=x",
+                           "[X-HTTP-Method-Override]=x"}) {
     INFO(body);
     CHECK_FALSE(Passes(kPairs, body));
     CHECK_FALSE(Passes("", body));
@@ -78,9 +82,11 @@ TEST_CASE("A form that names a method does not pass, however it is written") {
     while (many.size() < 500) many += front;
     CHECK_FALSE(Passes(kPairs, many + "_method=delete"));
   }
-  for (const char* body : {"", "a=b", "method=delete", "a=_method", "a=_method=delete",
-                           "a_method=x", "_methods=x", "my_method=x", "payment_method=x",
-                           "a[_method]=x", "%", "%5", "a=%26_method=x", "%5b", "method]=x"}) {
+  for (const char* body :
+       {"", "a=b", "method=delete", "a=_method", "a=_method=delete", "a_method=x", "_methods=x",
+        "my_method=x", "payment_method=x", "a[_method]=x", "%", "%5", "a=%26_method=x", "%5b",
+        "method]=x", "x-http-method-overrides=x", "a=X-HTTP-Method-Override",
+        "a=X-HTTP-Method-Override=x"}) {
     INFO(body);
     CHECK(Passes(kPairs, body));
   }
@@ -94,11 +100,27 @@ std::string Part(const std::string& fields, const std::string& value = "delete")
 TEST_CASE("A part that names a method does not pass, wherever it stands") {
   const std::string type = "multipart/form-data; boundary=b0";
   const std::string disposition = "Content-Disposition: form-data; ";
-  for (const char* name :
-       {"name=\"_method\"", "name=_method", "NAME=\"_Method\"", "name=\"\\_method\"",
-        "name*=utf-8''_method", "name = \"_method\"", "name=\"%5fmethod\"", "name=\".method\"",
-        "filename=x; name=\"_method\"", "name=\"[_method]\"", "name=\"[method\"",
-        "name*0=\"_met\"; name*1=\"hod\"", "x=y\r\nContent-ID: _method"}) {
+  for (const char* name : {"name=\"_method\"",
+                           "name=_method",
+                           "NAME=\"_Method\"",
+                           "name=\"\\_method\"",
+                           "name*=utf-8''_method",
+                           "name = \"_method\"",
+                           "name=\"%5fmethod\"",
+                           "name=\".method\"",
+                           "filename=x; name=\"_method\"",
+                           "name=\"[_method]\"",
+                           "name=\"[method\"",
+                           "name*0=\"_met\"; name*1=\"hod\"",
+                           "x=y\r\nContent-ID: _method",
+                           "name=\"X-HTTP-Method-Override\"",
+                           "name=x-http-method",
+                           "Name = \"\\X-Method-Override\"",
+                           "name=\"=?utf-8?B?X21ldGhvZA==?=\"",
+                           "name=\"=?utf-8?Q?=5Fmethod?=\"",
+                           "name==?utf-8?Q?=5Fmethod?=",
+                           "NAME = \"\r\n =?utf-8?Q?=5Fmethod?=\"",
+                           "name=\"_met=?utf-8?Q?hod?=\""}) {
     INFO(name);
     std::string part = Part(disposition + name);
     CHECK_FALSE(Passes(type, part + "--b0--\r\n"));
@@ -115,18 +137,42 @@ TEST_CASE("A part that names a method does not pass, wherever it stands") {
   CHECK(Passes(type, Part(disposition + "name=\"a\"", "def a_method\n  x = _method_y(z)\n")));
   CHECK(Passes(type, Part(disposition + "name=\"a\"; filename*=utf-8''b.txt", "x")));
   CHECK(Passes(type, Part(disposition + "name=\"payment_method\"; filename=\"my_method.rb\"")));
+  CHECK(Passes(type, Part(disposition + "name=\"x-http-method-overrides\"")));
+  CHECK(Passes(type, Part(disposition + "name=\"a\"; filename=\"=?utf-8?Q?=5Fmethod?=\"")));
+  // Text that mentions them, as code does.
+  for (const char* text :
+       {"curl -H 'X-HTTP-Method-Override: DELETE'", "h = \"X-HTTP-Method-Override\"",
+        "UPDATE t SET name=?, a=? WHERE name == ?", "name == \"x\" ? a : b", "a=?",
+        "=?utf-8?B?eA==?="}) {
+    INFO(text);
+    CHECK(Passes(type, Part(disposition + "name=\"a\"", text) + "--b0--\r\n"));
+  }
   CHECK(Passes(type,
                Part(disposition + "name=\"method\"") + Part(disposition + "name=b") + "--b0--"));
   CHECK(Passes(type, Part(disposition + "name=\"f\"; filename=\"x\"", std::string(100000, '-'))));
 }
 
 TEST_CASE("JSON in which a key names a method does not pass") {
-  for (const char* body : {R"({"_method":"delete"})", R"( {"a":{"b":[1,"}"]},"_method" : "put"})",
-                           R"({"\u005fmethod":"x"})", R"({"\u005Fm\u0065thod":"x"})",
-                           R"({"_method":["delete"]})", R"({"_method":null})",
-                           R"({"a":"\"","_method":"delete"})", R"({"a":"\\","_METHOD":"delete"})",
-                           "\xef\xbb\xbf{\"_method\":\"delete\"}", R"({"a":{"_method":"delete"}})",
-                           R"([{"_method":"delete"}])", R"({} {"_method":"delete"})"}) {
+  for (const char* body : {R"({"_method":"delete"})",
+                           R"( {"a":{"b":[1,"}"]},"_method" : "put"})",
+                           R"({"\u005fmethod":"x"})",
+                           R"({"\u005Fm\u0065thod":"x"})",
+                           R"({"_method":["delete"]})",
+                           R"({"_method":null})",
+                           R"({"a":"\"","_method":"delete"})",
+                           R"({"a":"\\","_METHOD":"delete"})",
+                           "\xef\xbb\xbf{\"_method\":\"delete\"}",
+                           R"({"a":{"_method":"delete"}})",
+                           R"([{"_method":"delete"}])",
+                           R"({} {"_method":"delete"})",
+                           R"({"_method"/**/:"delete"})",
+                           R"({"_method" /* ": */ :"delete"})",
+                           "{\"_method\"// x\n:\"delete\"}",
+                           "{\"_method\" //\r x\n :\"delete\"}",
+                           "{\"_method\"\f:\"delete\"}",
+                           R"({/*"*/"_method":"delete"})",
+                           R"({/*\u*/"_method":"delete"})",
+                           R"({/*\*/"_method":"delete"})"}) {
     INFO(body);
     CHECK_FALSE(Passes(kJson, body));
     CHECK_FALSE(Passes("application/vnd.api+JSON; charset=utf-8", body));
@@ -141,7 +187,9 @@ TEST_CASE("JSON in which a key names a method does not pass") {
        {"", "[]", "1", R"("_method")", R"({"a":"_method"})", R"({"a":["_method"],"b":1})",
         R"({"method":"delete"})", R"({"a":"\"_method\":\"delete\""})",
         R"({"messages":[{"content":"{\"_method\":\"delete\"}"}],"_methods":"x"})", R"({})",
-        "_method=delete", "{", R"({"_meth)"}) {
+        R"({"headers":{"X-HTTP-Method-Override":"DELETE"},"a":"X-HTTP-Method"})",
+        R"({"a":"_method" })", R"({"a":"\u12","b":"_method\u005f"})", R"({"_method\u0":"x"})",
+        R"({"a":"\"_method\"/**/:1 // \"_method\" /"})", "_method=delete", "{", R"({"_meth)"}) {
     INFO(body);
     CHECK(Passes(kJson, body));
   }
@@ -233,6 +281,8 @@ TEST_CASE("What cannot name a method is not looked at") {
   CHECK(NewMethodFilters(Fields("application/x-git-receive-pack-request"), {}).empty());
   CHECK(NamesMethod("_method"));
   CHECK(NamesMethod("_HttpMethod"));
+  CHECK(NamesMethod("X-HTTP-Method-Override"));
+  CHECK_FALSE(NamesMethod("X-HTTP-Method-Overrides"));
   CHECK_FALSE(NamesMethod("method"));
   CHECK_FALSE(NamesMethod(""));
 }

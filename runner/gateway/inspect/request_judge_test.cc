@@ -152,13 +152,14 @@ TEST_CASE("A method in the query is one, too") {
   auto post = [](const std::string& query) {
     return Bench().Judge("POST /post/x?" + query + " HTTP/1.1\r\nHost: api.example\r\n\r\n");
   };
-  for (const char* query : {"a=b", "method=DELETE", "a=_method", "_method=post", "_method=GET"}) {
+  for (const char* query : {"a=b", "method=DELETE", "a=_method", "_method=post", "_method=GET",
+                            "X-HTTP-Method-Override=GET", "X-HTTP-Method-Overrides=DELETE"}) {
     INFO(query);
     CHECK(post(query).kind == RequestVerdict::kPass);
   }
-  for (const char* query :
-       {"_method=DELETE", "x=1;_method=DELETE", "_method=delete", "a=b&%5fmethod=DELETE",
-        "_HttpMethod=PATCH", "_method=GET&_method=PUT"}) {
+  for (const char* query : {"_method=DELETE", "x=1;_method=DELETE", "_method=delete",
+                            "a=b&%5fmethod=DELETE", "_HttpMethod=PATCH", "_method=GET&_method=PUT",
+                            "X-HTTP-Method-Override=DELETE", "x%2Dhttp-method=PUT"}) {
     INFO(query);
     CHECK(Contains(AnswerOf(post(query)), "not permitted by policy"));
   }
