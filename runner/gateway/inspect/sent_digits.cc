@@ -223,19 +223,21 @@ bool TakeNumber(std::string_view digits, const Dump& dump, std::string& out) {
 }
 
 // Takes one line, without the place in the file that it begins with and the text that it ends with.
-// Returns false if a number follows that is too large for a byte, as where one counts.
+// Returns false if a number among the others is too large for a byte, as where one counts. Other
+// words are left out: they hide nothing that follows.
 bool TakeLine(std::string_view line, const Dump& dump, std::string& out) {
   constexpr size_t kPlaceDigitsMin = 6;
   const std::string_view separators = " \t\r,;:[](){}\"'\\&#+";
   size_t place_size = 0;
   std::string place;  // The bytes of the first word, until the second one says what it is.
   size_t words = 0;
+  bool of_bytes = true;
   while (!line.empty()) {
     const size_t begin = std::min(line.find_first_not_of(separators), line.size());
-    if (dump.gap_ends && words > 1 && begin > 1) return true;
+    if (dump.gap_ends && words > 1 && begin > 1) return of_bytes;
     line.remove_prefix(begin);
     const std::string_view word = line.substr(0, line.find_first_of(separators));
-    if (word.empty()) return true;
+    if (word.empty()) return of_bytes;
     line.remove_prefix(word.size());
     std::string bytes;
     const bool number = TakeNumber(word, dump, bytes);
@@ -248,11 +250,11 @@ bool TakeLine(std::string_view line, const Dump& dump, std::string& out) {
     }
     // A place has another length than the numbers.
     if (words == 2 && place_size == word.size()) out += place;
-    if (!number && words > 2) return !ascii::IsNumber(word);
+    if (!number && words > 2 && ascii::IsNumber(word)) of_bytes = false;
     out += bytes;
   }
   if (words == 1) out += place;
-  return true;
+  return of_bytes;
 }
 
 // Returns whether the digits are as mixed as those of arbitrary bytes; names and paths are not.

@@ -288,6 +288,21 @@ TEST_CASE("A text is found in the forms that the usual programs give it") {
   }
 }
 
+TEST_CASE("A list of numbers is found whatever is in front of it on its line") {
+  std::string numbers;
+  for (const char c : kLong) numbers += std::to_string(int{c}) + ", ";
+  for (const std::string front : {"", "y y y ", "x x x ", "x,x,x,", "xx x x0x ", "0x 0x 0x ",
+                                  "a b c ", "facade a bed ", "1 x x x ", "300 300 300 "}) {
+    CAPTURE(front);
+    Desk desk({kLong});
+    desk.watch.LookAtRequest(kEvil, Request("/", front + numbers));
+    CHECK(desk.found == std::vector<std::string>{"evil.example 443 1 0 "});
+    Desk other({"canary-0000000000000000000-ASDFGHJKL"});
+    other.watch.LookAtRequest(kEvil, Request("/", front + numbers));
+    CHECK(other.found.empty());
+  }
+}
+
 TEST_CASE("A text is found where it is split over parameters or fields") {
   const std::string one = kLong.substr(0, 19);
   const std::string two = kLong.substr(19);
