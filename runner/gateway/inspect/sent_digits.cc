@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "base/ascii.h"
@@ -148,8 +149,9 @@ std::string WithoutCounting(std::string_view in) {
   return out;
 }
 
-// Returns the runs of three numbers and more, each as a line: few texts have any.
-std::string LinesOfNumbers(std::string_view in) {
+// Returns the runs of three numbers and more, each as a line: few texts have any. The text behind
+// the numbers of a dump's line is appended to `behind`: it does not belong among them.
+std::string LinesOfNumbers(std::string_view in, std::string* behind) {
   constexpr size_t kNumbersMin = 3;
   constexpr size_t kPlaceDigitsMin = 6;
   std::string out;
@@ -159,9 +161,10 @@ std::string LinesOfNumbers(std::string_view in) {
   bool in_word = false;
   bool number = false;
   bool place = false;  // The line begins as a dump's does: behind its numbers is text.
+  size_t text = 0;     // Where that begins.
   const auto end_run = [&](size_t end) {
     if (numbers >= kNumbersMin) out.append(in.substr(begin, end - begin)).append("\n");
-    if (numbers >= kNumbersMin && place) begin = std::string_view::npos;
+    if (numbers >= kNumbersMin && place) begin = std::string_view::npos, text = end;
     numbers = 0;
   };
   for (size_t i = 0; i <= in.size(); ++i) {
@@ -182,7 +185,11 @@ std::string LinesOfNumbers(std::string_view in) {
     }
     in_word = number = false;
     if (c != '\n') continue;
-    if (begin != std::string_view::npos) end_run(i);
+    if (begin != std::string_view::npos) {
+      end_run(i);
+    } else {
+      behind->append(in.substr(text, i - text)).append("\n");
+    }
     begin = 0;
     place = false;
   }
@@ -411,7 +418,8 @@ std::vector<DecodedText> UndoDigits(std::string_view bytes) {
 
 Numbers UndoNumbers(std::string_view bytes) {
   Numbers numbers;
-  const std::string lines = LinesOfNumbers(bytes);
+  std::string behind;
+  const std::string lines = LinesOfNumbers(bytes, &behind);
   UndoTriples(bytes, &numbers);
   if (lines.empty()) return numbers;
   const bool triples_hide = std::exchange(numbers.hide, false);
@@ -436,6 +444,10 @@ Numbers UndoNumbers(std::string_view bytes) {
     numbers.texts.push_back(text.Take());
   }
   numbers.hide = triples_hide || (numbers.hide && !readable);
+  if (behind.empty()) return numbers;
+  Numbers more = UndoNumbers(behind);  // No line of that begins with a number.
+  numbers.hide = numbers.hide || more.hide;
+  std::move(more.texts.begin(), more.texts.end(), std::back_inserter(numbers.texts));
   return numbers;
 }
 

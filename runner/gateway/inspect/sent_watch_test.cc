@@ -291,8 +291,9 @@ TEST_CASE("A text is found in the forms that the usual programs give it") {
 TEST_CASE("A list of numbers is found whatever is in front of it on its line") {
   std::string numbers;
   for (const char c : kLong) numbers += std::to_string(int{c}) + ", ";
-  for (const std::string front : {"", "y y y ", "x x x ", "x,x,x,", "xx x x0x ", "0x 0x 0x ",
-                                  "a b c ", "facade a bed ", "1 x x x ", "300 300 300 "}) {
+  for (const std::string front :
+       {"", "y y y ", "x x x ", "x,x,x,", "xx x x0x ", "0x 0x 0x ", "a b c ", "facade a bed ",
+        "1 x x x ", "300 300 300 ", "00000000 1 1 1 y ", "0000000: 4669 6775 7265  y "}) {
     CAPTURE(front);
     Desk desk({kLong});
     desk.watch.LookAtRequest(kEvil, Request("/", front + numbers));
