@@ -20,6 +20,7 @@
 #include "base/privileges.h"
 #include "base/process.h"
 #include "base/sys.h"
+#include "base/tree.h"
 #include "base/wire.h"
 #include "codec/text/shell_word.h"
 #include "sandbox/agent_process.h"
