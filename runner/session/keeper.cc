@@ -139,6 +139,8 @@ int Await(pid_t supervisor, const Fd& signals, Start start) {
   ::sigemptyset(&signals);
   for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
+  // A supervisor has it pending until it catches it (run::CatchSignals).
+  ::sigaddset(&before, SIGUSR1);
   Fd caught(::signalfd(-1, &signals, SFD_CLOEXEC));
   if (!caught.valid()) fail(Errno("signalfd"));
   Deadline expires = Deadline::After(std::chrono::seconds(create.ttl_s));
