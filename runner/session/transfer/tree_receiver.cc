@@ -62,6 +62,15 @@ class NoUmask {
   mode_t before_;
 };
 
+std::string NameOf(const Fd& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
+
+// Returns a file in `parent` that is gone if this process is killed before it gives it a name. Not
+// valid where the disk has no such files, or where no name could be given, for want of /proc.
+Fd OpenNameless(int parent, mode_t mode) {
+  Fd file(::openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
+  return file.valid() && sys::Exists(NameOf(file)) ? std::move(file) : Fd();
+}
+
 }  // namespace
 
 Status TreeReceiver::Receive(image::TarReader& tar) {
@@ -212,9 +221,17 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
     return FillFile(file.get(), entry, tar);
   }
   TRY(CheckReplaceable(parent, leaf));
-  Fd file;
-  const std::string part = TRY(MakePart(parent, leaf, entry, &file));
-  Status filled = FillFile(file.get(), entry, tar);
+  Fd file = OpenNameless(parent, ModeOf(entry));
+  const bool nameless = file.valid();
+  if (nameless) TRY(FillFile(file.get(), entry, tar));
+  const std::string part = TRY(MakePart(leaf, entry, [&](const std::string& name) {
+    if (nameless) {
+      return ::linkat(AT_FDCWD, NameOf(file).c_str(), parent, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+    }
+    file = Fd(::openat(parent, name.c_str(), kMakes | O_CLOEXEC, ModeOf(entry)));
+    return file.valid();
+  }));
+  Status filled = nameless ? Ok() : FillFile(file.get(), entry, tar);
   if (filled.ok() && ::renameat(parent, part.c_str(), parent, leaf.c_str()) != 0) {
     filled = WriteFailed(entry.path);
   }
@@ -222,21 +239,17 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
   return filled;
 }
 
-// Makes the file that becomes `leaf` when it is whole, open as `made`, and returns its name. One of
-// that name that is there already stays.
-Result<std::string> TreeReceiver::MakePart(int parent, const std::string& leaf,
-                                           const image::TarEntry& entry, Fd* made) const {
+// Makes the file that becomes `leaf` when it is whole, by `make`, which sets errno, and returns its
+// name. One of that name that is there already stays.
+Result<std::string> TreeReceiver::MakePart(
+    const std::string& leaf, const image::TarEntry& entry,
+    const std::function<bool(const std::string& name)>& make) const {
   constexpr size_t kStemMax = 240;  // A name has at most 255 bytes.
   constexpr int kTries = 100;
   const std::string stem = leaf.substr(0, kStemMax) + ".part";
   for (int i = 0; i < kTries; ++i) {
     std::string name = i == 0 ? stem : stem + std::to_string(i);
-    Result<Fd> opened = sys::OpenAt(parent, name, kMakes, ModeOf(entry));
-    if (opened.ok()) {
-      *made = std::move(opened).value();
-      return name;
-    }
-    errno = opened.error().os_error;
+    if (make(name)) return name;
     if (errno != EEXIST) break;
   }
   return WriteFailed(entry.path);

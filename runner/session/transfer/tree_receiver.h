@@ -52,7 +52,8 @@ class TreeReceiver {
   // Receives the whole archive, in a process with one thread. Fails with kInvalid if the archive is
   // not to be trusted, or larger than the limits; with kUnsupported if a kTree has more bytes than
   // those. Files that were written whole before an error stay. A kFiles obeys the process's umask,
-  // and writes a file under another name (".part" behind it) until it is whole.
+  // and writes a file without a name until it is whole, or where the disk has no such files under
+  // another name (".part" behind it), which stays if the process is killed.
   Status Receive(image::TarReader& tar);
 
   const Received& received() const { return received_; }
@@ -72,8 +73,8 @@ class TreeReceiver {
                         const image::TarEntry& entry);
   Status WriteFile(int parent, const std::string& leaf, const image::TarEntry& entry,
                    image::TarReader& tar);
-  Result<std::string> MakePart(int parent, const std::string& leaf, const image::TarEntry& entry,
-                               Fd* made) const;
+  Result<std::string> MakePart(const std::string& leaf, const image::TarEntry& entry,
+                               const std::function<bool(const std::string& name)>& make) const;
   Result<Fd> MakeFile(int parent, const std::string& leaf, const image::TarEntry& entry) const;
   Status FillFile(int file, const image::TarEntry& entry, image::TarReader& tar) const;
   Status WriteLink(int parent, const std::string& leaf, const image::TarEntry& entry);
