@@ -201,11 +201,13 @@ class Collector {
 
 }  // namespace
 
-Result<DenialList> ReadDenials(const std::string& directory, int64_t from) {
-  return ReadDenialsIn(directory + kEvents, from);
+Result<DenialList> ReadDenials(const std::string& directory, int64_t from, size_t bytes_max) {
+  DenialList list = TRY(ReadDenialsIn(directory + kEvents, from, bytes_max));
+  if (EventBytes(directory) - from > static_cast<int64_t>(bytes_max)) ++list.dropped;
+  return list;
 }
 
-Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from) {
+Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from, size_t bytes_max) {
   Collector collector;
   const auto take = [&](std::string_view line, bool whole) {
     if (whole) {
@@ -214,7 +216,7 @@ Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from) {
       collector.Drop();
     }
   };
-  TRY(ForEachLine(file, record::kRecordLineBytesMax, record::kRecordBytesMax, take, from)
+  TRY(ForEachLine(file, record::kRecordLineBytesMax, bytes_max, take, from)
           .Context("reading the events"));
   return collector.Take();
 }

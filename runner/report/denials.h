@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "record/limits.h"
 #include "report/record.h"
 
 namespace report {
@@ -22,10 +23,13 @@ struct DenialList {
 // Collects the requests, denied and allowed, and the connections that failed from
 // `directory`/events.ocsf.jsonl. At most 1000 different ones of each. A request's path was the
 // agent's choice, so every field is taken as hostile and bounded. No such file is an empty list; at
-// most record::kRecordBytesMax are read, from the byte `from` on, which begins a line.
-Result<DenialList> ReadDenials(const std::string& directory, int64_t from = 0);
+// most `bytes_max` are read, from the byte `from` on, which begins a line; beyond, one line counts
+// as dropped.
+Result<DenialList> ReadDenials(const std::string& directory, int64_t from = 0,
+                               size_t bytes_max = record::kRecordBytesMax);
 // Does the same for a file of such lines.
-Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from = 0);
+Result<DenialList> ReadDenialsIn(const std::string& file, int64_t from = 0,
+                                 size_t bytes_max = record::kRecordBytesMax);
 
 // Returns the present size of that file in bytes, to pass to ReadDenials() as `from` later; 0 if it
 // does not exist.
