@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/command.h"
 
+#include <errno.h>
+
 #include <algorithm>
+#include <chrono>
 
 #include "base/ascii.h"
 #include "base/wire.h"
@@ -14,7 +17,8 @@
 namespace serve {
 namespace {
 
-constexpr int64_t kWindowMax = int64_t{1} << 40;
+// A list of refused requests is made of so many bytes of records.
+constexpr size_t kRefusedBytesMax = size_t{1} << 20;
 
 Error Usage(std::string what) { return {Code::kUsage, std::move(what)}; }
 
@@ -81,11 +85,14 @@ Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::s
   if (!facts.pool.empty() || facts.backend != "native") {
     return Error{Code::kUnsupported, "'" + name + "' is not a sandbox of this protocol"};
   }
-  Fd connection = TRY(place.Connect(name));
-  std::unique_ptr<Command> task(new Command(std::move(id), output, std::move(connection)));
+  std::unique_ptr<Command> task(new Command(place, name, std::move(id), output));
+  TRY(task->Connect());
   task->report_dir_ = facts.report_dir;
   task->events_from_ = report::EventBytes(facts.report_dir);
-  if (params.Find("window") != nullptr) task->window_ = params.IntegerAt("window");
+  if (params.Find("window") != nullptr) {
+    task->has_window_ = true;
+    TRY(task->Acknowledge(params.IntegerAt("window")));
+  }
   if (params.BooleanAt("collect")) task->collected_.emplace();
   for (std::string_view rest = script; !rest.empty();) {
     const std::string_view piece = rest.substr(0, session::kPieceBytesMax);
@@ -100,25 +107,38 @@ Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::s
   return std::unique_ptr<Task>(std::move(task));
 }
 
-bool Command::reads() const { return !output().full() && held_.empty(); }
+Status Command::Connect() {
+  constexpr std::chrono::milliseconds kInterval{100};
+  Result<Fd> connection = place_.Connect(sandbox_, {});
+  const bool later = !connection.ok() && connection.error().os_error == EAGAIN;
+  next_ = later ? Deadline::After(kInterval) : Deadline::Never();
+  if (later) return Ok();
+  channel_.Attach(TRY(std::move(connection)));
+  return Ok();
+}
 
+// While the client does not take what there is, it is not read either, so nothing is to be sent.
 void Command::AddSources(std::vector<pollfd>* sources) const {
-  const auto wanted = static_cast<short>((channel_.events() & POLLOUT) | (reads() ? POLLIN : 0));
-  // Its end, too, is only seen by who reads.
-  sources->push_back({wanted != 0 ? channel_.fd() : -1, wanted, 0});
+  sources->push_back({output().full() ? -1 : channel_.fd(), channel_.events(), 0});
   sources->push_back({-1, 0, 0});
 }
 
 void Command::Serve(const pollfd* sources) {
-  if ((sources[0].revents & POLLOUT) != 0) channel_.Flush();
-  if ((sources[0].revents & ~POLLOUT) == 0) return;
+  if (!done() && next_.passed()) {
+    Status connected = Connect();
+    if (!connected.ok()) Fail(connected.error());
+  }
+  if (done() || sources[0].revents == 0) return;
   // Several at once, since each turn of the loop looks at all there is.
   constexpr int kMessagesMax = 16;
   std::string message;
   Fd fd;
-  for (int i = 0; i < kMessagesMax && !done() && reads() && channel_.Receive(&message, &fd); ++i) {
+  for (int i = 0; i < kMessagesMax && !done() && !output().full(); ++i) {
+    if (!channel_.Receive(&message, &fd)) break;
     TakeMessage(message);
   }
+  // Behind it: to write to one that has ended would lose what it said last.
+  if (!done()) channel_.Flush();
   if (!done() && channel_.closed()) Fail({Code::kIo, "the sandbox ended"});
 }
 
@@ -130,11 +150,7 @@ void Command::TakeMessage(std::string_view message) {
   Error fault;
   if (wire::Read(message, kind, bytes) &&
       (kind == MessageKind::kOutput || kind == MessageKind::kError)) {
-    if (window_.value_or(1) <= 0) {
-      held_ = message;
-    } else {
-      TakeOutput(kind == MessageKind::kError, bytes);
-    }
+    TakeOutput(kind == MessageKind::kError, bytes);
   } else if (wire::Read(message, kind) && kind == MessageKind::kInputTaken) {
     input_owed_ = false;
     SendInput();
@@ -148,14 +164,11 @@ void Command::TakeMessage(std::string_view message) {
 }
 
 void Command::TakeOutput(bool error, std::string_view bytes) {
-  if (window_) *window_ -= static_cast<int64_t>(bytes.size());
   if (!collected_) return Send(error, pieces_[error ? 1 : 0].Take(bytes));
   std::string& all = error ? collected_->error : collected_->output;
-  const size_t room =
-      kCollectedBytesMax -
-      std::min(kCollectedBytesMax, collected_->output.size() + collected_->error.size());
-  all += bytes.substr(0, room);
-  left_out_[error ? 1 : 0] += static_cast<int64_t>(bytes.size() - std::min(room, bytes.size()));
+  const std::string_view taken = room_.Take(bytes);
+  all += taken;
+  left_out_[error ? 1 : 0] += static_cast<int64_t>(bytes.size() - taken.size());
 }
 
 void Command::Send(bool error, const std::string& member) {
@@ -169,15 +182,18 @@ void Command::End(session::CommandResult result) {
   result.truncated_stdout += left_out_[0];
   result.truncated_stderr += left_out_[1];
   codec::Json json = JsonOf(result, collected_);
-  Result<report::DenialList> refused = report::ReadDenials(report_dir_, events_from_);
+  Result<report::DenialList> refused =
+      report::ReadDenials(report_dir_, events_from_, kRefusedBytesMax);
   json.Set("refused", refused.ok() ? JsonOf(refused.value().denials) : codec::Json::EmptyArray());
+  json.Set("refused_complete", refused.ok() && refused.value().dropped == 0);
   Succeed(json);
 }
 
-// Its result follows whatever the window was.
+// The supervisor then drops the window.
 void Command::Cancel() {
+  cancelled_ = true;
+  if (channel_.fd() < 0) return Fail(Cancelled());
   channel_.Send(wire::Write(session::MessageKind::kCancel));
-  if (window_) (void)Acknowledge(kWindowMax);
 }
 
 Status Command::Input(std::string bytes, bool ends) {
@@ -203,9 +219,8 @@ void Command::SendInput() {
 }
 
 Status Command::Acknowledge(int64_t bytes) {
-  if (!window_) return Usage("that command has no 'window'");
-  *window_ = std::min(*window_ + std::min(bytes, kWindowMax), kWindowMax);
-  if (!held_.empty()) TakeMessage(std::exchange(held_, {}));
+  if (!has_window_) return Usage("that command has no 'window'");
+  if (!cancelled_) channel_.Send(wire::Write(session::MessageKind::kWindow, bytes));
   return Ok();
 }
 

@@ -25,6 +25,7 @@ class Command final : public Task {
 
   void AddSources(std::vector<pollfd>* sources) const override;
   void Serve(const pollfd* sources) override;
+  Deadline next() const override { return next_; }
   void Cancel() override;
   Status Input(std::string bytes, bool ends) override;
   Status Acknowledge(int64_t bytes) override;
@@ -33,21 +34,26 @@ class Command final : public Task {
  private:
   static constexpr size_t kInputBytesMax = size_t{1} << 20;
 
-  Command(std::string id, Output& output, Fd connection)
-      : Task(std::move(id), output), channel_(std::move(connection)) {}
-  bool reads() const;
+  Command(const session::Place& place, std::string sandbox, std::string id, Output& output)
+      : Task(std::move(id), output), place_(place), sandbox_(std::move(sandbox)) {}
+  // Does nothing but try again later while as many wait for the sandbox as may.
+  Status Connect();
   void TakeMessage(std::string_view message);
   void TakeOutput(bool error, std::string_view bytes);
   void Send(bool error, const std::string& member);
   void SendInput();
   void End(session::CommandResult result);
 
-  session::Channel channel_;
+  const session::Place& place_;
+  const std::string sandbox_;
+  session::Channel channel_{Fd()};
+  Deadline next_ = Deadline::Never();  // When to connect again.
   std::string report_dir_;
-  int64_t events_from_ = 0;        // Where this command's records begin.
-  std::optional<int64_t> window_;  // The bytes that may be sent; nothing: no limit.
-  std::string held_;               // A message with output that the window does not let pass.
+  int64_t events_from_ = 0;  // Where this command's records begin.
+  bool has_window_ = false;  // The supervisor keeps it.
+  bool cancelled_ = false;
   std::optional<Written> collected_;
+  CollectRoom room_;
   int64_t left_out_[2] = {0, 0};
   TextPieces pieces_[2];
   std::string input_;  // What was not sent yet is from input_from_ on.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,6 +80,18 @@ Result<codec::Json> Get(const session::Place& place, const codec::Json& params) 
       session::Get(place, params.StringAt("sandbox"), params.StringAt("source"), target, limits)));
 }
 
+// A patch that is too large for a line is sent as it is.
+Result<codec::Json> Diff(const session::Place& place, const codec::Json& params) {
+  constexpr size_t kPatchBytesMax = size_t{1} << 20;
+  const session::Diff diff = TRY(session::AskDiff(place, params.StringAt("sandbox")));
+  if (diff.patch.size() <= kPatchBytesMax) return JsonOf(diff);
+  TRY(sys::WriteAll(STDOUT_FILENO, diff.patch));
+  codec::Json json;
+  json.Set("changes", JsonOf(diff.changes));
+  json.Set("changes_complete", diff.complete);
+  return json;
+}
+
 Result<codec::Json> Apply(const session::Place& place, const codec::Json& params) {
   session::Applied applied = TRY(session::Apply(place, params.StringAt("sandbox")));
   codec::Json json;
@@ -147,15 +160,12 @@ Result<Job> JobOf(const session::Place& place, const std::string& method,
   }
   using Carried = Result<codec::Json> (*)(const session::Place&, const codec::Json&);
   constexpr std::pair<std::string_view, Carried> kJobs[] = {
-      {"put", Put},           {"get", Get},         {"apply", Apply},
+      {"put", Put},           {"get", Get},         {"diff", Diff},    {"apply", Apply},
       {"snapshot", Snapshot}, {"restore", Restore}, {"delete", Delete}};
   for (const auto& [known, carry] : kJobs) {
     if (method == known) return Job([&place, params, carry] { return carry(place, params); });
   }
-  if (method == "reset") return Job([&place, name] { return ResetSandbox(place, name); });
-  return Job([&place, name]() -> Result<codec::Json> {
-    return JsonOf(TRY(session::AskDiff(place, name)));
-  });
+  return Job([&place, name] { return ResetSandbox(place, name); });
 }
 
 }  // namespace serve

@@ -66,8 +66,12 @@ Status Loop::Serve() {
       task->Serve(source);
       source += Task::kSources;
     }
-    std::erase_if(tasks_, [](const auto& entry) { return entry.second->done(); });
-    if (sources[0].revents != 0) ReadClient();
+    DropAnswered();
+    if (sources[0].revents != 0 && sources[0].events == POLLIN) {
+      ReadClient();
+    } else if (sources[0].revents != 0) {
+      ended_ = true;
+    }
     TellEnded();
     Turn();
   }
@@ -85,7 +89,8 @@ bool Loop::ReadsClient() const {
 
 std::vector<pollfd> Loop::Sources() const {
   std::vector<pollfd> sources;
-  sources.push_back({ReadsClient() ? in_ : -1, POLLIN, 0});
+  // Of a client that is not read, the end is seen all the same.
+  sources.push_back({in_, static_cast<short>(ReadsClient() ? POLLIN : POLLRDHUP), 0});
   sources.push_back({output_.fd(), static_cast<short>(output_.waits() ? POLLOUT : 0), 0});
   sources.push_back({client_.get(), POLLIN, 0});
   sources.push_back({signals_.get(), POLLIN, 0});
@@ -107,6 +112,13 @@ void Loop::DropEnded(const pollfd* sources) {
     Reap(keeper);
     own.ended = true;
   }
+}
+
+void Loop::DropAnswered() {
+  for (auto& [keeper, own] : own_) {
+    if (own.creation != nullptr && own.creation->done()) own.creation = nullptr;
+  }
+  std::erase_if(tasks_, [](const auto& entry) { return entry.second->done(); });
 }
 
 void Loop::TellEnded() {
@@ -172,8 +184,8 @@ Result<std::unique_ptr<Task>> Loop::StartTask(const std::string& id, const std::
         TRY(Creation::Start(place_, id, output_, options_, params, in_child));
     const auto keeper = static_cast<pid_t>(creation->facts().pid);
     Fd process = TRY(sys::PidfdOpen(keeper));
-    own_.emplace(keeper,
-                 Own{creation->facts().name, std::move(process), params.Find("policy") != nullptr});
+    own_.emplace(keeper, Own{creation->facts().name, std::move(process),
+                             params.Find("policy") != nullptr, creation.get()});
     return std::unique_ptr<Task>(std::move(creation));
   }
   const Job job = TRY(JobOf(place_, method, params));
@@ -196,6 +208,10 @@ Status Loop::ReloadPolicy(const std::string& sandbox) const {
   }
   if (!own->second.has_policy) {
     return Error{Code::kUsage, "'" + sandbox + "' was created without 'policy'"};
+  }
+  // Before, the signal would end it.
+  if (own->second.creation != nullptr) {
+    return Error{Code::kTemporary, "'" + sandbox + "' is being created"};
   }
   return ::kill(own->first, SIGUSR1) == 0 ? Ok() : Status(Errno("kill"));
 }

@@ -62,6 +62,7 @@ class Loop {
     std::string name;  // One that ends may have given it up to another.
     Fd process;        // A pidfd of its keeper.
     bool has_policy = false;
+    const Task* creation = nullptr;  // Until it is answered.
     bool ended = false;
   };
 
@@ -73,6 +74,7 @@ class Loop {
   Result<std::unique_ptr<Task>> StartTask(const std::string& id, const std::string& method,
                                           const codec::Json& params);
   void DropEnded(const pollfd* sources);
+  void DropAnswered();
   void TellEnded();
   Status AskEnd(pid_t keeper, const std::string& name) const;
   void EndSandboxes();

@@ -147,6 +147,8 @@ codec::Json RequestOf(const Tool& tool, const codec::Json& arguments, const std:
   } else if (tool.request == "get") {
     params.Set("collect", true);
     pass("path", "source");
+  } else if (tool.request == "diff") {
+    params.Set("collect", true);
   } else if (tool.request == "put") {
     pass("path", "target");
     for (const char* name : {"text", "base64", "executable"}) pass(name, name);
@@ -163,8 +165,13 @@ codec::Json ToolResult(const Tool& tool, const codec::Json& arguments, const std
     if (tool.request == "exec") SetCommand(result.value(), &told);
     if (tool.request == "get") SetFile(result.value(), arguments.IntegerAt("offset"), &told);
     if (tool.request == "diff") {
-      int64_t omitted = 0;
-      told.Set("patch", HeadAndTail(result.value().StringAt("patch"), kShownBytesMax, &omitted));
+      int64_t omitted = result.value().IntegerAt("truncated");
+      const codec::Json* patch = result.value().Find("patch");
+      Result<std::string> large = BytesOf(result.value());  // It was collected.
+      const std::string shown = patch != nullptr ? result.value().StringAt("patch")
+                                : large.ok()     ? std::move(large).value()
+                                                 : std::string();
+      told.Set("patch", HeadAndTail(shown, kShownBytesMax, &omitted));
       told.Set("omitted_bytes", omitted);
       told.Set("changes_complete", result.value().BooleanAt("changes_complete"));
     }

@@ -62,6 +62,11 @@ TEST_CASE("a result is told as a value and as the same text, and an error as a t
   CHECK(value->IntegerAt("status") == 3);
   CHECK(value->IntegerAt("omitted_bytes") == 7);
   CHECK_FALSE(told.BooleanAt("isError", true));
+  // A patch that is large was collected.
+  const codec::Json large = Parsed(R"({"changes_complete":true,"text":"patch","truncated":9})");
+  told = ToolResult(Named("diff"), Parsed("{}"), "mine", large);
+  CHECK(told.Find("structuredContent")->StringAt("patch") == "patch");
+  CHECK(told.Find("structuredContent")->IntegerAt("omitted_bytes") == 9);
   told = ToolResult(Named("diff"), Parsed("{}"), "mine", Error{Code::kIo, "no", "try"});
   CHECK(told.BooleanAt("isError"));
   CHECK(told.Find("structuredContent") == nullptr);

@@ -192,7 +192,12 @@ std::vector<Method> Methods(const std::vector<Member>& options) {
         {"archive", Form::kFlag, "True: send a tar archive, of a directory too."},
         {"collect", Form::kFlag, "The content in the result, at most 4 MiB, not in notifications."},
         {"max-size", Form::kOption, "How much is copied at most; 8GiB if not given."}}},
-      {"diff", "Returns what has changed in the checkout, as a patch and a list.", {SandboxName()}},
+      {"diff",
+       "Returns what has changed in the checkout, as a list and a patch. One over 1 MiB comes as "
+       "`data` notifications.",
+       {SandboxName(),
+        {"collect", Form::kFlag,
+         "Such a patch in the result, at most 4 MiB, as `text` or `base64`."}}},
       {"apply",
        "Applies the changes to the checkout, if the gates let them pass.",
        {SandboxName()}},

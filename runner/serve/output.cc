@@ -72,6 +72,22 @@ void Output::Finish(Deadline deadline) {
   }
 }
 
+std::string_view CollectRoom::Take(std::string_view bytes) {
+  size_t taken = 0;
+  for (; taken < bytes.size() && bytes_ > 0; ++taken, --bytes_) {
+    const auto byte = static_cast<unsigned char>(bytes[taken]);
+    // An escape has six bytes, U+FFFD has three, and a quote gets a backslash.
+    const size_t rendered = byte < 0x20 || byte == 0x7f   ? 6
+                            : byte >= 0x80                ? 3
+                            : byte == '"' || byte == '\\' ? 2
+                                                          : 1;
+    if (rendered > rendered_bytes_) break;
+    rendered_bytes_ -= rendered;
+  }
+  if (taken < bytes.size()) bytes_ = 0;
+  return bytes.substr(0, taken);
+}
+
 std::string_view WholeText(std::string_view text) {
   constexpr size_t kCharacterBytesMax = 4;
   const size_t invalid = codec::FindInvalidUtf8(text);

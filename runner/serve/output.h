@@ -14,6 +14,18 @@ namespace serve {
 // How much of a command's output, or a file, an answer has.
 inline constexpr size_t kCollectedBytesMax = size_t{4} << 20;
 
+// The room for what an answer collects: kCollectedBytesMax, and no more than 12 MiB once JSON has
+// escaped it, so that the answer's line is within kLineBytesMax.
+class CollectRoom {
+ public:
+  // Returns the beginning of `bytes` for which there is room. Once something was cut, none is left.
+  std::string_view Take(std::string_view bytes);
+
+ private:
+  size_t bytes_ = kCollectedBytesMax;
+  size_t rendered_bytes_ = 3 * kCollectedBytesMax;
+};
+
 // Lines for a borrowed descriptor, which is made non-blocking if it is a pipe. What is not taken is
 // kept; while full() nothing more may be made but answers. SIGPIPE is ignored.
 class Output {

@@ -28,6 +28,18 @@ TEST_CASE("text ends with a whole character") {
   CHECK(WholeText("a\xff\xff\xff\xff") == "a\xff\xff\xff\xff");
 }
 
+TEST_CASE("what is collected has a bound, as bytes and as JSON") {
+  CollectRoom room;
+  const std::string whole(kCollectedBytesMax, 'x');
+  CHECK(room.Take(whole).size() == whole.size());
+  CHECK(room.Take("x").empty());
+  CollectRoom escaped;
+  CHECK(escaped.Take(std::string(kCollectedBytesMax, '\1')).size() == kCollectedBytesMax / 2);
+  CHECK(escaped.Take("x").empty());
+  CollectRoom other;
+  CHECK(other.Take(std::string(kCollectedBytesMax, '\xff')).size() == kCollectedBytesMax);
+}
+
 TEST_CASE("lines wait for their reader, and a reader that is gone is seen") {
   ::signal(SIGPIPE, SIG_IGN);
   auto pipe = sys::Pipe();

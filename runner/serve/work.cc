@@ -58,7 +58,7 @@ Work::~Work() {
 
 void Work::AddSources(std::vector<pollfd>* sources) const {
   sources->push_back({output().full() ? -1 : data_.get(), POLLIN, 0});
-  sources->push_back({data_.valid() ? -1 : answer_.get(), POLLIN, 0});
+  sources->push_back({data_.valid() || output().full() ? -1 : answer_.get(), POLLIN, 0});
 }
 
 void Work::Serve(const pollfd* sources) {
@@ -80,9 +80,9 @@ void Work::Serve(const pollfd* sources) {
 // Nothing at the end.
 void Work::TakeData(std::string_view bytes) {
   if (collects_) {
-    const size_t room = kCollectedBytesMax - std::min(kCollectedBytesMax, collected_.size());
-    collected_ += bytes.substr(0, room);
-    left_out_ += static_cast<int64_t>(bytes.size() - std::min(room, bytes.size()));
+    const std::string_view taken = room_.Take(bytes);
+    collected_ += taken;
+    left_out_ += static_cast<int64_t>(bytes.size() - taken.size());
     return;
   }
   const std::string member = data_.valid() ? pieces_.Take(bytes) : pieces_.Finish();

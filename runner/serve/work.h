@@ -54,6 +54,7 @@ class Work final : public Task {
   std::string told_;
   bool collects_ = false;
   std::string collected_;
+  CollectRoom room_;
   int64_t left_out_ = 0;
   bool cancelled_ = false;
 };

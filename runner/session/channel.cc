@@ -21,7 +21,7 @@ void Channel::Send(std::string message) {
 }
 
 void Channel::Flush() {
-  while (!closed_ && !waiting_.empty()) {
+  while (!closed_ && socket_.valid() && !waiting_.empty()) {
     const std::string& next = waiting_.front();
     if (::send(socket_.get(), next.data(), next.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
       if (errno == EINTR) continue;
@@ -44,7 +44,7 @@ void Channel::Finish(Deadline deadline) {
 
 // A message that is too long is a client that speaks another language.
 bool Channel::Receive(std::string* message, Fd* fd) {
-  if (closed_) return false;
+  if (closed_ || !socket_.valid()) return false;
   pollfd waiting{socket_.get(), POLLIN, 0};
   int ready = ::poll(&waiting, 1, 0);
   if (ready <= 0) return false;

@@ -18,6 +18,12 @@ class Channel {
  public:
   explicit Channel(Fd socket) : socket_(std::move(socket)) {}
 
+  // Gives it a socket, if it had none; until then, what is sent waits.
+  void Attach(Fd socket) {
+    socket_ = std::move(socket);
+    Flush();
+  }
+
   int fd() const { return socket_.get(); }
   // Returns the events for poll(2).
   short events() const;

@@ -33,7 +33,6 @@ constexpr char kNewFactsName[] = "sandbox.json.new";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
 constexpr std::chrono::seconds kEndTime{30};
-constexpr std::chrono::seconds kConnectTime{1};
 constexpr std::chrono::milliseconds kConnectRest{5};
 
 // Only this user may write there: any socket in it is taken for a sandbox.
@@ -81,10 +80,9 @@ sockaddr_un AddressIn(int directory) {
   return address;
 }
 
-// Connects, and waits for at most kConnectTime while as many wait to be accepted as may: a blocking
-// call would wait for ever where the supervisor is stopped.
-Status ConnectTo(const Fd& socket, const sockaddr_un& address) {
-  const Deadline deadline = Deadline::After(kConnectTime);
+// Connects, and waits until `deadline` while as many wait to be accepted as may: a blocking call
+// would wait for ever where the supervisor is stopped.
+Status ConnectTo(const Fd& socket, const sockaddr_un& address, Deadline deadline) {
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
          0) {
     if (errno != EINTR && (errno != EAGAIN || deadline.passed())) return Errno("connect");
@@ -205,13 +203,14 @@ Result<Entry> Place::Make(std::string name) {
   return entry;
 }
 
-Result<Fd> Place::Connect(const std::string& name) const {
+Result<Fd> Place::Connect(const std::string& name, std::chrono::milliseconds wait) const {
   TRY(CheckName(name));
   Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   if (!directory.ok()) return NoSuch(name);
   Fd connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection.valid()) return Errno("socket");
-  Status connected = ConnectTo(connection, AddressIn(directory.value().get()));
+  Status connected =
+      ConnectTo(connection, AddressIn(directory.value().get()), Deadline::After(wait));
   if (!connected.ok()) {
     Error error = std::move(connected).Context("connecting to sandbox '" + name + "'").error();
     error.code = Code::kTemporary;  // It starts, or it ends, or it is stopped.

@@ -4,6 +4,7 @@
 // what a killed one left is found by its free lock.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ struct Entry {
   Fd lock;
 };
 
+inline constexpr std::chrono::milliseconds kConnectTime{1000};
+
 class Place {
  public:
   // Opens `agentic-ci` in XDG_RUNTIME_DIR or /run/user/UID, or else `agentic-ci-UID` in TMPDIR or
@@ -56,8 +59,9 @@ class Place {
   // Makes a new sandbox's directory, locked. Makes up a name if it is empty. Fails with kUsage if
   // the name is taken.
   Result<Entry> Make(std::string name);
-  // Fails with kNotFound if no sandbox has that name.
-  Result<Fd> Connect(const std::string& name) const;
+  // Waits for `wait` at most while as many clients wait for the sandbox as may. Fails with
+  // kNotFound if no sandbox has that name, and with kTemporary if it did not answer.
+  Result<Fd> Connect(const std::string& name, std::chrono::milliseconds wait = kConnectTime) const;
   // Returns the facts of all sandboxes, by name. Ends those that waited in a pool that was killed.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;

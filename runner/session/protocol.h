@@ -36,6 +36,8 @@ enum class MessageKind : uint8_t {
   kInput,     // A piece of the standard input of this client's command, empty for its end. The next
               // one may follow once kInputTaken has come.
   kCancel,    // Ends this client's command: its kResult follows, or a fault if it had not begun.
+  kWindow,  // Lets so many more bytes of output be sent, an int64; before kExec, it sets the first
+            // window. Without one there is no limit. What is left when a command ends is sent.
 
   // From it.
   kOutput,      // A piece of a command's standard output,
@@ -54,6 +56,7 @@ enum class MessageKind : uint8_t {
 inline constexpr size_t kPieceBytesMax = 32768;
 inline constexpr size_t kMessageBytesMax = 65536;
 inline constexpr size_t kScriptBytesMax = size_t{4} << 20;
+inline constexpr int64_t kWindowBytesMax = int64_t{1} << 40;
 // The bound on one message's list of changes.
 inline constexpr size_t kChangesBytesMax = 49152;
 

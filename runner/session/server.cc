@@ -195,13 +195,18 @@ void Server::TakeMessage(ClientId id, Client& client, std::string_view message, 
   std::string piece;
   ExecRequest exec;
   DeleteRequest end;
+  int64_t bytes = 0;
   if (wire::Read(message, kind, piece) && kind == MessageKind::kScript) {
     client.script += piece;
     if (client.script.size() > kScriptBytesMax) client.channel.Close();
   } else if (wire::Read(message, kind, piece) && kind == MessageKind::kInput) {
     if (!TakeInput(client, piece)) client.channel.Close();
   } else if (wire::Read(message, kind) && kind == MessageKind::kCancel) {
+    client.window.reset();
     Do({Event::Kind::kCancel, id});
+  } else if (wire::Read(message, kind, bytes) && kind == MessageKind::kWindow) {
+    bytes = std::clamp<int64_t>(bytes, 0, kWindowBytesMax);
+    client.window = std::min(client.window.value_or(0) + bytes, kWindowBytesMax);
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kExec) {
     Ask(id, {.job = {.kind = kind}, .exec = exec, .script = std::exchange(client.script, {})});
   } else if (wire::Read(message, kind, exec) && kind == MessageKind::kDiff) {
@@ -395,6 +400,10 @@ void Server::Take(run::AgentOutput::Pipe pipe, std::string_view bytes) {
 }
 
 void Server::SendPieces(ClientId client, MessageKind kind, std::string_view bytes) {
+  auto found = clients_.find(client);
+  if (found != clients_.end() && found->second.window) {
+    *found->second.window -= static_cast<int64_t>(bytes.size());
+  }
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kPieceBytesMax))) {
     Send(client, wire::Write(kind, bytes.substr(0, kPieceBytesMax)));
   }
@@ -402,7 +411,8 @@ void Server::SendPieces(ClientId client, MessageKind kind, std::string_view byte
 
 bool Server::full() const {
   auto client = command_ ? clients_.find(state_.command->job.client) : clients_.end();
-  return client != clients_.end() && client->second.channel.full();
+  return client != clients_.end() &&
+         (client->second.channel.full() || client->second.window.value_or(1) <= 0);
 }
 
 void Server::Drained() {

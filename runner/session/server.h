@@ -62,7 +62,8 @@ class Server final : public run::Driver {
     std::string script;
     std::string input;  // What waits for its command's standard input,
     bool input_ends = false;
-    bool input_owed = false;                    // and whether it is to be told once that is taken.
+    bool input_owed = false;        // and whether it is to be told once that is taken.
+    std::optional<int64_t> window;  // The bytes of output that it takes; nothing: no limit.
     std::optional<change::LayerWatch> touched;  // Since it asked what changes.
   };
   // A job with what its client sent for it. Kept until its first answer, or until it begins.

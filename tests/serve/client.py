@@ -63,6 +63,7 @@ class Client:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
         self.lock = threading.Lock()
         self.calls, self.last, self.ended = {}, 0, queue.Queue()
+        self.longest = 0  # Bytes of a line.
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         if initialize:
@@ -70,6 +71,9 @@ class Client:
 
     def read(self):
         for line in self.process.stdout:
+            if not line.endswith(b'\n'):
+                break  # The server ended within it.
+            self.longest = max(self.longest, len(line))
             message = json.loads(line)
             if 'method' not in message:
                 call = self.calls.pop(message['id'], None)

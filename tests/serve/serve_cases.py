@@ -100,7 +100,7 @@ class Commands(Served):
         client.call('reset', BUSY_SECONDS, sandbox='one')
         told = self.script(script)
         self.assertEqual(told.pop('exit'), 7)
-        self.assertEqual(result.pop('refused'), [])
+        self.assertEqual((result.pop('refused'), result.pop('refused_complete')), ([], True))
         for one in (result, told):
             one['cwd'] = os.path.basename(one['cwd'])  # In tier landlock, each instance has its own.
             self.assertEqual(set(one.pop('usage')), {'wall_ms', 'cpu_ms', 'memory_peak_bytes'})
@@ -186,6 +186,16 @@ class Commands(Served):
         client.call('put', sandbox='one', source=out, target='copy')
         self.assertEqual(client.run('one', 'ls copy')[1]['stdout'], b'data\nrun\n')
         self.fails(66, '', client, 'get', sandbox='one', source='missing')
+        # Of a copy that is cancelled, nothing stays.
+        client.run('one', 'head -c 500000000 /dev/zero > large')
+        os.mkdir(self.base + '/to')
+        for moment in range(6):
+            copy = client.start('get', sandbox='one', source='large', target=self.base + '/to/large')
+            time.sleep(0.02 * moment)
+            copy.cancel()
+            with self.assertRaises(Fault):
+                copy.wait()
+            self.assertEqual(os.listdir(self.base + '/to'), [])
 
     def test_requests_are_refused_with_what_is_right(self):
         client = self.connect(initialize=False)
@@ -251,6 +261,25 @@ class Ends(Served):
         self.assertEqual(os.listdir(self.scratch + '/agentic-ci'), ['.lock'])  # At once.
         self.nothing_is_left()
 
+    def test_the_end_of_standard_input_is_seen_whatever_waits(self):
+        pause = threading.Event()
+        for what, params in (('output', {'script': 'yes'}),
+                             ('input', {'script': self.nap(1004), 'stdin': {'text': 'x' * 1500000, 'end': False}})):
+            with self.subTest(what):
+                pause.clear()
+                client = self.connect()
+                self.begin(client)
+                call = client.start('exec', sandbox=self.sandbox(client, 'four'), **params)
+                if what == 'output':
+                    call.notes.put = lambda item, put=call.notes.put: (pause.wait(), put(item))
+                time.sleep(2)
+                client.process.stdin.close()
+                try:
+                    self.assertEqual(client.process.wait(BUSY_SECONDS), 0)
+                finally:
+                    pause.set()
+                self.nothing_is_left()
+
     def test_nothing_is_left_when_the_client_is_killed(self):
         script = (f'import sys; sys.path.insert(0, {HERE!r}); from client import Client; c = Client({COMMAND!r})\n'
                   f'c.call("create", name="one", isolation={self.TIER!r}); c.call("create", name="two", isolation={self.TIER!r})\n'
@@ -279,9 +308,7 @@ class Ends(Served):
         call.notes.put = lambda item, put=call.notes.put: (pause.wait(), put(item))
         time.sleep(2)
         self.assertTrue(processes('head\x00-c\x0040000000'))
-        status = read(f'/proc/{client.process.pid}/status')
-        resident = int(next(line for line in status.splitlines() if line.startswith('VmRSS')).split()[1])
-        self.assertLess(resident, 64 << 10)  # KiB.
+        self.assertLess(self.resident(client), 64 << 10)
         pause.set()
         result, streams = call.wait(BUSY_SECONDS)
         self.assertEqual(streams['stdout'], b'y\n' * 20000000 + b'\n')
@@ -298,16 +325,94 @@ class Ends(Served):
             got += len(call.note()[1]['text'])
         self.assertEqual(client.run('two', 'echo goes on')[1]['stdout'], b'goes on\n')
         with self.assertRaises(queue.Empty):
-            call.note(1)
-        self.assertLess(got, 100000 + 32769)
+            while True:
+                got += len(call.note(1)[1]['text'])
+        self.assertLess(got, 100000 + (128 << 10) + 1)
         call.ack(size)
         self.assertEqual(got + len(call.wait()[1]['stdout']), size)
         held = client.start('exec', sandbox='one', script='yes', window=1)
         held.note()
         held.cancel()
         self.assertEqual(held.wait()[0]['reason'], 'cancelled')
-        # The result needs no room of its own.
+        # The result needs no room of its own, and no number is too large.
         self.assertEqual(client.run('one', 'printf 12345', window=5)[1]['stdout'], b'12345')
+        wide = client.start('exec', sandbox='one', script='read x; printf 12345', stdin={'end': False}, window=(1 << 63) - 1)
+        wide.ack((1 << 63) - 1)
+        wide.input(b'go\n', end=True)
+        self.assertEqual(wide.wait()[1]['stdout'], b'12345')
+
+    def test_a_used_up_window_holds_output_and_nothing_else(self):
+        client = self.connect()
+        self.sandbox(client, 'one')
+        self.sandbox(client, 'two')
+        # More input waits than is kept, until the time limit. No `ack` comes.
+        deaf = client.start('exec', sandbox='one', script='head -c 1000000 /dev/zero', window=1000, timeout='2s',
+                            stdin={'text': 'i' * 1500000, 'end': False})
+        self.assertEqual(client.run('two', 'echo goes on', BUSY_SECONDS)[1]['stdout'], b'goes on\n')
+        self.assertEqual(deaf.wait()[0]['reason'], 'timeout')
+        # What the command takes of its input lets more of it be read.
+        reader = client.start('exec', sandbox='one', script='yes | head -c 500000; wc -c', window=600000,
+                              stdin={'text': 'i' * 1500000, 'end': False})
+        reader.input(end=True)
+        self.assertEqual(reader.wait()[1]['stdout'].split(b'\n')[-2], b'1500000')
+        held = client.start('exec', sandbox='one', script='yes', window=1000)
+        held.note()
+        time.sleep(1)
+        held.cancel()
+        self.assertEqual(held.wait(BUSY_SECONDS)[0]['reason'], 'cancelled')
+        left = client.start('exec', sandbox='one', script='yes', window=1000)
+        left.note()
+        client.call('delete', BUSY_SECONDS, sandbox='one')
+        with self.assertRaises(Fault):
+            left.wait()
+
+    def test_as_many_requests_as_promised_go_on_at_once(self):
+        client = self.connect()
+        self.sandbox(client)
+        first = client.start('exec', sandbox='one', script='echo runs; read x', stdin={'end': False})
+        first.note()
+        more = [client.start('exec', sandbox='one', script=f'echo {i}', changes=False) for i in range(200)]
+        more.pop().cancel()
+        began = time.monotonic()
+        self.assertEqual(len(client.call('list')['sandboxes']), 1)
+        self.assertLess(time.monotonic() - began, 10)
+        first.input(end=True)
+        self.assertEqual([call.wait(BUSY_SECONDS)[1]['stdout'] for call in more], [b'%d\n' % i for i in range(199)])
+
+    def test_no_line_is_longer_than_it_may_be(self):
+        client = self.connect()
+        self.sandbox(client)
+        script = 'head -c 4000000 /dev/zero | tr "\\0" "\\1"'
+        result = client.call('exec', BUSY_SECONDS, sandbox='one', script=script, collect=True)
+        self.assertEqual(len(result['stdout']) + result['truncated_stdout'], 4000000)
+        self.assertLess(client.longest, 16 << 20)
+        client.run('one', 'head -c 9000000 /dev/urandom | base64 > big; tr "\\0" "\\33" </dev/zero | head -c 3000000 > esc')
+        result, streams = client.start('diff', sandbox='one').wait(BUSY_SECONDS)
+        self.assertEqual({one['path'] for one in result['changes']}, {'big', 'esc'})
+        self.assertNotIn('patch', result)
+        self.assertIn(b'+++ b/big', streams['data'])
+        self.assertGreater(len(streams['data']), 12000000)
+        self.assertLess(client.longest, 16 << 20)
+
+    def test_unread_diffs_take_no_memory(self):
+        client = self.connect()
+        self.sandbox(client)
+        client.run('one', 'head -c 9000000 /dev/urandom | base64 > big')
+        pause = threading.Event()
+        first = client.start('diff', sandbox='one')
+        first.notes.put = lambda item, put=first.notes.put: (pause.wait(), put(item))
+        diffs = [first, *(client.start('diff', sandbox='one') for _ in range(5))]
+        time.sleep(4)
+        self.assertLess(self.resident(client), 64 << 10)
+        pause.set()
+        sizes = {len(diff.wait(BUSY_SECONDS)[1]['data']) for diff in diffs}
+        self.assertEqual(len(sizes), 1)
+        self.assertGreater(sizes.pop(), 12000000)
+
+    def resident(self, client):
+        """KiB of the server."""
+        status = read(f'/proc/{client.process.pid}/status')
+        return int(next(line for line in status.splitlines() if line.startswith('VmRSS')).split()[1])
 
 
 class Snapshots(Served):
@@ -353,6 +458,37 @@ class Requests(Served):
         events.cancel()
         self.assertEqual(events.wait()[0], {})
         client.call('delete', sandbox='one')
+
+    def test_a_policy_is_not_read_again_before_the_sandbox_is_there(self):
+        policy = pathlib.Path(self.base, 'policy.yml')
+        policy.write_text('defaults: none\n')
+        client = self.connect()
+        for turn in range(5):
+            making = client.start('create', name=f'made{turn}', isolation=self.TIER, policy=str(policy))
+            time.sleep(0.03 * turn)
+            try:
+                client.call('policy', sandbox=f'made{turn}')
+            except Fault as fault:
+                self.assertEqual(fault.code, 75, fault)
+            making.wait(BUSY_SECONDS)
+            client.call('policy', sandbox=f'made{turn}')
+            # A reset has another process read it.
+            reset = client.start('reset', sandbox=f'made{turn}')
+            for _ in range(20):
+                client.call('policy', sandbox=f'made{turn}')
+            reset.wait(BUSY_SECONDS)
+            self.assertEqual(client.run(f'made{turn}', 'echo lives')[1]['stdout'], b'lives\n')
+            client.call('delete', sandbox=f'made{turn}')
+
+    def test_the_list_of_refused_requests_has_a_bound_and_says_so(self):
+        client = self.connect()
+        self.sandbox(client)
+        ask = 'curl -s -m 5 -o /dev/null "http://told.invalid/%s"'
+        result, _ = client.run('one', ask % 'one')
+        self.assertEqual((len(result['refused']), result['refused_complete']), (1, True))
+        result, _ = client.run('one', ask % '[1-4000]', BUSY_SECONDS)
+        self.assertFalse(result['refused_complete'])
+        self.assertGreater(len(result['refused']), 100)
 
     def test_the_example_of_the_reference_is_what_happens(self):
         client = subprocess.Popen(COMMAND, env=self.env, cwd=self.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
