@@ -67,8 +67,8 @@ std::string NameOf(const Fd& file) { return "/proc/self/fd/" + std::to_string(fi
 // Returns a file in `parent` that is gone if this process is killed before it gives it a name. Not
 // valid where the disk has no such files, or where no name could be given, for want of /proc.
 Fd OpenNameless(int parent, mode_t mode) {
-  Fd file(::openat(parent, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, mode));
-  return file.valid() && sys::Exists(NameOf(file)) ? std::move(file) : Fd();
+  Result<Fd> made = sys::OpenAt(parent, ".", O_TMPFILE | O_WRONLY, mode);
+  return made.ok() && sys::Exists(NameOf(made.value())) ? std::move(made).value() : Fd();
 }
 
 }  // namespace
@@ -228,7 +228,12 @@ Status TreeReceiver::WriteFile(int parent, const std::string& leaf, const image:
     if (nameless) {
       return ::linkat(AT_FDCWD, NameOf(file).c_str(), parent, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
     }
-    file = Fd(::openat(parent, name.c_str(), kMakes | O_CLOEXEC, ModeOf(entry)));
+    Result<Fd> made = sys::OpenAt(parent, name, kMakes, ModeOf(entry));
+    if (made.ok()) {
+      file = std::move(made).value();
+    } else {
+      errno = made.error().os_error;
+    }
     return file.valid();
   }));
   Status filled = nameless ? Ok() : FillFile(file.get(), entry, tar);
