@@ -122,7 +122,7 @@ class LeftCredentials(Case):
         write(top + '/.npmrc', f'fund=false\n//r.example/:_authToken={CANARY}\n')
         self.make_checkout(top + '/other')
         for name in ('.netrc', '.git/credentials', '.git/config.lock', '.ssh/id', 'included'):
-            write(f'{top}/{name}', CANARY)
+            write(f'{top}/{name}', TOKEN)
         write(top + '/other/.git/config', TOKEN + f'[include]\n\tpath = {top}/included\n')
         self.release()
         run = self.finish(process)

@@ -15,8 +15,9 @@
 namespace gateway {
 
 // Returns whether some server would take the value of this key, decoded, of a query or a form for
-// the method; ASP.NET takes those of keys named as its header fields. Rack leaves brackets around a key out; PHP leaves out what follows a NUL and blanks
-// in front, and makes an underscore of a dot or a bracket.
+// the method; ASP.NET takes those of keys named as its header fields. Rack leaves brackets around a
+// key out; PHP leaves out what follows a NUL and blanks in front, and makes an underscore of a dot
+// or a bracket.
 bool NamesMethod(std::string_view key);
 
 // Returns the filters for the body of a POST where a method that it might name would be refused.
