@@ -122,7 +122,8 @@ class Commands(Served):
         self.assertEqual(client.run('one', 'cat', stdin={'text': 'mine'})[1]['stdout'], b'mine')
         self.assertEqual(client.run('one', 'cat')[1]['stdout'], b'')
         # A command that reads nothing can be cancelled all the same.
-        deaf = client.start('exec', sandbox='one', script='sleep 1000', stdin={**given, 'end': False})
+        deaf = client.start('exec', sandbox='one', script='echo runs; sleep 1000', stdin={**given, 'end': False})
+        deaf.note()
         for _ in range(8):
             deaf.input(b'x' * 100000)
         deaf.cancel()
