@@ -25,7 +25,7 @@ struct NamedSandbox {
   std::string name;
   const backend::Row* backend;
 
-  // As session::Exec().
+  // Runs a script in the sandbox. Fails as session::Exec() does.
   Result<session::CommandResult> Exec(std::string_view script, const session::ExecRequest& request,
                                       const session::Sink& sink) const {
     return backend->exec(place, name, script, request, sink);

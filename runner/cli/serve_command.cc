@@ -82,7 +82,7 @@ Result<int> McpCommand(const Arguments& given) {
   logging::SetQuiet(true);
   Arguments arguments = given;
   arguments.values.try_emplace("ttl", std::vector{std::string(kMcpTtl)});
-  // What is wrong with the options is said at once.
+  // Invalid options are reported before a client sends anything.
   session::CreateRequest create = TRY(ReadCreateRequest(arguments, ""));
   serve::McpConfig config{arguments.Get("sandbox"), create.run.timeout_s};
   session::Place place = TRY(session::Place::Open());

@@ -47,7 +47,7 @@ struct GatewayConfig {
   std::optional<EgressProxy> proxy = {};
 };
 
-// What the gateway process reports unasked while it serves.
+// The events that the gateway process reports by itself while it serves.
 struct GatewayNotices {
   // A model's host refuses the run's credential again and again, as Budget has it.
   std::string credential_refused_by;

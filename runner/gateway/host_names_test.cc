@@ -48,7 +48,7 @@ std::string Query(const std::string& name) {
          Number(codec::kDnsTypeA, 2) + Number(codec::kDnsClassIn, 2);
 }
 
-// What stands for a dot, an end or nothing to some reader.
+// Texts that some readers take for a dot, for the end of a name, or for nothing.
 const std::vector<std::string>& Oddities() {
   static const std::vector<std::string> kOdd = [] {
     std::vector<std::string> odd = {"%00",

@@ -43,7 +43,7 @@ class Creation final : public Task {
   void Serve(const pollfd* sources) override;
   void Cancel() override;
 
-  // Of the sandbox; its process is a child of this one.
+  // Returns the facts of the sandbox, whose keeper is a child of this process.
   const session::Facts& facts() const { return starting_.facts; }
 
  private:

@@ -33,7 +33,7 @@ class Task {
   virtual void Serve(const pollfd* sources) = 0;
   virtual Deadline next() const { return Deadline::Never(); }
   virtual void Cancel() = 0;
-  // What only a command has.
+  // Only a command takes these: other requests fail with kUsage.
   virtual Status Input(std::string, bool) { return Unfit(); }
   virtual Status Acknowledge(int64_t) { return Unfit(); }
   virtual bool input_full() const { return false; }

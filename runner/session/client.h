@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/fd.h"
 #include "base/result.h"
 #include "session/place.h"
 #include "session/protocol.h"
@@ -69,5 +70,28 @@ Result<SandboxState> Reset(const Place& place, const std::string& name);
 // Ends the sandbox. When this returns, its report is written and nothing else is left. Fails as the
 // sandbox's end did, for instance where its report could not be written.
 Result<EndReport> Delete(const Place& place, const std::string& name, const DeleteRequest& request);
+
+struct ChangedFiles {
+  std::vector<FileChange> changes;
+  bool complete = true;
+};
+
+// Watches what changes in a sandbox's checkout while it goes on, over a connection of its own.
+// Commands go on during a look, so that it may see a file half written. Several watches do not
+// meet.
+class FileWatch {
+ public:
+  // Fails with kNotFound if no sandbox has that name.
+  static Result<FileWatch> Open(const Place& place, const std::string& name);
+
+  // Returns what has changed since the look before. The first look: since the sandbox began, or in
+  // tier `landlock`, since now. After an error, the connection is of no use any more.
+  Result<ChangedFiles> Look(Deadline deadline);
+
+ private:
+  explicit FileWatch(Fd connection) : connection_(std::move(connection)) {}
+
+  Fd connection_;
+};
 
 }  // namespace session

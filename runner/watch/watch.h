@@ -13,7 +13,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 #include "report/denials.h"
-#include "session/file_watch.h"
+#include "session/client.h"
 #include "session/protocol.h"
 
 namespace watch {

@@ -244,12 +244,10 @@ Result<run::AgentEnd> Job::Attend() {
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", stage_.request.agent}, {"isolation", "openshell"}});
   ProposalWatch proposals(gateway_->openshell(), gateway_->invocation(), sandbox_->name());
-  run::AgentEnd end =
-      TRY(openshell::Attend(std::move(command), stage_.signals.caught.get(), gateway_->ended(),
-                            *sandbox_, stage_.request, files, stage_.recorder.secrets(),
-                            stage_.request.approval_mode == "manual" ? &proposals : nullptr)
-              .Context("watching the agent"));
-  return end;
+  return openshell::Attend(std::move(command), stage_.signals.caught.get(), gateway_->ended(),
+                           *sandbox_, stage_.request, files, stage_.recorder.secrets(),
+                           stage_.request.approval_mode == "manual" ? &proposals : nullptr)
+      .Context("watching the agent");
 }
 
 // Asks the gateway for the sandbox; notes in `end` what is lost. What a command in the sandbox says

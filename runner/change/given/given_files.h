@@ -34,7 +34,8 @@ GivenFiles LookAtCheckout(const std::string& checkout, const Repository* reposit
 // Looks in the background while an agent works.
 class BackgroundLook {
  public:
-  // As LookAtCheckout(). `repository` is borrowed until Take(): nothing else may use it until then.
+  // Starts a look (LookAtCheckout()). Borrows `repository` until Take() returns: nothing else may
+  // use it before.
   BackgroundLook(const std::string& checkout, const Repository* repository, const timespec& since);
   BackgroundLook(const BackgroundLook&) = delete;
   BackgroundLook& operator=(const BackgroundLook&) = delete;

@@ -118,7 +118,7 @@ class Reader {
   bool continued_ = false;
 };
 
-// As git reads it.
+// A setting as git reads it.
 struct WholeSetting {
   std::string section;  // In lower case, without its subsection.
   std::string key;      // In lower case.
@@ -181,7 +181,7 @@ class WholeReader {
     return name;
   }
 
-  // Of a subsection, any is as good as none.
+  // Reads the name of a section; its subsection is skipped. Returns false if git would refuse it.
   bool TakeSection() {
     section_ = TakeName("-.");
     section_.resize(std::min(section_.find('.'), section_.size()));

@@ -42,7 +42,7 @@ struct GivenOption {
   bool is_file = false;  // The value names a file.
 };
 
-// What the command line says about every cell.
+// The options of the command line that hold for every cell.
 struct CellRequest {
   std::vector<GivenOption> options;  // Only those that TakenByCells().
   std::vector<std::string> command;  // Instead of the suite's agent.

@@ -50,7 +50,7 @@ bool CarriesPrompt(std::string_view method, std::string_view path);
 struct PromptBody {
   // True for a JSON object in which every reader finds the same (not with "Model" beside "model").
   bool plain = false;
-  std::string model;  // The top-level "model"; empty if there is none.
+  std::string model;  // The top-level "model", or empty.
   // Further models that may answer, in place of that one or for a tool: "fallbacks", "models".
   std::vector<std::string> others;
   bool background = false;  // The answer comes later, by another request.

@@ -148,7 +148,7 @@ std::optional<HostedQuestion> RecogniseHosted(std::string_view method, std::stri
   std::string path = codec::PercentDecode(written);
   while (path.ends_with('/')) path.pop_back();
   HostedQuestion question;
-  // Whatever the method: some servers take it from a field.
+  // The request's own method does not count: some servers take the method from a field.
   ModelCall call = RecogniseModelCall("POST", path, upgrades);
   question.api = call.api;
   question.place.model = std::move(call.model);
