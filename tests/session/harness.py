@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -73,6 +74,13 @@ def inode_of(path):
         return os.stat(path).st_ino
     except OSError:
         return None
+
+
+def message_kind(name):
+    """The first byte of messages of that kind, as the header (a copy beside the binary) numbers them."""
+    with open(os.path.join(os.path.dirname(BIN), 'protocol.h'), encoding='utf-8') as header:
+        kinds = re.search(r'enum class MessageKind : uint8_t {(.*?)};', header.read(), re.S).group(1)
+    return bytes([re.findall(r'\bk[A-Z]\w*', re.sub(r'//.*', '', kinds)).index(name)])
 
 
 class Case(unittest.TestCase):

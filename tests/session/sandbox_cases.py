@@ -11,7 +11,7 @@ import stat
 import subprocess
 import time
 
-from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, only_root, processes, processes_in, read, wait_until
+from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, message_kind, only_root, processes, processes_in, read, wait_until
 
 SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
 FETCH = ('python3 -c "import urllib.request as r\nr.install_opener(r.build_opener(r.ProxyHandler({})))\n'
@@ -111,12 +111,12 @@ class Isolation(Case):
         # Its script grows without end.
         with self.connect() as client, self.assertRaises(OSError):
             for _ in range(1000):
-                client.send(b'\x00' + (32000).to_bytes(4, 'little') + b'x' * 32000)
+                client.send(message_kind('kScript') + (32000).to_bytes(4, 'little') + b'x' * 32000)
         # It asks for much and reads nothing; its time limit still holds.
         with self.connect() as client:
             script = b'yes'
-            client.send(b'\x00' + len(script).to_bytes(4, 'little') + script)
-            client.send(b'\x01' + (1000).to_bytes(8, 'little') + b'\x01')
+            client.send(message_kind('kScript') + len(script).to_bytes(4, 'little') + script)
+            client.send(message_kind('kExec') + (1000).to_bytes(8, 'little') + b'\x01')
             self.says('echo next', 'next\n')
         idle = [self.connect() for _ in range(50)]
         idle[0].close()

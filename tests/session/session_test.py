@@ -81,6 +81,7 @@ def main():
         os.chmod(base, 0o755)
         binary = shutil.copy(sys.argv[1], base + '/agentic-ci')
         here = base + '/tests'
+        shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../runner/session/protocol.h'), base)
         shutil.copytree(os.path.dirname(os.path.abspath(__file__)), here,
                         ignore=shutil.ignore_patterns('__pycache__'))
         env = dict(os.environ, SESSION_TEST_BIN=binary, PYTHONDONTWRITEBYTECODE='1')

@@ -13,7 +13,7 @@ import subprocess
 import termios
 import time
 
-from harness import BIN, BUSY_SECONDS, Case, read, wait_until
+from harness import BIN, BUSY_SECONDS, Case, message_kind, read, wait_until
 
 PROMPT = '<> '  # Never in the echo of what sets it.
 MARKS = re.compile('\x1b\\[\\?2004(?:h|l\r)')  # With them, bash asks for pastes to be marked.
@@ -334,11 +334,11 @@ class Terminals(Case):
 
     def test_a_client_that_asks_for_a_terminal_and_does_not_take_it_harms_nothing(self):
         self.create()
-        ask = b'\x0c' + struct.pack('<I5sHH', 5, b'xterm', 80, 24)
+        ask = message_kind('kTerminal') + struct.pack('<I5sHH', 5, b'xterm', 80, 24)
         # A descriptor that is not a socket, and one whose other side is never read.
         null = os.open('/dev/null', os.O_RDWR)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for given, answer in ((null, b'\x1b'), (theirs.fileno(), b'\x18')):
+        for given, answer in ((null, message_kind('kFault')), (theirs.fileno(), message_kind('kDone'))):
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
                 client.settimeout(BUSY_SECONDS)
                 client.connect(os.path.join(self.scratch, 'agentic-ci/one/socket'))
