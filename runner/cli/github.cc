@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -93,6 +94,15 @@ Result<int> RunQuoted(const run::Request& request) {
   return status;
 }
 
+bool AllEnforced(const report::IsolationRecord& isolation) {
+  const std::vector<report::ControlRecord>& controls = isolation.controls;
+  return !controls.empty() &&
+         std::none_of(controls.begin(), controls.end(), [&](const report::ControlRecord& control) {
+           const bool of_the_tier = isolation.tier == "landlock" && control.name == "namespaces";
+           return control.state == report::ControlState::kUnavailable && !of_the_tier;
+         });
+}
+
 }  // namespace
 
 Outputs RunOutputs(const report::RunRecord& record, const std::string& report_dir,
@@ -113,6 +123,7 @@ Outputs RunOutputs(const report::RunRecord& record, const std::string& report_di
           {"changed-files", std::to_string(record.changes.files)},
           {"findings-count", std::to_string(record.findings.size())},
           {"blocked-count", std::to_string(record.denials.size())},
+          {"enforced", AllEnforced(record.isolation) ? "true" : "false"},
           {"cost-usd", cost},
           {"tokens", std::to_string(tokens)},
           {"version", record.tool_version},

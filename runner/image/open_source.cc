@@ -16,6 +16,11 @@ Result<std::unique_ptr<Source>> OpenSource(const Reference& reference,
       return OpenLayout(reference.path, options);
     case Reference::Kind::kArchive:
       return OpenArchive(reference, options);
+    case Reference::Kind::kDirectory:
+      return Error{Code::kUnsupported,
+                   "a directory has no manifest and no signature: only sandboxes of this machine "
+                   "can be created from one",
+                   "agentic-ci run --image " + reference.ToString()};
   }
   ENSURE(false);
 }

@@ -84,7 +84,7 @@ std::string Fact(std::string_view name, const std::string& html) {
 std::string ImageFacts(const ImageRecord& image) {
   if (image.reference.empty()) return Fact("Image", "none: the host’s root, read-only and masked");
   const bool pinned = image.reference.ends_with("@" + image.digest);
-  std::string signer = image.signer.empty() ? "" : Text(image.signer);
+  std::string signer = image.signer.empty() ? "none: not signed" : Text(image.signer);
   if (!signer.empty() && !image.issuer.empty()) signer += ", issuer " + Text(image.issuer);
   std::string out =
       Fact("Image", CodeText(image.reference)) +

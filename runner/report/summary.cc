@@ -373,7 +373,7 @@ std::string RenderTerms(const RunRecord& record) {
     const bool pinned = record.image.reference.ends_with("@" + record.image.digest);
     out += "- **Image:** " + MarkdownCode(record.image.reference, 200) + " " +
            (pinned ? "" : MarkdownCode(record.image.digest, 80) + " ") +
-           (record.image.signer.empty() ? "signer unknown"
+           (record.image.signer.empty() ? "not signed"
                                         : "signed by " + MarkdownText(record.image.signer, 200)) +
            "\n";
   }

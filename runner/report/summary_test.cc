@@ -107,9 +107,9 @@ TEST_CASE("A pinned image's digest is said once") {
   ReportInput input = Sample();
   input.record.image.reference = "ghcr.io/a/b@sha256:0123";
   input.record.image.digest = "sha256:0123";
-  CHECK(RenderSummary(input).find("`ghcr.io/a/b@sha256:0123` signer unknown") != std::string::npos);
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b@sha256:0123` not signed") != std::string::npos);
   input.record.image.reference = "ghcr.io/a/b:v1";
-  CHECK(RenderSummary(input).find("`ghcr.io/a/b:v1` `sha256:0123` signer unknown") !=
+  CHECK(RenderSummary(input).find("`ghcr.io/a/b:v1` `sha256:0123` not signed") !=
         std::string::npos);
 }
 

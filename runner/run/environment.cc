@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::chrono::minutes kInstallLimit{15};
 constexpr char kPath[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr char kAptConfig[] = "/.config/apt.conf";
+// The directory in the home where package managers put programs.
+constexpr char kOwnPrograms[] = "/.local/bin";
 
 std::string Directory(const std::string& path) {
   size_t slash = path.rfind('/');
@@ -172,6 +175,15 @@ void AddNetworkVariables(const sandbox::Places& places,
   if (!places.names_over_udp) variables->emplace_back("RES_OPTIONS", "use-vc timeout:1 attempts:1");
 }
 
+// What makes package managers install programs into `home`, since the system's directories are
+// read-only, and lets pip do so where the system is marked as managed by another (PEP 668).
+std::vector<std::pair<std::string, std::string>> InstallerVariables(const std::string& home) {
+  return {{"npm_config_prefix", home + "/.local"},
+          {"PIP_BREAK_SYSTEM_PACKAGES", "1"},
+          {"CARGO_INSTALL_ROOT", home + "/.local"},
+          {"GOBIN", home + kOwnPrograms}};
+}
+
 }  // namespace
 
 std::string SearchPath(const RunImage* image) {
@@ -217,8 +229,12 @@ Result<AgentProgram> FindAgent(const agent::AgentDescription* agent, const Reque
 
 std::vector<sandbox::WorkspaceFile> TrustFiles(const sandbox::Places& places) {
   const std::string& bundle = places.ca_bundle;
+  // Its user for downloads is not mapped in the sandbox.
+  const std::string apt =
+      "APT::Sandbox::User \"root\";\nAcquire::https::CAInfo \"" + bundle + "\";\n";
   const std::string java = "systemProp.javax.net.ssl.trustStore";
   return {{".wgetrc", "ca_certificate = " + bundle + "\n"},
+          {std::string(kAptConfig).substr(1), apt},
           {".hgrc", "[web]\ncacerts = " + bundle + "\n"},
           {std::string(kPhpDirectory) + "/trust.ini",
            "openssl.cafile = " + bundle + "\ncurl.cainfo = " + bundle + "\n"},
@@ -279,11 +295,14 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
   if (program.known_agent) {
     path = JoinSearchPaths(Directory(program.path), path);
   }
+  path = JoinSearchPaths(places.home + kOwnPrograms, path);
+  const bool installs = image != nullptr && !image->system_directories.empty();
+  const std::string user = installs ? "root" : places.user;
   std::vector<std::pair<std::string, std::string>> variables = {
       {"PATH", path},
       {"HOME", places.home},
-      {"USER", places.user},
-      {"LOGNAME", places.user},
+      {"USER", user},
+      {"LOGNAME", user},
       {"SHELL", bash ? "/bin/bash" : "/bin/sh"},
       {"TERM", "dumb"},
       {"LANG", "C.UTF-8"},
@@ -295,6 +314,10 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
       {"AGENTIC_CI_FINDINGS", places.checkout + "/" + report::kAgentFindingsFile},
   };
   AddNetworkVariables(places, &variables);
+  if (installs) {
+    variables.emplace_back("DEBIAN_FRONTEND", "noninteractive");
+    variables.emplace_back("APT_CONFIG", places.home + kAptConfig);
+  }
   // Its check at the end of a program traces the program, which the system-call filter refuses.
   // AddressSanitizer reads this variable too.
   variables.emplace_back("LSAN_OPTIONS", "detect_leaks=0");
@@ -310,6 +333,11 @@ std::vector<std::pair<std::string, std::string>> AgentEnvironment(
   for (const auto& [name, value] : programs.variables) variables.emplace_back(name, value);
   // The image replaces none of our own variables: proxies, certificates, HOME.
   if (image != nullptr) AddImageVariables(*image, &variables);
+  for (const auto& [name, value] : InstallerVariables(places.home)) {
+    const bool known = std::any_of(variables.begin(), variables.end(),
+                                   [&](const auto& one) { return one.first == name; });
+    if (!known) variables.emplace_back(name, value);
+  }
   for (const auto& [name, value] : plan.env) set(name, value);
   for (const auto& [name, value] : credentials) set(name, value);
   for (const auto& [name, value] : request.env) set(name, value);

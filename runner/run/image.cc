@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run/image.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,8 +14,11 @@
 #include "base/named_path.h"
 #include "base/sys.h"
 #include "policy/load/parse.h"
+#include "run/ecosystem/ecosystem.h"
 #include "run/host_proxy.h"
+#include "run/report_directory.h"
 #include "run/signals.h"
+#include "sandbox/mask.h"
 
 namespace run {
 namespace {
@@ -26,6 +30,10 @@ constexpr size_t kAccountsBytesMax = size_t{1} << 20;
 constexpr uint32_t kIdMax = 2147483647;  // CVE-2024-40635: larger ones wrap around somewhere.
 constexpr char kPasswd[] = "/etc/passwd";
 constexpr char kGroup[] = "/etc/group";
+// What packages of distributions consist of; links among them, as of a merged /usr, are left out.
+constexpr const char* kSystemDirectories[] = {"/usr", "/etc",   "/var",   "/opt",   "/root",
+                                              "/srv", "/run",   "/home",  "/bin",   "/sbin",
+                                              "/lib", "/lib32", "/lib64", "/libx32"};
 // OpenShell's, and its name before that.
 constexpr const char* kPolicyPaths[] = {"/etc/openshell/policy.yaml", "/etc/navigator/policy.yaml"};
 
@@ -144,6 +152,34 @@ void LogSigner(const image::VerifiedImage& verified) {
       {{"image", named.ToString()}, {"digest", verified.digest}, {"signer", verified.signer}});
 }
 
+// A directory is used as it lies there. Nothing vouches for it but the user who names it, so that a
+// job of a continuous integration is refused.
+Result<image::PulledImage> OpenDirectory(image::Reference reference, const std::string& checkout) {
+  const std::string name = reference.ToString();
+  if (IsInCi()) {
+    return Error{Code::kRefused,
+                 name + " is not signed, and a CI job starts from signed images only",
+                 "--image HOST/REPOSITORY@sha256:DIGEST"};
+  }
+  reference.path = TRY(sys::RealPath(reference.path).Context(name));
+  for (const std::string& inside :
+       {checkout, sys::Environment("HOME").value_or("/root"), image::DefaultStore()}) {
+    Result<std::string> real = sys::RealPath(inside);
+    if (real.ok() && sandbox::Beneath(real.value(), reference.path)) {
+      return Error{Code::kInvalid, name + " contains " + inside + ", which sandboxes must not read",
+                   "--image dir:DIRECTORY of a root file system of its own"};
+    }
+  }
+  struct stat facts {};
+  if (::stat(reference.path.c_str(), &facts) != 0) return Errno(name);
+  image::PulledImage opened;
+  opened.unpacked.layers = {reference.path};
+  opened.unpacked.owner_uid = facts.st_uid;
+  opened.unpacked.warnings = {"a directory without a signature: nothing was verified"};
+  opened.image.reference = std::move(reference);
+  return opened;
+}
+
 }  // namespace
 
 Result<image::PullRequest> PreparePull(const Request& request, const std::string& checkout,
@@ -187,7 +223,9 @@ Result<image::PulledImage> Pull(image::PullRequest pull, bool quiet) {
 Result<RunImage> PrepareImage(const Request& request, const std::string& checkout, Config* config) {
   image::PullRequest pull = TRY(PreparePull(request, checkout, config));
   pull.cancelled = [] { return PendingEnd().has_value(); };
-  image::PulledImage pulled = TRY(Pull(std::move(pull), request.json));
+  const bool is_directory = pull.verify.reference.kind == image::Reference::Kind::kDirectory;
+  image::PulledImage pulled = is_directory ? TRY(OpenDirectory(pull.verify.reference, checkout))
+                                           : TRY(Pull(std::move(pull), request.json));
   sandbox::ImageRoot root = TRY(sandbox::ImageRoot::Open(pulled.unpacked.layers));
   TRY(root.CheckPlaces());
   RunImage image{.pulled = std::move(pulled),
@@ -195,7 +233,8 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
                  .env = {},
                  .search_path = {},
                  .command = {},
-                 .warnings = {}};
+                 .warnings = {},
+                 .system_directories = {}};
   const image::ImageConfig& said = image.pulled.image.config;
   image.warnings = image.pulled.unpacked.warnings;
   TRY(FindUser(said.user, &image).Context("reading the image's accounts"));
@@ -204,9 +243,19 @@ Result<RunImage> PrepareImage(const Request& request, const std::string& checkou
     image.gid = 0;
   }
   TakeEnvironment(said.env, &image);
+  if (TRY(ChangesSystem(config->ecosystems))) {
+    for (const char* path : kSystemDirectories) {
+      Result<std::string> real = image.root.RealPath(path);
+      if (real.ok() && real.value() == path) image.system_directories.emplace_back(path);
+    }
+  }
   image.command = said.entrypoint;
   image.command.insert(image.command.end(), said.command.begin(), said.command.end());
-  LogSigner(image.pulled.image);
+  if (is_directory) {
+    logging::Warn("image not verified", {{"image", request.image}, {"why", "a directory"}});
+  } else {
+    LogSigner(image.pulled.image);
+  }
   return image;
 }
 
@@ -216,6 +265,7 @@ sandbox::ImageRequest PlanImage(const RunImage& image) {
   request.owner = image.pulled.unpacked.owner_uid;
   request.uid = image.uid;
   request.gid = image.gid;
+  request.system_directories = image.system_directories;
   request.kind = [&image](const std::string& path) { return image.root.Kind(path); };
   return request;
 }

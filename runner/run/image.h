@@ -27,6 +27,9 @@ struct RunImage {
   std::string search_path;                               // PATH, absolute places only.
   std::vector<std::string> command;                      // Its entrypoint and arguments.
   std::vector<std::string> warnings;
+  // The directories that its package manager writes to, where `ecosystems` has one that installs
+  // into the system: the agent may change them, and is the sandbox's root.
+  std::vector<std::string> system_directories;
 };
 
 // Returns where images come from and who signs them, as the configuration and the command line say.

@@ -134,6 +134,12 @@ Result<std::vector<policy::NetworkPolicy>> OpenEcosystems(const Request& request
                                                           const Subject& subject,
                                                           const Tools& tools) {
   if (subject.config.ecosystems.empty()) return std::vector<policy::NetworkPolicy>();
+  if (tools.in_image() == nullptr && TRY(ChangesSystem(subject.config.ecosystems))) {
+    return Error{Code::kUnsupported,
+                 "the ecosystem 'debian' installs packages into the system, which only a sandbox "
+                 "of its own image lets the agent change",
+                 "--image HOST/REPOSITORY@sha256:DIGEST, or on a laptop --image dir:DIRECTORY"};
+  }
   EcosystemRequest wanted;
   wanted.names = subject.config.ecosystems;
   wanted.image = tools.in_image();

@@ -178,6 +178,7 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   wanted.policy.filesystem.read_only = {"/"};
   wanted.checkout = directory;
   wanted.image = PlanImage(*request.image);
+  wanted.image->system_directories.clear();
   wanted.argv = {shell, "-c", script + "wait"};
   wanted.env = AskEnvironment(sandbox::kHome);
   wanted.env.emplace_back("PATH", SearchPath(request.image));
@@ -233,7 +234,10 @@ Result<std::vector<Question>> Answer(const EcosystemRequest& request,
     questions = NewQuestions(
         ecosystems, [&](const std::string& name) { return FindProgram(name, request.image); });
     const std::string& digest = request.image->pulled.image.manifest_digest;
-    for (Question& question : questions) question.state = "image " + digest;
+    // A directory has no digest: its tools are asked each time.
+    for (Question& question : questions) {
+      if (!digest.empty()) question.state = "image " + digest;
+    }
     answered = TakeAnswered(cache, &questions);
     TRY(AskImage(request, directory.path(), &questions).Context("asking the image's tools"));
   } else {

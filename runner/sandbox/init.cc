@@ -131,7 +131,9 @@ Result<Fd> Init::Filter(std::string_view watched) {
     Result<Fd> watch = ApplyFilter(ReadFilter(watched), Connects::kWatched);
     if (watch.ok()) return watch;
   }
-  std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kFree, resources_.processors));
+  std::vector<sock_filter> filter =
+      TRY(BuildFilter(Connects::kFree, resources_.processors, nullptr,
+                      plan_.owns_system ? Owners::kFaked : Owners::kKernel));
   return ApplyFilter(filter, Connects::kFree);
 }
 

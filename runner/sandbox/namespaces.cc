@@ -82,8 +82,9 @@ Result<Fd> CloneTree(const std::string& path) {
 }
 
 // The bytes of one that has every connect(2) watched; empty if none can be built.
-std::string BuildWatchedFilter(Processors processors) {
-  Result<std::vector<sock_filter>> filter = BuildFilter(Connects::kWatched, processors);
+std::string BuildWatchedFilter(Processors processors, Owners owners) {
+  Result<std::vector<sock_filter>> filter =
+      BuildFilter(Connects::kWatched, processors, nullptr, owners);
   if (!filter.ok()) return {};
   return {reinterpret_cast<const char*>(filter.value().data()),
           filter.value().size() * sizeof(sock_filter)};
@@ -344,7 +345,9 @@ Result<std::unique_ptr<Sandbox>> NamespaceSandbox::Start(SandboxPlan plan, Agent
   TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
   // While init builds, since these take their time. The agent does not exist before StartAgent().
   TRY(sandbox.cgroup_.Attach(child.pid));
-  if (plan.watched) sandbox.watched_filter_ = BuildWatchedFilter(processors);
+  if (plan.watched)
+    sandbox.watched_filter_ =
+        BuildWatchedFilter(processors, plan.owns_system ? Owners::kFaked : Owners::kKernel);
   std::string waiver = TRY(sandbox.AwaitGatewaySockets(deadline));
   auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
   sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));

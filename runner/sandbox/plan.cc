@@ -90,14 +90,20 @@ class Tree {
 };
 
 void Tree::PlanIds() {
-  // The policy takes precedence over the image. No agent is root.
+  // The policy takes precedence over the image. No agent is root, but where it installs packages.
   if (request_.image && request_.image->uid != 0) plan_.inner_uid = request_.image->uid;
   if (request_.image && request_.image->gid != 0) plan_.inner_gid = request_.image->gid;
+  const bool installs = request_.image && !request_.image->system_directories.empty();
+  if (installs) plan_.inner_uid = plan_.inner_gid = 0;
   if (request_.policy.process.run_as_user && *request_.policy.process.run_as_user != "sandbox") {
     plan_.inner_uid = ParseId(*request_.policy.process.run_as_user);
   }
   if (request_.policy.process.run_as_group && *request_.policy.process.run_as_group != "sandbox") {
     plan_.inner_gid = ParseId(*request_.policy.process.run_as_group);
+  }
+  plan_.owns_system = installs && plan_.inner_uid == 0;
+  if (installs && !plan_.owns_system) {
+    plan_.notes.push_back("packages cannot be installed: the policy's run_as_user is not root");
   }
   plan_.as_root = host_.root;
   plan_.host_uid = host_.uid;
@@ -372,8 +378,12 @@ void Tree::PlanImage() {
   Add({.kind = Kind::kImage, .target = "/"});
   PlanBase();
   for (auto& [name, content] : EtcFiles(request_, plan_.inner_uid, plan_.inner_gid)) {
+    // Packages have accounts of their own; root is the image's.
+    if (plan_.owns_system && (name == "/etc/passwd" || name == "/etc/group")) continue;
     Add({.kind = Kind::kFile, .target = name, .content = std::move(content), .mode = 0644});
   }
+  // The network namespace's settings in there are root's.
+  if (plan_.owns_system) Add({.kind = Kind::kReadOnly, .target = "/proc"});
   for (const char* bundle : kImageBundles) {
     if (request_.image->kind(bundle) != PathKind::kFile) continue;
     Add({.kind = Kind::kFile, .target = bundle, .content = request_.ca_bundle, .mode = 0644});
@@ -408,6 +418,11 @@ Status Tree::PlanImagePaths() {
     }
     Add({.kind = Kind::kWritable, .target = path});
   }
+  if (plan_.owns_system) {
+    for (const std::string& path : request_.image->system_directories) {
+      if (read_write.insert(path).second) Add({.kind = Kind::kWritable, .target = path});
+    }
+  }
   PlanLandlock(read_only, read_write);
   return Ok();
 }
@@ -426,8 +441,8 @@ void Tree::Masks() {
 }
 
 Result<SandboxPlan> Tree::Plan() {
-  PlanIds();
   plan_.notes = request_.notes;
+  PlanIds();
   if (request_.image) {
     PlanImage();
     TRY(PlanImagePaths());

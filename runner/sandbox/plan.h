@@ -113,6 +113,10 @@ struct ImageRequest {
   uid_t owner = 0;                  // The owner of their files on the host, if the runner is root.
   uid_t uid = 0;                    // The agent's ids; if 0, an unused one.
   gid_t gid = 0;
+  // Directories of the image, without links, that the agent may change beyond the policy's. If
+  // there are any, it is the sandbox's root, without a capability, to which changes of owners
+  // appear to succeed: package managers install then.
+  std::vector<std::string> system_directories;
   // Returns the kind of what stands at an absolute path of the image in the end, links followed
   // inside it.
   std::function<PathKind(const std::string&)> kind;
@@ -185,6 +189,7 @@ struct SandboxPlan {
   std::vector<std::string> scratch_places;
   std::vector<std::string> notes;  // Says what was left out and why, for the record.
   bool watched = true;        // True if the supervisor takes the calls that wait (ConnectWatch).
+  bool owns_system = false;   // ImageRequest::system_directories has some.
   bool counts_tasks = false;  // True if there is a limit of processes, and no cgroup for it.
 
   // The rest is for tier landlock.

@@ -102,6 +102,32 @@ def refusing_proxy():
         server.shutdown()
 
 
+@contextlib.contextmanager
+def cache_service(answer):
+    """GitHub's cache service with that answer, or none at all: its address, and what it is asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(f'{self.command} {self.path}')
+            self.send_response(answer[0])
+            self.send_header('Content-Length', str(len(answer[1])))
+            self.end_headers()
+            self.wfile.write(answer[1])
+
+        do_POST = do_PATCH = do_PUT = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler) as server:
+        if answer is not None:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f'http://127.0.0.1:{server.server_port}', asked
+        if answer is not None:
+            server.shutdown()
+
+
 class Act(unittest.TestCase):
     workflows = '.github/workflows'
     local = []  # Further repositories of actions: NAME@COMMIT=DIRECTORY.
@@ -252,6 +278,27 @@ class Act(unittest.TestCase):
         expected = {'conclusion': 'success', 'exit-code': '0', 'findings-count': '1', 'blocked-count': '0', 'tokens': '7',
                     'cost-usd': '0.500000', 'version': VERSION, 'patch-path': 'agentic-ci-report/changes.patch'}
         self.assertEqual({name: outputs[name] for name in expected}, expected)
+
+    def test_whatever_the_cache_service_answers_the_controls_are_the_same(self):
+        self.consumer('github-review')
+
+        def controls(*variables):
+            shutil.rmtree(self.artifact(), ignore_errors=True)
+            self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=variables), 0, self.output)
+            self.assertEqual(self.outputs()['enforced'], 'true', self.output)
+            record = json.loads((self.artifact() / 'run.json').read_text())
+            return record['policy'], record['isolation']['controls'], record['limits']
+
+        def kinds(found):
+            policy, held, limits = found
+            return policy, [(control['name'], control['state']) for control in held], [(limit['name'], limit['limit']) for limit in limits]
+
+        usual = kinds(controls())
+        for answer in ((403, b'{"message":"read-only"}'), (200, b''), (200, b'<html>sign in</html>'), None):
+            with cache_service(answer) as (url, asked):
+                found = controls(f'ACTIONS_CACHE_URL={url}/', f'ACTIONS_RESULTS_URL={url}/', 'ACTIONS_RUNTIME_TOKEN=token-runtime', 'ACTIONS_CACHE_SERVICE_V2=true')
+                self.assertEqual(kinds(found), usual, answer)
+                self.assertEqual(asked, [])
 
     def test_a_draft_and_a_fork_are_not_reviewed(self):
         self.consumer('github-review')

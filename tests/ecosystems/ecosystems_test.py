@@ -176,6 +176,23 @@ class Ecosystems(unittest.TestCase):
         (self.checkout / 'pom.xml').write_text(POM)
         self.check('java', 'mvn -B -q -Dmaven.repo.local=/tmp/m2 validate')
 
+    def test_programs_that_package_managers_install_are_on_the_path(self):
+        self.install_pip()
+        for program in ('npm', 'go'):
+            need(program)
+        (self.checkout / 'hello.go').write_text('package main\nfunc main() { println("from-go") }\n')
+        (self.checkout / 'go.mod').write_text('module example.com/fromgo\n\ngo 1.19\n')
+        (self.checkout / 'setup.py').write_text(
+            'from setuptools import setup\nsetup(name="from-pip", version="1", py_modules=["frompip"], entry_points={"console_scripts": ["from-pip=frompip:main"]})\n')
+        (self.checkout / 'frompip.py').write_text('def main():\n    print("from-pip")\n')
+        self.configure('python, node')
+        lines = ['set -e', 'PYTHONPATH="$tools/lib" /usr/bin/python3 -m pip install -q .', 'from-pip',
+                 'npm install -g --no-audit --no-fund --silent semver@7.6.0', 'semver 1.2.3', f'{need("go")} install .', 'fromgo 2>&1']
+        run = self.inside('\n'.join([f'tools={self.tools}', *lines]), {'GOPATH': '/tmp/go', 'GOCACHE': '/tmp/go-build', 'GOTOOLCHAIN': 'local'})
+        self.assertEqual(run.returncode, 0, run.stdout[-3000:] + run.stderr[-6000:])
+        for word in ('from-pip', '1.2.3', 'from-go'):
+            self.assertIn(word, run.stdout)
+
     def test_a_tools_own_configuration_of_a_companys_authority_does_not_matter(self):
         self.install_pip()
         self.install_cargo()

@@ -16,6 +16,7 @@ constexpr std::string_view kDigestPrefix = "sha256:";
 constexpr std::string_view kDefaultHost = "docker.io";
 constexpr std::string_view kLayoutPrefix = "oci:";
 constexpr std::string_view kArchivePrefix = "docker-archive:";
+constexpr std::string_view kDirectoryPrefix = "dir:";
 
 bool OnlyOf(std::string_view text, bool (*allowed)(char)) {
   return std::all_of(text.begin(), text.end(), allowed);
@@ -235,6 +236,8 @@ std::string Reference::Name() const {
       return std::string(kLayoutPrefix) + path;
     case Kind::kArchive:
       return std::string(kArchivePrefix) + path;
+    case Kind::kDirectory:
+      return std::string(kDirectoryPrefix) + path;
   }
   ENSURE(false);
 }
@@ -251,6 +254,13 @@ Result<Reference> ParseReference(std::string_view text) {
   if (text.empty()) return Error{Code::kInvalid, "no image given"};
   if (text.starts_with(kLayoutPrefix)) return ParseLayout(text);
   if (text.starts_with(kArchivePrefix)) return ParseArchive(text);
+  if (text.starts_with(kDirectoryPrefix)) {
+    Reference reference;
+    reference.kind = Reference::Kind::kDirectory;
+    reference.path = text.substr(kDirectoryPrefix.size());
+    TRY(CheckPath(text, reference.path));
+    return reference;
+  }
   return ParseRegistryReference(text);
 }
 

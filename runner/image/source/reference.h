@@ -21,22 +21,23 @@ bool IsTag(std::string_view text);
 
 struct Reference {
   enum class Kind {
-    kRegistry,  // [host[:port]/]repository[:tag][@digest]
-    kLayout,    // oci:DIRECTORY[:tag][@digest]
-    kArchive,   // docker-archive:FILE[:name:tag]
+    kRegistry,   // [host[:port]/]repository[:tag][@digest]
+    kLayout,     // oci:DIRECTORY[:tag][@digest]
+    kArchive,    // docker-archive:FILE[:name:tag]
+    kDirectory,  // dir:DIRECTORY: a root file system as it lies there, which nothing signs.
   };
   Kind kind = Kind::kRegistry;
   std::string host;        // With its port; "docker.io" when none was named.
   std::string repository;  // "library/debian".
-  std::string path;        // kLayout, kArchive.
+  std::string path;        // kLayout, kArchive, kDirectory.
   std::string tag;         // "latest" for a registry when neither tag nor digest was named.
   std::string digest;      // Takes precedence over the tag.
 
   // Renders the reference as a person would write it, whole:
   // "docker.io/library/debian:12@sha256:...".
   std::string ToString() const;
-  // Returns "host/repository", which trust policies match; for the other kinds "oci:path" and
-  // "docker-archive:path".
+  // Returns "host/repository", which trust policies match; for the other kinds "oci:path",
+  // "docker-archive:path" and "dir:path".
   std::string Name() const;
 };
 

@@ -24,7 +24,8 @@ using codec::YamlFields;
 using codec::YamlNode;
 
 constexpr std::string_view kHttps = "https://";
-constexpr uint16_t kHttpsPort = 443;
+constexpr std::string_view kHttp = "http://";
+constexpr uint16_t kHttpPort = 80;
 
 Result<Ecosystem::Ask> ReadAsk(const std::string& file, const YamlNode& node) {
   YamlFields fields = TRY(YamlFields::Open(file, node, "an entry of 'ask'",
@@ -43,14 +44,16 @@ Result<Ecosystem::Ask> ReadAsk(const std::string& file, const YamlNode& node) {
 }
 
 Result<Ecosystem> ReadEcosystem(const std::string& file, const YamlNode& node) {
-  YamlFields fields =
-      TRY(YamlFields::Open(file, node, "an ecosystem", {"name", "ask", "locks", "encoded_slash"}));
+  YamlFields fields = TRY(YamlFields::Open(
+      file, node, "an ecosystem", {"name", "ask", "locks", "encoded_slash", "plain", "system"}));
   Ecosystem ecosystem;
   ecosystem.name = TRY(fields.RequiredText("name"));
   if (const YamlNode* asks = TRY(fields.List("ask"))) {
     for (const YamlNode& item : asks->items) ecosystem.asks.push_back(TRY(ReadAsk(file, item)));
   }
   ecosystem.encoded_slash = TRY(fields.Boolean("encoded_slash", false));
+  ecosystem.plain = TRY(fields.Boolean("plain", false));
+  ecosystem.system = TRY(fields.Boolean("system", false));
   if (const YamlNode* locks = TRY(fields.List("locks"))) {
     for (const YamlNode& item : locks->items) {
       YamlFields lock =
@@ -67,10 +70,11 @@ bool IsHostByte(char c) {
 }
 
 // "host" or "host:port" at the start of `text`; nothing for what no registry is called.
-std::optional<Registry> RegistryAt(std::string_view text) {
+std::optional<Registry> RegistryAt(std::string_view text, uint16_t port = Registry().port) {
   size_t end = 0;
   while (end < text.size() && IsHostByte(text[end])) ++end;
   Registry registry;
+  registry.port = port;
   registry.host = policy::CanonicalHost(text.substr(0, end));
   if (end < text.size() && text[end] == ':') {
     const char* begin = text.data() + end + 1;
@@ -88,8 +92,12 @@ class Finder {
  public:
   explicit Finder(const RegistrySources& sources) : sources_(sources) {}
 
-  void TakeAsk(const Ecosystem::Ask& ask) {
+  void TakeAsk(const Ecosystem::Ask& ask, bool plain) {
     std::string output = sources_.ask(ask);
+    for (size_t at = output.find(kHttp); plain && at != std::string::npos;
+         at = output.find(kHttp, at + kHttp.size())) {
+      Add(RegistryAt(std::string_view(output).substr(at + kHttp.size()), kHttpPort));
+    }
     for (size_t at = output.find(kHttps); at != std::string::npos;
          at = output.find(kHttps, at + kHttps.size())) {
       std::string_view rest = std::string_view(output).substr(at + kHttps.size());
@@ -188,9 +196,14 @@ Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& na
   return found;
 }
 
+Result<bool> ChangesSystem(const std::vector<std::string>& names) {
+  const std::vector<Ecosystem> found = TRY(FindEcosystems(names));
+  return std::any_of(found.begin(), found.end(), [](const Ecosystem& one) { return one.system; });
+}
+
 std::vector<Registry> FindRegistries(const Ecosystem& ecosystem, const RegistrySources& sources) {
   Finder finder(sources);
-  for (const Ecosystem::Ask& ask : ecosystem.asks) finder.TakeAsk(ask);
+  for (const Ecosystem::Ask& ask : ecosystem.asks) finder.TakeAsk(ask, ecosystem.plain);
   for (const Ecosystem::Lock& lock : ecosystem.locks) finder.TakeLock(lock);
   return finder.Take();
 }

@@ -33,6 +33,8 @@ struct Ecosystem {
   std::vector<Ask> asks;
   std::vector<Lock> locks;
   bool encoded_slash = false;  // Names have one: /@scope%2Fname.
+  bool plain = false;          // Registries may be contacted over plain HTTP.
+  bool system = false;         // Its tools change the system's directories, as root.
 };
 
 // Returns the ecosystems this program knows, in the file's order.
@@ -40,6 +42,9 @@ std::vector<Ecosystem> KnownEcosystems();
 
 // Returns the named ones. Fails with kInvalid and the list for a name that is not known.
 Result<std::vector<Ecosystem>> FindEcosystems(const std::vector<std::string>& names);
+
+// Returns whether one of the named ecosystems installs into the system. Fails as FindEcosystems().
+Result<bool> ChangesSystem(const std::vector<std::string>& names);
 
 struct Registry {
   std::string host;  // Lower case.

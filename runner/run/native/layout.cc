@@ -119,8 +119,10 @@ Result<std::string> DescribePlan(const Request& request, Plan& plan, Recorder& r
   std::string text;
   if (plan.image) {
     const image::VerifiedImage& image = plan.image->pulled.image;
-    text += PlanLine("image", image.reference.ToString() + " is " + image.manifest_digest +
-                                  ", signed by " + image.signer);
+    text += PlanLine("image", image.reference.ToString() +
+                                  (image.signer.empty() ? ", not signed"
+                                                        : " is " + image.manifest_digest +
+                                                              ", signed by " + image.signer));
   }
   std::string source = policy.source;
   if (!policy.path.empty()) source += " " + policy.path;

@@ -79,6 +79,24 @@ constexpr auto kAlsoDenied = std::to_array<int>({
     SCMP_SYS(fanotify_init),
 });
 
+// What Owners::kFaked answers with success.
+constexpr auto kOfOwners = std::to_array<int>({
+    SCMP_SYS(chown),
+    SCMP_SYS(fchown),
+    SCMP_SYS(lchown),
+    SCMP_SYS(fchownat),
+    SCMP_SYS(setuid),
+    SCMP_SYS(setgid),
+    SCMP_SYS(setreuid),
+    SCMP_SYS(setregid),
+    SCMP_SYS(setresuid),
+    SCMP_SYS(setresgid),
+    SCMP_SYS(setgroups),
+    SCMP_SYS(setfsuid),
+    SCMP_SYS(setfsgid),
+    SCMP_SYS(capset),
+});
+
 struct Told {
   int call;
   uint32_t error;
@@ -212,10 +230,21 @@ void AddRules(Rules& rules, bool brokered) {
   }
 }
 
+void FakeOwners(Rules& rules) {
+  constexpr uint32_t kDone = 0;
+  for (int call : kOfOwners) rules.Deny(call, kDone);
+  for (mode_t kind : {S_IFCHR, S_IFBLK}) {
+    rules.DenyWhere(SCMP_SYS(mknod), std::array{Argument(1, SCMP_CMP_MASKED_EQ, S_IFMT, kind)},
+                    kDone);
+    rules.DenyWhere(SCMP_SYS(mknodat), std::array{Argument(2, SCMP_CMP_MASKED_EQ, S_IFMT, kind)},
+                    kDone);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors processors,
-                                             const SharedHost* shared) {
+                                             const SharedHost* shared, Owners owners) {
   Context context(::seccomp_init(SCMP_ACT_ALLOW));
   if (context == nullptr) return Error{Code::kIo, "seccomp_init failed"};
   // 32-bit and x32 calls would go around a filter written for this architecture: refused outright.
@@ -231,6 +260,7 @@ Result<std::vector<sock_filter>> BuildFilter(Connects connects, Processors proce
     for (int call : RenameCalls()) rules.Notify(call);
   }
   if (shared != nullptr) AddSharedHostRules(rules, *shared);
+  if (owners == Owners::kFaked) FakeOwners(rules);
   if (processors == Processors::kPinned) rules.Deny(SCMP_SYS(sched_setaffinity));
   if (rules.status() < 0) return Errno("seccomp_rule_add", -rules.status());
 

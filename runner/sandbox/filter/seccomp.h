@@ -24,6 +24,11 @@ enum class Connects {
 // The agent may choose the processors that it runs on, or may not, where they are its limit.
 enum class Processors { kFree, kPinned };
 
+// The answers to changes of owners and ids, and to making devices: the kernel's, or that they
+// succeed though nothing is changed, so that package managers go on (the only id that is mapped is
+// the caller's).
+enum class Owners { kKernel, kFaked };
+
 // The filter's additions where no namespace holds the agent: it shares ids, network, processes and
 // System V objects with what else runs on the host.
 struct SharedHost {
@@ -40,7 +45,8 @@ struct SharedHost {
 // `shared` is null if namespaces hold the agent; otherwise `connects` is kBrokered.
 Result<std::vector<sock_filter>> BuildFilter(Connects connects,
                                              Processors processors = Processors::kFree,
-                                             const SharedHost* shared = nullptr);
+                                             const SharedHost* shared = nullptr,
+                                             Owners owners = Owners::kKernel);
 
 // Installs it for the calling process and all it starts. Needs no_new_privs. `connects` as it was
 // built; gives the listener, but for kFree (sandbox/call/connect_watch.h). There can be one for a
