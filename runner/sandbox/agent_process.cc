@@ -275,7 +275,7 @@ ProcessUsage AgentProcess::MeasureTasks() const {
   Result<Fd> processes = sys::Open("/proc", O_RDONLY | O_DIRECTORY);
   if (!processes.ok()) return {};
   std::optional<std::vector<pid_t>> started;
-  if (plan_.isolation == Isolation::kLandlock) started = Descendants(::getpid());
+  if (plan_.shares_host()) started = Descendants(::getpid());
   return MeasureProcesses(processes.value().get(), started);
 }
 
@@ -284,7 +284,7 @@ ProcessUsage AgentProcess::MeasureTasks() const {
 // and few for as long as one of them runs, since a busy machine lets them multiply slowly.
 int64_t AgentProcess::TasksLeft() {
   if (plan_.limits.pids <= 0) return 0;
-  const int64_t own = plan_.isolation == Isolation::kLandlock ? 0 : 1;  // This process.
+  const int64_t own = plan_.shares_host() ? 0 : 1;  // This process.
   int64_t most = 0;
   const Deadline end = Deadline::After(kLooksTime);
   Deadline growth = end;

@@ -45,7 +45,7 @@ class HostTree {
   void ShowDirectory(const std::string& path, Origin origin);
   void ShowEntry(const std::string& path, Origin origin);
   void CoverOwnPlaces(const std::string& path);
-  void Add(MountStep step) { plan_.mounts.push_back(std::move(step)); }
+  void Add(MountStep step) { plan_.namespaces().mounts.push_back(std::move(step)); }
 
   const HostView& host_;
   const std::vector<std::string>& secrets_;

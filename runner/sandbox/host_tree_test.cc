@@ -42,7 +42,7 @@ HostView MountedHost() {
 // "kind target" of every step.
 Paths Steps(const SandboxPlan& plan) {
   Paths steps;
-  for (const MountStep& step : plan.mounts) {
+  for (const MountStep& step : plan.namespaces().mounts) {
     const char* kind = step.kind == Kind::kShown       ? "shown "
                        : step.kind == Kind::kBind      ? "bind "
                        : step.kind == Kind::kSymlink   ? "link "

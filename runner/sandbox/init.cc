@@ -71,7 +71,8 @@ Status Init::BecomeSandboxUser() {
 }
 
 Status Init::OpenGatewaySockets() {
-  Network network = TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.captured_ports));
+  Network network =
+      TRY(PrepareNetwork(kProxyAddress, kProxyPort, plan_.namespaces().captured_ports));
   std::vector<GatewaySocket::Kind> kinds;
   for (const GatewaySocket& served : network.gateway_sockets) kinds.push_back(served.kind);
   TRY(agent_.Send(wire::Write(ControlKind::kNetwork, kinds, network.waiver)));
@@ -112,7 +113,7 @@ Status Init::DropPrivileges() {
 
 Status Init::Confine(std::string_view watched_filter) {
   // Nothing else bounds a file that was deleted and is still written to.
-  TRY(LimitFileSize(plan_.limits, plan_.layers_on_disk ? plan_.limits.disk_bytes : 0));
+  TRY(LimitFileSize(plan_.limits, plan_.namespaces().layers_on_disk ? plan_.limits.disk_bytes : 0));
   // Counted in this user namespace alone, the sandbox's first process with it. A cgroup, where
   // there is one, is met first: it counts what it refuses.
   if (plan_.limits.pids > 0) {
@@ -133,7 +134,7 @@ Result<Fd> Init::Filter(std::string_view watched) {
   }
   std::vector<sock_filter> filter =
       TRY(BuildFilter(Connects::kFree, resources_.processors, nullptr,
-                      plan_.owns_system ? Owners::kFaked : Owners::kKernel));
+                      plan_.namespaces().owns_system ? Owners::kFaked : Owners::kKernel));
   return ApplyFilter(filter, Connects::kFree);
 }
 

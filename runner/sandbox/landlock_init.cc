@@ -109,7 +109,7 @@ Status LandlockInit::Confine() {
     pid_t group = ::getpgid(process);
     if (group > 1) shared.spared_groups.push_back(group);
   }
-  Processors processors = plan_.pinned ? Processors::kPinned : Processors::kFree;
+  Processors processors = plan_.shared_host().pinned ? Processors::kPinned : Processors::kFree;
   std::vector<sock_filter> filter = TRY(BuildFilter(Connects::kBrokered, processors, &shared));
   Result<Fd> calls = ApplyFilter(filter, Connects::kBrokered);
   if (!calls.ok()) {

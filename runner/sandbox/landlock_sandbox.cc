@@ -172,7 +172,7 @@ std::vector<Control> LandlockControls(const Cgroup& cgroup, const SandboxPlan& p
   add(ControlName::kSeccomp, true, "system-call filter");
   controls.push_back(
       {ControlName::kLandlock, ControlState::kEnforced, "ABI " + std::to_string(abi)});
-  add(ControlName::kDisk, false, "the size of " + plan.scratch + " is polled");
+  add(ControlName::kDisk, false, "the size of " + plan.shared_host().scratch + " is polled");
   std::string why = cgroup.why_not().empty() ? "no such controller" : cgroup.why_not();
   auto limited = [&](ControlName name, bool asked, const char* instead) {
     bool kernel = cgroup.enforces(std::string(TextOf(name)));
@@ -207,22 +207,25 @@ Status LandlockSandbox::OpenLoopbackSockets() {
 
 Result<int64_t> LandlockSandbox::PrepareScratch(const SandboxPlan& plan) {
   // Root's agent is another user, who has to get in; what it is not to see is closed to it.
-  if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0) return Errno("chmod " + plan.scratch);
-  Places places = PlacesIn(plan.scratch);
+  if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0)
+    return Errno("chmod " + plan.shared_host().scratch);
+  Places places = PlacesIn(plan.shared_host().scratch);
   for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
     if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
   }
-  for (const WorkspaceFile& file : plan.scratch_files) {
+  for (const WorkspaceFile& file : plan.shared_host().scratch_files) {
     TRY(sys::WriteFile(file.path, file.content.get(), 0444));
   }
-  for (const WorkspaceFile& file : plan.home_files) TRY(WriteInHome(places.home, file, plan));
-  int64_t bytes = plan.copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
+  for (const WorkspaceFile& file : plan.shared_host().home_files)
+    TRY(WriteInHome(places.home, file, plan));
+  int64_t bytes = plan.shared_host().copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
   for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
     TRY(GiveTo(path, plan));
   }
   upper_ = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
   // The policy may hide the checkout: then there is no copy to compare it with.
-  if (plan.copies_checkout) copied_ = TRY(TimeAfter(plan.scratch + "/copied"));
+  if (plan.shared_host().copies_checkout)
+    copied_ = TRY(TimeAfter(plan.shared_host().scratch + "/copied"));
   return bytes;
 }
 
@@ -240,7 +243,7 @@ Result<int64_t> LandlockSandbox::CopyWorkspace(const SandboxPlan& plan) {
     error.hint = "--disk SIZE, as large as the checkout, or TMPDIR=DIRECTORY with room for it";
     return error;
   }
-  for (const std::string& path : plan.not_copied) {
+  for (const std::string& path : plan.shared_host().not_copied) {
     std::string name = path.substr(plan.checkout.size() + 1);
     if (sys::ExistsAt(to.get(), name)) TRY(sys::RemoveTree(to.get(), name));
   }
@@ -265,7 +268,7 @@ Result<std::unique_ptr<Sandbox>> LandlockSandbox::Start(SandboxPlan plan, AgentI
   sandbox.broker_ =
       BrokerSetup{.ids = sandbox.ids_, .writable = {}, .diagnostics = OpenSocketDiagnostics()};
   for (const LandlockRule& rule : plan.landlock) {
-    if (rule.writable && rule.path.starts_with(plan.scratch + "/")) {
+    if (rule.writable && rule.path.starts_with(plan.shared_host().scratch + "/")) {
       sandbox.broker_.writable.push_back(rule.path);
     }
   }
@@ -274,7 +277,7 @@ Result<std::unique_ptr<Sandbox>> LandlockSandbox::Start(SandboxPlan plan, AgentI
   auto [output_read, output_write] = TRY(OpenStream(plan));
   auto [error_read, error_write] = TRY(OpenStream(plan));
   TRY(GiveInput(plan, input));
-  plan.pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
+  plan.shared_host().pinned = plan.limits.cpus > 0 && !sandbox.cgroup_.enforces("cpu");
   std::vector<Fd> groups = TRY(sandbox.cgroup_.OpenTasks({"memory", "pids", "cpu"}));
   // The agent may have this process's id.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return Errno("prctl(PR_SET_DUMPABLE)");
@@ -300,7 +303,7 @@ Result<std::unique_ptr<Sandbox>> LandlockSandbox::Start(SandboxPlan plan, AgentI
   sandbox.processes_ = TRY(sys::Open("/proc", O_RDONLY | O_DIRECTORY));
   sandbox.diagnostics_ = OpenSocketDiagnostics();
   sandbox.sockets_ = SocketMeter(OpenSocketDiagnostics(), plan.host_uid);
-  Fd directory = TRY(sys::Open(plan.scratch, O_RDONLY | O_DIRECTORY));
+  Fd directory = TRY(sys::Open(plan.shared_host().scratch, O_RDONLY | O_DIRECTORY));
   sandbox.disk_ = DiskWatch(std::move(directory), plan.limits.disk_bytes + copied_bytes);
   for (Control& control : LandlockControls(sandbox.cgroup_, plan)) {
     sandbox.controls_.push_back(std::move(control));

@@ -232,8 +232,8 @@ Result<std::string> NamespaceSandbox::AwaitGatewaySockets(Deadline deadline) {
 
 // Root's sandbox has another user than root, who cannot enter the directory by its path.
 Result<DiskLayers> NamespaceSandbox::MakeDiskLayers(const SandboxPlan& plan) {
-  scratch_.emplace(
-      TRY(ScratchDirectory::Make(plan.scratch_places, ScratchDirectory::Use::kLayers)));
+  scratch_.emplace(TRY(
+      ScratchDirectory::Make(plan.namespaces().scratch_places, ScratchDirectory::Use::kLayers)));
   DiskLayers layers;
   layers.path = scratch_->path() + "/layers";
   if (::mkdir(layers.path.c_str(), 0755) != 0) return Errno("mkdir " + layers.path);
@@ -250,10 +250,11 @@ Result<DiskLayers> NamespaceSandbox::MakeDiskLayers(const SandboxPlan& plan) {
 // The copy takes the checkout's place in the plan: a directory of the sandbox's user, without
 // mounts.
 Status NamespaceSandbox::CopyCheckout(const std::string& why, SandboxPlan* plan) {
-  if (!plan->probes) logging::Info("the checkout is copied", {{"why", why}});
+  NamespacePlan& own = plan->namespaces();
+  if (!own.probes) logging::Info("the checkout is copied", {{"why", why}});
   if (!scratch_) {
     scratch_.emplace(
-        TRY(ScratchDirectory::Make(plan->scratch_places, ScratchDirectory::Use::kFiles)));
+        TRY(ScratchDirectory::Make(own.scratch_places, ScratchDirectory::Use::kFiles)));
   }
   std::string place = scratch_->path() + "/checkout";
   if (::mkdir(place.c_str(), 0755) != 0) return Errno("mkdir " + place);
@@ -264,7 +265,7 @@ Status NamespaceSandbox::CopyCheckout(const std::string& why, SandboxPlan* plan)
   CopyLimits limits{plan->limits.disk_bytes,
                     static_cast<int64_t>(InodesOf(plan->limits.disk_bytes)), scratch_->fd()};
   Result<CopySum> copied = CopySum();
-  if (!plan->probes) copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
+  if (!own.probes) copied = CopyTree(from.get(), to.get(), limits, owner, LogCopying());
   if (!copied.ok()) {
     Error error = std::move(copied).error();
     error.what = "copying the checkout (" + why + "): " + error.what;
@@ -277,11 +278,11 @@ Status NamespaceSandbox::CopyCheckout(const std::string& why, SandboxPlan* plan)
                      "): " + std::to_string(sum.files) + " files, " + std::to_string(sum.bytes) +
                      " bytes";
   if (sum.left_out > 0) note += "; " + std::to_string(sum.left_out) + " left out";
-  if (plan->probes) note = "is copied by each run: " + why;
+  if (own.probes) note = "is copied by each run: " + why;
   controls_.push_back({ControlName::kCheckout,
-                       plan->probes ? ControlState::kEmulated : ControlState::kEnforced,
+                       own.probes ? ControlState::kEmulated : ControlState::kEnforced,
                        std::move(note)});
-  for (MountStep& step : plan->mounts) {
+  for (MountStep& step : own.mounts) {
     if (step.kind != MountStep::Kind::kWorkspace) continue;
     step.source = place;
     step.from = plan->as_root ? MountStep::Source::kOpened : MountStep::Source::kPath;
@@ -291,7 +292,7 @@ Status NamespaceSandbox::CopyCheckout(const std::string& why, SandboxPlan* plan)
 
 Result<std::vector<Fd>> NamespaceSandbox::OpenSources(SandboxPlan* plan) {
   std::vector<Fd> opened;
-  for (const MountStep& step : plan->mounts) {
+  for (const MountStep& step : plan->namespaces().mounts) {
     if (step.from == MountStep::Source::kPath) continue;
     Result<Fd> source = OpenSource(step, *plan, &id_maps_);
     bool maps = step.kind == MountStep::Kind::kWorkspace && step.from == MountStep::Source::kMapped;
@@ -307,6 +308,7 @@ Result<std::vector<Fd>> NamespaceSandbox::OpenSources(SandboxPlan* plan) {
 
 Result<std::unique_ptr<Sandbox>> NamespaceSandbox::Start(SandboxPlan plan, AgentInput input,
                                                          Cgroup cgroup, Fd programs) {
+  const NamespacePlan& own = plan.namespaces();
   // Asked of no mount: the answer only says whether the kernel knows the call.
   if (::syscall(SYS_mount_setattr, -1, "", 0, nullptr, 0) != 0 && errno == ENOSYS) {
     return Error{Code::kUnsupported, "tier namespaces needs Linux 5.12 (mount_setattr)",
@@ -320,8 +322,8 @@ Result<std::unique_ptr<Sandbox>> NamespaceSandbox::Start(SandboxPlan plan, Agent
   auto [error_read, error_write] = TRY(OpenStream(plan));
   TRY(GiveInput(plan, input));
   InitResources resources;
-  if (plan.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
-  if (!plan.copy_reason.empty()) TRY(sandbox.CopyCheckout(plan.copy_reason, &plan));
+  if (own.layers_on_disk) resources.disk = TRY(sandbox.MakeDiskLayers(plan));
+  if (!own.copy_reason.empty()) TRY(sandbox.CopyCheckout(own.copy_reason, &plan));
   resources.opened = TRY(sandbox.OpenSources(&plan));
   bool pinned = Pins(sandbox.cgroup_, plan.limits);
   const Processors processors = pinned ? Processors::kPinned : Processors::kFree;
@@ -345,9 +347,9 @@ Result<std::unique_ptr<Sandbox>> NamespaceSandbox::Start(SandboxPlan plan, Agent
   TRY(sys::SendMessage(sandbox.control_.get(), wire::Write(ControlKind::kMapped)));
   // While init builds, since these take their time. The agent does not exist before StartAgent().
   TRY(sandbox.cgroup_.Attach(child.pid));
-  if (plan.watched)
+  if (own.watched)
     sandbox.watched_filter_ =
-        BuildWatchedFilter(processors, plan.owns_system ? Owners::kFaked : Owners::kKernel);
+        BuildWatchedFilter(processors, own.owns_system ? Owners::kFaked : Owners::kKernel);
   std::string waiver = TRY(sandbox.AwaitGatewaySockets(deadline));
   auto await = [&](ControlKind kind) { return Await(sandbox.control_.get(), kind, deadline); };
   sandbox.diagnostics_ = TRY(await(ControlKind::kDiagnostics));
@@ -366,7 +368,7 @@ Result<std::unique_ptr<Sandbox>> NamespaceSandbox::Start(SandboxPlan plan, Agent
   sandbox.user_ = TRY(OpenNamespace(child.pid, "user"));
   sandbox.network_ = TRY(OpenNamespace(child.pid, "net"));
   sandbox.mounts_ = TRY(OpenNamespace(child.pid, "mnt"));
-  std::string scratch = plan.layers_on_disk ? sandbox.scratch_->path() : "";
+  std::string scratch = own.layers_on_disk ? sandbox.scratch_->path() : "";
   for (Control& control : ListControls(sandbox.cgroup_, plan, scratch, waiver)) {
     sandbox.controls_.push_back(std::move(control));
   }

@@ -24,7 +24,9 @@ class NamespaceSandbox final : public Sandbox {
   ~NamespaceSandbox() override { Kill(); }
 
   void Kill() override;
-  bool renewable() const override { return user_.valid() && plan_ && !plan_->layers_on_disk; }
+  bool renewable() const override {
+    return user_.valid() && plan_ && !plan_->namespaces().layers_on_disk;
+  }
   Result<Renewal> Renew(AgentInput input) override;
   Status Replace(Renewal renewal) override;
   Inside inside() const override {

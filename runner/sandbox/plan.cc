@@ -79,7 +79,7 @@ class Tree {
   HostTree::Origin OriginOf(const std::string& path) const;
   void Masks();
 
-  void Add(MountStep step) { plan_.mounts.push_back(std::move(step)); }
+  void Add(MountStep step) { plan_.namespaces().mounts.push_back(std::move(step)); }
 
   const SandboxRequest& request_;
   const HostView& host_;
@@ -101,8 +101,8 @@ void Tree::PlanIds() {
   if (request_.policy.process.run_as_group && *request_.policy.process.run_as_group != "sandbox") {
     plan_.inner_gid = ParseId(*request_.policy.process.run_as_group);
   }
-  plan_.owns_system = installs && plan_.inner_uid == 0;
-  if (installs && !plan_.owns_system) {
+  plan_.namespaces().owns_system = installs && plan_.inner_uid == 0;
+  if (installs && !plan_.namespaces().owns_system) {
     plan_.notes.push_back("packages cannot be installed: the policy's run_as_user is not root");
   }
   plan_.as_root = host_.root;
@@ -114,7 +114,7 @@ void Tree::PlanIds() {
     // If the runner is root, the agent still has an ordinary id: the checkout's owner, or an unused
     // one.
     bool roots = host_.checkout_uid == 0;
-    plan_.idmap_checkout = layer;
+    plan_.namespaces().idmap_checkout = layer;
     plan_.host_uid = roots ? kUnprivilegedUid : host_.checkout_uid;
     plan_.host_gid = roots || host_.checkout_gid == 0 ? plan_.host_uid : host_.checkout_gid;
     layer = layer || (uniform && !roots && host_.checkout_gid != 0);
@@ -122,12 +122,13 @@ void Tree::PlanIds() {
   // Only one id of each kind is mapped. A file of another's cannot be copied up to be changed.
   if (layer) return;
   if (!uniform) {
-    plan_.copy_reason = request_.foreign;
+    plan_.namespaces().copy_reason = request_.foreign;
     return;
   }
-  plan_.copy_reason = "it belongs to " + std::to_string(host_.checkout_uid) + ":" +
-                      std::to_string(host_.checkout_gid) + ", the sandbox to " +
-                      std::to_string(plan_.host_uid) + ":" + std::to_string(plan_.host_gid);
+  plan_.namespaces().copy_reason = "it belongs to " + std::to_string(host_.checkout_uid) + ":" +
+                                   std::to_string(host_.checkout_gid) + ", the sandbox to " +
+                                   std::to_string(plan_.host_uid) + ":" +
+                                   std::to_string(plan_.host_gid);
 }
 
 void Tree::PlanBase() {
@@ -224,16 +225,16 @@ Status Tree::PlanWorkspace() {
   // The kernel takes no layer apart from the mounts in it; root hands the checkout over without.
   const std::string& from = request_.copied_to.empty() ? request_.checkout : request_.copied_to;
   std::string mounted = host_.root ? "" : tree_.MountBeneath(from);
-  if (!mounted.empty()) plan_.copy_reason = "something is mounted at " + mounted;
+  if (!mounted.empty()) plan_.namespaces().copy_reason = "something is mounted at " + mounted;
   tree_.MakeParents(request_.checkout);
   tree_.MakeDirectory(request_.checkout);
   Add({.kind = Kind::kWorkspace,
        .target = request_.checkout,
        .source = from,
        .scratch = "workspace",
-       .from = !plan_.as_root         ? Source::kPath
-               : plan_.idmap_checkout ? Source::kMapped
-                                      : Source::kOpened});
+       .from = !plan_.as_root                      ? Source::kPath
+               : plan_.namespaces().idmap_checkout ? Source::kMapped
+                                                   : Source::kOpened});
   WorkdirAccess access =
       TRY(DecideWorkdir(request_.policy.filesystem, plan_.landlock, request_.checkout));
   // The root holds what is exposed and nothing else, so that its directories may be listed; not
@@ -379,11 +380,11 @@ void Tree::PlanImage() {
   PlanBase();
   for (auto& [name, content] : EtcFiles(request_, plan_.inner_uid, plan_.inner_gid)) {
     // Packages have accounts of their own; root is the image's.
-    if (plan_.owns_system && (name == "/etc/passwd" || name == "/etc/group")) continue;
+    if (plan_.namespaces().owns_system && (name == "/etc/passwd" || name == "/etc/group")) continue;
     Add({.kind = Kind::kFile, .target = name, .content = std::move(content), .mode = 0644});
   }
   // The network namespace's settings in there are root's.
-  if (plan_.owns_system) Add({.kind = Kind::kReadOnly, .target = "/proc"});
+  if (plan_.namespaces().owns_system) Add({.kind = Kind::kReadOnly, .target = "/proc"});
   for (const char* bundle : kImageBundles) {
     if (request_.image->kind(bundle) != PathKind::kFile) continue;
     Add({.kind = Kind::kFile, .target = bundle, .content = request_.ca_bundle, .mode = 0644});
@@ -418,7 +419,7 @@ Status Tree::PlanImagePaths() {
     }
     Add({.kind = Kind::kWritable, .target = path});
   }
-  if (plan_.owns_system) {
+  if (plan_.namespaces().owns_system) {
     for (const std::string& path : request_.image->system_directories) {
       if (read_write.insert(path).second) Add({.kind = Kind::kWritable, .target = path});
     }
@@ -463,16 +464,16 @@ Result<SandboxPlan> Tree::Plan() {
   plan_.workspace_files = request_.workspace_files;
   plan_.argv = request_.argv;
   for (const auto& [name, value] : request_.env) plan_.env.push_back(name + "=" + value);
-  plan_.layers_on_disk = !host_.layers_in_memory;
+  plan_.namespaces().layers_on_disk = !host_.layers_in_memory;
   plan_.limits = request_.limits;
   const int64_t memory_bytes = plan_.limits.memory_bytes;
-  if (plan_.limits.lasting && memory_bytes > 0 && !plan_.layers_on_disk) {
+  if (plan_.limits.lasting && memory_bytes > 0 && !plan_.namespaces().layers_on_disk) {
     // With the inodes that fit (InodesOf), the files take at most 15/16 of the memory.
     plan_.limits.disk_bytes = std::min(plan_.limits.disk_bytes, memory_bytes / 4 * 3);
   }
-  plan_.probes = request_.probes;
-  plan_.scratch_places = host_.scratch_places;
-  plan_.captured_ports = CapturedPorts(request_.policy);
+  plan_.namespaces().probes = request_.probes;
+  plan_.namespaces().scratch_places = host_.scratch_places;
+  plan_.namespaces().captured_ports = CapturedPorts(request_.policy);
   return std::move(plan_);
 }
 

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -158,26 +160,14 @@ struct SandboxRequest {
   SandboxLimits limits;
 };
 
-struct SandboxPlan {
-  Isolation isolation = Isolation::kNamespaces;
-  uid_t inner_uid = 1000;  // The ids that the agent sees.
-  gid_t inner_gid = 1000;
-  uid_t host_uid = 0;  // The id of that on the host; never 0.
-  gid_t host_gid = 0;
-  bool as_root = false;  // True if the runner is root and opens the checkout for the sandbox.
-  bool idmap_checkout = false;  // The checkout belongs to root: its ids are mapped for the sandbox.
-  std::string checkout;
+// What only tier namespaces needs.
+struct NamespacePlan {
   std::vector<MountStep> mounts;
-  std::vector<WorkspaceFile> workspace_files;
-  std::vector<LandlockRule> landlock;
-  bool landlock_required = false;
-  std::string workdir;
-  std::vector<std::string> argv;
-  std::vector<std::string> env;  // "NAME=value"
+  bool idmap_checkout = false;  // The checkout belongs to root: its ids are mapped for the sandbox.
+  bool owns_system = false;     // ImageRequest::system_directories has some.
   // The ports of the policy's endpoints, and the web's: those at which connections are captured on
   // a host that cannot capture all. At most kCapturedPortsMax.
   std::vector<uint16_t> captured_ports;
-  SandboxLimits limits;
   // If not empty, the reason why the checkout cannot be the workspace's lower layer itself. A copy
   // that belongs to the sandbox's user is, made in the first of `scratch_places` that can be
   // written.
@@ -187,18 +177,48 @@ struct SandboxPlan {
   // a memory file system cannot hold them on this kernel.
   bool layers_on_disk = false;
   std::vector<std::string> scratch_places;
-  std::vector<std::string> notes;  // Says what was left out and why, for the record.
-  bool watched = true;        // True if the supervisor takes the calls that wait (ConnectWatch).
-  bool owns_system = false;   // ImageRequest::system_directories has some.
-  bool counts_tasks = false;  // True if there is a limit of processes, and no cgroup for it.
+  bool watched = true;  // True if the supervisor takes the calls that wait (ConnectWatch).
+};
 
-  // The rest is for tier landlock.
+// What only tier landlock needs.
+struct LandlockPlan {
   std::string scratch;
   std::vector<WorkspaceFile> scratch_files;  // This program's files there, by absolute paths.
   std::vector<WorkspaceFile> home_files;     // Below the agent's home there.
   bool copies_checkout = true;               // Otherwise the agent gets an empty directory.
   std::vector<std::string> not_copied;       // In the checkout; absolute.
   bool pinned = false;                       // Its processors are its limit (Start decides).
+};
+
+struct SandboxPlan {
+  uid_t inner_uid = 1000;  // The ids that the agent sees.
+  gid_t inner_gid = 1000;
+  uid_t host_uid = 0;  // The id of that on the host; never 0.
+  gid_t host_gid = 0;
+  bool as_root = false;  // True if the runner is root and opens the checkout for the sandbox.
+  std::string checkout;
+  std::vector<WorkspaceFile> workspace_files;
+  std::vector<LandlockRule> landlock;
+  bool landlock_required = false;
+  std::string workdir;
+  std::vector<std::string> argv;
+  std::vector<std::string> env;  // "NAME=value"
+  SandboxLimits limits;
+  std::vector<std::string> notes;  // Says what was left out and why, for the record.
+  bool counts_tasks = false;       // True if there is a limit of processes, and no cgroup for it.
+  std::variant<NamespacePlan, LandlockPlan> tier;
+
+  // Returns whether the host's processes, network and ids are the agent's, too.
+  bool shares_host() const { return std::holds_alternative<LandlockPlan>(tier); }
+  // The steps that build its file tree; none where the host's is shown.
+  std::span<const MountStep> steps() const {
+    return shares_host() ? std::span<const MountStep>() : namespaces().mounts;
+  }
+  // Of a plan for that tier alone.
+  NamespacePlan& namespaces() { return std::get<NamespacePlan>(tier); }
+  const NamespacePlan& namespaces() const { return std::get<NamespacePlan>(tier); }
+  LandlockPlan& shared_host() { return std::get<LandlockPlan>(tier); }
+  const LandlockPlan& shared_host() const { return std::get<LandlockPlan>(tier); }
 };
 
 // Fails with kUnsupported where this host or this user cannot give the tier that was asked for, and

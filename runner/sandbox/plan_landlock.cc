@@ -166,13 +166,13 @@ void HostRules::PlanSystem() {
   Allow(places_.home, true);
   Allow(places_.temporary, true);
   auto file = [&](const std::string& path, SharedText content) {
-    plan_.scratch_files.push_back({path, std::move(content)});
+    plan_.shared_host().scratch_files.push_back({path, std::move(content)});
     Allow(path, false);
   };
   file(places_.ca_file, request_.ca_pem);
   file(places_.ca_bundle, request_.ca_bundle);
   if (request_.ca_java.present()) file(places_.ca_java, request_.ca_java);
-  plan_.home_files = request_.home_files;
+  plan_.shared_host().home_files = request_.home_files;
 }
 
 Status HostRules::PlanWorkspace() {
@@ -188,13 +188,13 @@ Status HostRules::PlanWorkspace() {
     }
     return Ok();
   }
-  plan_.copies_checkout = access != WorkdirAccess::kEmpty;
+  plan_.shared_host().copies_checkout = access != WorkdirAccess::kEmpty;
   Allow(copy_, access == WorkdirAccess::kWritable);
   return Ok();
 }
 
 Result<SandboxPlan> HostRules::Plan() {
-  plan_.isolation = Isolation::kLandlock;
+  plan_.tier = LandlockPlan();
   plan_.notes = request_.notes;
   PlanIds();
   PlanSecrets();
@@ -203,12 +203,12 @@ Result<SandboxPlan> HostRules::Plan() {
   TRY(PlanWorkspace());
   plan_.landlock_required = false;  // Each path on its own; the tier cannot be without Landlock.
   plan_.checkout = request_.checkout;
-  plan_.scratch = request_.scratch;
+  plan_.shared_host().scratch = request_.scratch;
   plan_.workdir = copy_;
   plan_.workspace_files = request_.workspace_files;
   for (const std::string& path : request_.shown_empty) {
     if (path != request_.checkout && Beneath(path, request_.checkout)) {
-      plan_.not_copied.push_back(path);
+      plan_.shared_host().not_copied.push_back(path);
     }
   }
   plan_.argv = request_.argv;

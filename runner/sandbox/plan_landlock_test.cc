@@ -98,10 +98,10 @@ TEST_CASE("Only the run's own directory is written, and the checkout is a copy i
   CHECK(plan.workdir == "/var/tmp/run/checkout");
 
   request.policy.filesystem.include_workdir = false;
-  CHECK_FALSE(Plan(request, host.View()).copies_checkout);
+  CHECK_FALSE(Plan(request, host.View()).shared_host().copies_checkout);
   request.policy.filesystem.read_only = {"/work/checkout/docs"};
   plan = Plan(request, host.View());
-  CHECK(plan.copies_checkout);
+  CHECK(plan.shared_host().copies_checkout);
   CHECK(RuleFor(plan, "/var/tmp/run/checkout") == "");
   CHECK(RuleFor(plan, "/var/tmp/run/checkout/docs") == "r");
   // A directory that holds the checkout: the original has no rule, whatever the copy has.

@@ -102,15 +102,16 @@ Error Refusal(const SandboxRequest& request, const FakeHost& host) {
 }
 
 const MountStep* Find(const SandboxPlan& plan, Kind kind, const std::string& target) {
-  for (const MountStep& step : plan.mounts) {
+  for (const MountStep& step : plan.namespaces().mounts) {
     if (step.kind == kind && step.target == target) return &step;
   }
   return nullptr;
 }
 
 size_t Place(const SandboxPlan& plan, Kind kind, const std::string& target) {
-  for (size_t i = 0; i < plan.mounts.size(); ++i) {
-    if (plan.mounts[i].kind == kind && plan.mounts[i].target == target) return i;
+  for (size_t i = 0; i < plan.namespaces().mounts.size(); ++i) {
+    if (plan.namespaces().mounts[i].kind == kind && plan.namespaces().mounts[i].target == target)
+      return i;
   }
   FAIL("no step for " << target);
   return 0;
@@ -244,7 +245,7 @@ TEST_CASE("A policy cannot bring the host's private places in") {
   request.policy.filesystem.read_only = {"/run/docker.sock", "/sys", "/dev/mem", "/var/run"};
   request.policy.filesystem.read_write = {"/tmp/shared", "/proc/sys"};
   SandboxPlan plan = Plan(request, FakeHost());
-  for (const MountStep& step : plan.mounts) {
+  for (const MountStep& step : plan.namespaces().mounts) {
     if (step.kind != Kind::kBind && step.kind != Kind::kShown && step.kind != Kind::kOverlay)
       continue;
     INFO(step.target);
@@ -300,8 +301,8 @@ TEST_CASE("The checkout comes after the masks and the seal of the root last") {
   SandboxPlan plan = Plan(Request(), FakeHost());
   size_t workspace = Place(plan, Kind::kWorkspace, "/home/alice/work");
   CHECK(workspace > Place(plan, Kind::kMask, "/etc/shadow"));
-  CHECK(plan.mounts.back().kind == Kind::kReadOnly);
-  CHECK(plan.mounts.back().target == "/");
+  CHECK(plan.namespaces().mounts.back().kind == Kind::kReadOnly);
+  CHECK(plan.namespaces().mounts.back().target == "/");
 }
 
 TEST_CASE("Directories above the checkout are made, not shown") {
@@ -340,13 +341,13 @@ TEST_CASE("The sandbox's bundle holds the host's authorities and ours") {
 TEST_CASE("An ordinary user's sandbox maps that user alone") {
   SandboxPlan plan = Plan(Request(), FakeHost());
   CHECK(plan.host_uid == 1000);
-  CHECK_FALSE(plan.idmap_checkout);
+  CHECK_FALSE(plan.namespaces().idmap_checkout);
   CHECK_FALSE(plan.as_root);
 }
 
 TEST_CASE("A checkout that one mapped id does not cover is copied") {
   FakeHost host;
-  CHECK(Plan(Request(), host).copy_reason.empty());
+  CHECK(Plan(Request(), host).namespaces().copy_reason.empty());
   SECTION("another user's") { host.checkout_uid = 0; }
   SECTION("another group's") { host.checkout_gid = 100; }
   SECTION("with mounts in it") { host.mounts.push_back("/home/alice/work/volume"); }
@@ -357,9 +358,9 @@ TEST_CASE("A checkout that one mapped id does not cover is copied") {
   SECTION("root's and a user's group's, given by root") {
     host.root = true;
     host.uid = host.gid = host.checkout_uid = 0;
-    CHECK_FALSE(Plan(Request(), host).idmap_checkout);
+    CHECK_FALSE(Plan(Request(), host).namespaces().idmap_checkout);
   }
-  CHECK_FALSE(Plan(Request(), host).copy_reason.empty());
+  CHECK_FALSE(Plan(Request(), host).namespaces().copy_reason.empty());
 }
 
 TEST_CASE("A checkout in which something belongs to others is copied") {
@@ -374,34 +375,34 @@ TEST_CASE("A checkout in which something belongs to others is copied") {
     host.root = true;
     host.uid = host.gid = 0;
   }
-  CHECK(Plan(request, host).copy_reason.empty());  // The control.
+  CHECK(Plan(request, host).namespaces().copy_reason.empty());  // The control.
   request.foreign = "node_modules belongs to 0:0";
   const SandboxPlan plan = Plan(request, host);
-  CHECK(plan.copy_reason == "node_modules belongs to 0:0");
-  CHECK_FALSE(plan.idmap_checkout);
+  CHECK(plan.namespaces().copy_reason == "node_modules belongs to 0:0");
+  CHECK_FALSE(plan.namespaces().idmap_checkout);
 }
 
 TEST_CASE("Mounts beside a checkout are no reason to copy it") {
   FakeHost host;
   host.mounts.push_back("/home/alice/work-volume");
   host.mounts.push_back("/home/alice/work");
-  CHECK(Plan(Request(), host).copy_reason.empty());
+  CHECK(Plan(Request(), host).namespaces().copy_reason.empty());
   host.mounts.push_back("/home/alice/work/volume");
   host.root = true;
   host.uid = host.gid = 0;
-  CHECK(Plan(Request(), host).copy_reason.empty());  // Root hands it over without.
+  CHECK(Plan(Request(), host).namespaces().copy_reason.empty());  // Root hands it over without.
 }
 
 TEST_CASE("Layers lie on a disk where memory cannot hold them") {
   FakeHost host;
-  CHECK_FALSE(Plan(Request(), host).layers_on_disk);
+  CHECK_FALSE(Plan(Request(), host).namespaces().layers_on_disk);
   HostView view = host.View();
   view.layers_in_memory = false;
   view.scratch_places = {"/var/tmp"};
   Result<SandboxPlan> plan = PlanSandbox(Request(), view);
   REQUIRE(plan.ok());
-  CHECK(plan.value().layers_on_disk);
-  CHECK(plan.value().scratch_places == std::vector<std::string>{"/var/tmp"});
+  CHECK(plan.value().namespaces().layers_on_disk);
+  CHECK(plan.value().namespaces().scratch_places == std::vector<std::string>{"/var/tmp"});
 }
 
 TEST_CASE("The files of a lasting sandbox leave room in memory") {
@@ -435,13 +436,13 @@ TEST_CASE("Root never runs the agent as root") {
   SECTION("a checkout of root's is id-mapped to nobody in particular") {
     host.checkout_uid = host.checkout_gid = 0;
     SandboxPlan plan = Plan(Request(), host);
-    CHECK(plan.idmap_checkout);
+    CHECK(plan.namespaces().idmap_checkout);
     CHECK(plan.host_uid > 65535);
     CHECK(plan.host_gid > 65535);
   }
   SECTION("a checkout of a user's is that user's") {
     SandboxPlan plan = Plan(Request(), host);
-    CHECK_FALSE(plan.idmap_checkout);
+    CHECK_FALSE(plan.namespaces().idmap_checkout);
     CHECK(plan.host_uid == 1000);
     CHECK(plan.host_gid == 1000);
   }
@@ -455,12 +456,12 @@ TEST_CASE("Root never runs the agent as root") {
 TEST_CASE("Root of a user namespace of its own is an ordinary user under another number") {
   FakeHost host;
   host.uid = host.gid = 0;
-  CHECK_FALSE(Plan(Request(), host).copy_reason.empty());
+  CHECK_FALSE(Plan(Request(), host).namespaces().copy_reason.empty());
   host.checkout_uid = host.checkout_gid = 0;
   SandboxPlan plan = Plan(Request(), host);
-  CHECK(plan.copy_reason.empty());
+  CHECK(plan.namespaces().copy_reason.empty());
   CHECK_FALSE(plan.as_root);
-  CHECK_FALSE(plan.idmap_checkout);
+  CHECK_FALSE(plan.namespaces().idmap_checkout);
 }
 
 TEST_CASE("The policy names the ids inside") {
@@ -498,7 +499,7 @@ TEST_CASE("A workdir that the policy leaves out is shown empty, below a writable
     request.checkout = checkout;
     request.shown_empty = {checkout + "/report"};
     std::vector<Kind> kinds;
-    for (const MountStep& step : Plan(request, FakeHost()).mounts) {
+    for (const MountStep& step : Plan(request, FakeHost()).namespaces().mounts) {
       if (step.target.starts_with(checkout)) kinds.push_back(step.kind);
     }
     return kinds;
@@ -512,7 +513,7 @@ TEST_CASE("A workdir that the policy leaves out is shown empty, below a writable
   for (const char* checkout : {"/tmp/work", "/var/tmp/work", "/home/alice/work"}) {
     INFO(checkout);
     CHECK(steps(checkout) == closed);
-    CHECK(Plan(request, FakeHost()).mounts.rbegin()[1].target == checkout);
+    CHECK(Plan(request, FakeHost()).namespaces().mounts.rbegin()[1].target == checkout);
   }
   request.policy.filesystem.read_only = {"/tmp/work"};
   CHECK(steps("/tmp/work") ==
@@ -555,18 +556,18 @@ TEST_CASE("In an image nothing of the host's is mounted but devices and the chec
   request.image = Image();
   request.policy.filesystem.read_only = {"/usr", "/home", "/root"};
   SandboxPlan plan = Plan(request, FakeHost());
-  CHECK(plan.mounts[0].kind == Kind::kLayer);
-  CHECK(plan.mounts[0].source == "/store/upper");
-  CHECK(plan.mounts[1].source == "/store/lower");
-  CHECK(plan.mounts[2].kind == Kind::kImage);
-  for (const MountStep& step : plan.mounts) {
+  CHECK(plan.namespaces().mounts[0].kind == Kind::kLayer);
+  CHECK(plan.namespaces().mounts[0].source == "/store/upper");
+  CHECK(plan.namespaces().mounts[1].source == "/store/lower");
+  CHECK(plan.namespaces().mounts[2].kind == Kind::kImage);
+  for (const MountStep& step : plan.namespaces().mounts) {
     bool of_the_host =
         step.kind == Kind::kBind || step.kind == Kind::kShown || step.kind == Kind::kOverlay;
     CHECK_FALSE(of_the_host);
     CHECK((step.kind != Kind::kMask || step.target.starts_with("/proc/key")));
   }
-  CHECK(plan.mounts.back().kind == Kind::kReadOnly);
-  CHECK(plan.mounts.back().target == "/");
+  CHECK(plan.namespaces().mounts.back().kind == Kind::kReadOnly);
+  CHECK(plan.namespaces().mounts.back().target == "/");
   // Ours over the bundle that the image has, and over none that it has not.
   REQUIRE(Find(plan, Kind::kFile, "/etc/ssl/cert.pem") != nullptr);
   CHECK(Find(plan, Kind::kFile, "/etc/ssl/cert.pem")->content.get().find("ours") !=
@@ -608,14 +609,14 @@ TEST_CASE("Root hands an image's layers to whoever the agent is on the host") {
   SandboxRequest request = Request();
   request.image = Image();
   FakeHost host;
-  CHECK(Plan(request, host).mounts[0].from == MountStep::Source::kPath);
+  CHECK(Plan(request, host).namespaces().mounts[0].from == MountStep::Source::kPath);
   host.root = true;
   host.uid = host.gid = 0;
   SandboxPlan mapped = Plan(request, host);  // The checkout belongs to another user.
-  CHECK(mapped.mounts[0].from == MountStep::Source::kMapped);
-  CHECK(mapped.mounts[0].owner == 1'879'048'192);
+  CHECK(mapped.namespaces().mounts[0].from == MountStep::Source::kMapped);
+  CHECK(mapped.namespaces().mounts[0].owner == 1'879'048'192);
   host.checkout_uid = host.checkout_gid = 0;
-  CHECK(Plan(request, host).mounts[0].from == MountStep::Source::kOpened);
+  CHECK(Plan(request, host).namespaces().mounts[0].from == MountStep::Source::kOpened);
 }
 
 TEST_CASE("What belongs to root on the host is handed over where the agent has to get at it") {

@@ -52,7 +52,7 @@ Result<std::unique_ptr<Sandbox>> Sandbox::Start(SandboxPlan plan, AgentInput inp
                                                 HostResources around) {
   Cgroup cgroup = around.cgroup ? std::move(*around.cgroup) : Cgroup::Create(plan.limits);
   plan.counts_tasks = plan.limits.pids > 0 && !cgroup.enforces("pids");
-  if (plan.isolation == Isolation::kNamespaces) {
+  if (!plan.shares_host()) {
     return NamespaceSandbox::Start(std::move(plan), std::move(input), std::move(cgroup),
                                    std::move(around.programs));
   }

@@ -463,7 +463,7 @@ Status Builder::Leave() {
 
 Result<TreeLayers> Builder::Build() {
   TRY(EnterSite());
-  for (const MountStep& step : plan_.mounts) TRY(Carry(step));
+  for (const MountStep& step : plan_.namespaces().mounts) TRY(Carry(step));
   TreeLayers layers;
   layers.workspace = TRY(sys::Open(Upper("workspace"), O_RDONLY | O_DIRECTORY));
   layers.all = TRY(sys::Open(kScratch, O_RDONLY | O_DIRECTORY));

@@ -17,11 +17,11 @@ bool Holds(const std::string& directory, const std::string& path) {
 
 std::vector<SnapshotPlace> FindSnapshotPlaces(const sandbox::SandboxPlan& plan) {
   std::set<std::string> sealed;
-  for (const sandbox::MountStep& step : plan.mounts) {
+  for (const sandbox::MountStep& step : plan.steps()) {
     if (step.kind == Kind::kReadOnly || step.kind == Kind::kEmpty) sealed.insert(step.target);
   }
   std::vector<SnapshotPlace> places;
-  for (const sandbox::MountStep& step : plan.mounts) {
+  for (const sandbox::MountStep& step : plan.steps()) {
     if (sealed.contains(step.target) || Holds("/dev", step.target)) continue;
     if (step.kind == Kind::kWorkspace) {
       places.insert(places.begin(), {step.target, step.scratch + "/upper", true});

@@ -86,7 +86,7 @@ std::string_view Word(const sandbox::MountStep& step) {
 std::string RenderFiles(const sandbox::SandboxPlan& plan) {
   std::map<std::string, std::string> paths;
   size_t layers = 0;
-  for (const sandbox::MountStep& step : plan.mounts) {
+  for (const sandbox::MountStep& step : plan.steps()) {
     if (step.kind == Kind::kLayer) ++layers;
     // Later steps stand over earlier ones. The seal of the root is about what is ours.
     std::string_view word = Word(step);
@@ -174,12 +174,15 @@ std::string RenderSandbox(const sandbox::SandboxPlan& plan) {
   text += PlanLine("limits", "memory " + codec::RenderSize(limits.memory_bytes) + ", disk " +
                                  codec::RenderSize(limits.disk_bytes) + ", processes " +
                                  std::to_string(limits.pids) + ", processors " + cpus);
-  text += PlanLine("user", std::to_string(plan.inner_uid) + ":" + std::to_string(plan.inner_gid) +
-                               " (host " + std::to_string(plan.host_uid) + ":" +
-                               std::to_string(plan.host_gid) +
-                               (plan.idmap_checkout ? ", checkout id-mapped" : "") + ")");
-  if (!plan.copy_reason.empty()) text += PlanLine("checkout", "copied: " + plan.copy_reason);
-  if (plan.layers_on_disk) {
+  const auto* own = std::get_if<sandbox::NamespacePlan>(&plan.tier);
+  text += PlanLine(
+      "user", std::to_string(plan.inner_uid) + ":" + std::to_string(plan.inner_gid) + " (host " +
+                  std::to_string(plan.host_uid) + ":" + std::to_string(plan.host_gid) +
+                  (own != nullptr && own->idmap_checkout ? ", checkout id-mapped" : "") + ")");
+  if (own != nullptr && !own->copy_reason.empty()) {
+    text += PlanLine("checkout", "copied: " + own->copy_reason);
+  }
+  if (own != nullptr && own->layers_on_disk) {
     text += PlanLine("layers", "on a disk: memory cannot hold them on this kernel");
   }
   std::string command;

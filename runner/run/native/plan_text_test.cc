@@ -31,7 +31,7 @@ TEST_CASE("A sandbox's plan tells each path of the host once, and no content") {
   sandbox::SandboxPlan plan;
   plan.checkout = "/work";
   auto add = [&](Kind kind, const char* target) {
-    plan.mounts.push_back({.kind = kind, .target = target});
+    plan.namespaces().mounts.push_back({.kind = kind, .target = target});
   };
   add(Kind::kDirectory, "/usr");
   add(Kind::kBind, "/usr");
