@@ -346,6 +346,22 @@ std::string RenderRefusedLimits() {
   return Wrapped(Codes(options, ", ") + ".") + "\n";
 }
 
+// The keys of each provider that takes a job's identity.
+Result<std::string> RenderIdentities() {
+  std::string text = "| provider | key | meaning | form, or default |\n|---|---|---|---|\n";
+  for (const std::string& name : gateway::ProviderNames()) {
+    gateway::Provider provider = TRY(gateway::FindProvider(name));
+    if (!provider.identity) continue;
+    for (const gateway::IdentityKey& key : provider.identity->keys) {
+      const bool given = !key.fallback.empty();
+      text += "| " + Code(name) + " | " + Code(key.name) + " | " + Cell(key.about) +
+              (key.optional ? " May be left out." : "") + " | " + (given ? "default " : "") +
+              Code(given ? key.fallback : key.pattern) + " |\n";
+    }
+  }
+  return text;
+}
+
 // The table of rooms: the lines of runner/CMakeLists.txt, and the charters above them.
 std::string RenderRooms(const std::string& cmake) {
   constexpr std::string_view kLine = "runner_folder(";
@@ -393,6 +409,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   constexpr const char* kPostAction = "post/action.yml";
   constexpr const char* kConfigReference = "docs/reference/config.md";
   constexpr const char* kOpenShellReference = "docs/reference/openshell.md";
+  constexpr const char* kIdentityReference = "docs/reference/identity.md";
   constexpr const char* kArchitecture = "docs/architecture.md";
   const std::string component = "gitlab-component/";
   const std::string run_template = component + "templates/run/template.yml";
@@ -434,6 +451,9 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   architecture =
       TRY(tools::ReplaceBlock(architecture, "<!-- ", "rooms", rooms).Context(kArchitecture));
   std::string agents = TRY(RenderAgents());
+  std::string identity = TRY(read(kIdentityReference));
+  identity = TRY(tools::ReplaceBlock(identity, "<!-- ", "identities", TRY(RenderIdentities()))
+                     .Context(kIdentityReference));
   return std::vector<Generated>{
       {"docs/reference/agents.md", agents},
       {"docs/reference/cli.md", RenderCliReference()},
@@ -451,6 +471,7 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},
       {"docs/reference/schemas/serve.schema.json", RenderServeSchema()},
       {kConfigReference, config},
+      {kIdentityReference, identity},
       {kOpenShellReference, openshell},
       {kArchitecture, architecture},
   };

@@ -118,8 +118,36 @@ Status Set(const Secrets& field, std::string_view text, run::Request* request) {
   return Ok();
 }
 
-// NAME[=VARIABLE].
+// KEY=VALUE,KEY=VALUE.
+Result<std::vector<std::pair<std::string, std::string>>> ParseIdentity(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> values;
+  while (!text.empty()) {
+    const std::string_view pair = text.substr(0, text.find(','));
+    const size_t equals = pair.find('=');
+    if (equals == 0 || equals == std::string_view::npos) {
+      return Usage("an identity must be given as NAME:KEY=VALUE,...",
+                   "--provider anthropic:federation_rule=fdrl_...,organization=...");
+    }
+    values.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    text.remove_prefix(std::min(pair.size() + 1, text.size()));
+  }
+  return values;
+}
+
+// NAME[=VARIABLE], or NAME:KEY=VALUE,...
 Status Set(const Providers& field, std::string_view text, run::Request* request) {
+  const size_t colon = text.find(':');
+  if (colon != std::string_view::npos && colon < text.find('=')) {
+    auto identity = TRY(ParseIdentity(text.substr(colon + 1)));
+    TRY(Set(field, text.substr(0, colon), request));
+    if (identity.empty()) return Usage("an identity needs values: NAME:KEY=VALUE,...");
+    run::ProviderBinding& binding = (request->*field.member).back();
+    gateway::Provider provider = TRY(gateway::FindProvider(binding.name));
+    if (!provider.identity) return Usage(binding.name + " takes no identity of a job");
+    TRY(gateway::CheckIdentity(binding.name, *provider.identity, identity));
+    binding.identity = std::move(identity);
+    return Ok();
+  }
   size_t equals = text.find('=');
   std::string_view name = text.substr(0, equals);
   std::string_view variable = equals == std::string_view::npos ? "" : text.substr(equals + 1);

@@ -154,6 +154,11 @@ Status Gateway::RejectUpdate(std::string_view why, bool quarantine) {
   return sys::SendMessage(control_.get(), message).Context("notifying the gateway of a policy");
 }
 
+Status Gateway::GiveSubject(size_t grant, std::string_view text) {
+  SecretString message = wire::Write(ServerCommand::kSubject, static_cast<uint64_t>(grant), text);
+  return sys::SendMessage(control_.get(), message).Context("giving the gateway a token");
+}
+
 Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner) {
   std::string message = wire::Write(
       ServerCommand::kConnect, caller::RenderQuestion({0, {}, remote}), caller::RenderOwner(owner));
@@ -175,6 +180,17 @@ Result<GatewayNotices> Gateway::TakeNotices() {
     if (kind == ServerEvent::kRefused) notices.credential_refused_by = text;
     if (kind == ServerEvent::kNameless) notices.model_unresolved = text;
     if (kind == ServerEvent::kToken) notices.token = Secret(text);
+  }
+  TakenIdentity taken;
+  JwtFacts& facts = taken.facts;
+  if (wire::Read(message.bytes, kind, taken.provider, facts.issuer, facts.subject, facts.audience,
+                 facts.expires) &&
+      kind == ServerEvent::kIdentity) {
+    notices.identity = std::move(taken);
+  }
+  uint64_t grant = 0;
+  if (wire::Read(message.bytes, kind, grant) && kind == ServerEvent::kSubject) {
+    notices.wants_subject = static_cast<size_t>(grant);
   }
   Wipe(text);
   Wipe(message.bytes);

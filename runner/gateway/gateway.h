@@ -21,6 +21,7 @@
 #include "gateway/budget/budget_limits.h"
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/bound_secret.h"
+#include "gateway/credential/exchange.h"
 #include "gateway/egress_proxy.h"
 #include "gateway/http/authority.h"
 #include "gateway/limits.h"
@@ -55,7 +56,9 @@ struct GatewayNotices {
   std::string model_unresolved;
   // An access token that was fetched in place of a bound secret and will be used next.
   Secret token;
-  bool ended = false;  // There is no gateway any more.
+  std::optional<TakenIdentity> identity;  // An identity was exchanged.
+  std::optional<size_t> wants_subject;    // The content of that grant's `subject_file` is wanted.
+  bool ended = false;                     // There is no gateway any more.
 };
 
 enum class ServerEvent : uint8_t;  // server.h.
@@ -73,7 +76,8 @@ class Gateway {
   Result<std::string> AwaitAuthority();
   // Waits until the process is ready; called once, before Serve(). Fails if it does not get ready:
   // with kInvalid for a CA bundle without certificates, with kUnsupported if the kernel cannot
-  // confine it.
+  // confine it, with kSetup for an identity that its service refuses, and with kTemporary for a
+  // service that cannot be reached.
   Status AwaitReady();
 
   Gateway(Gateway&& other) noexcept;
@@ -91,6 +95,10 @@ class Gateway {
   // this one. With `quarantine` nothing passes any more, until an update that succeeds (OpenShell's
   // fail_closed); otherwise the policy in force stays (retain_last_valid).
   Status RejectUpdate(std::string_view why, bool quarantine);
+
+  // Gives it the content of a grant's `subject_file`, which it asked for; empty if it cannot be
+  // read.
+  Status GiveSubject(size_t grant, std::string_view text);
 
   // Has the gateway record that `owner` was refused a connection to `remote` at connect(2). Never
   // waits: fails if the gateway is too busy to take it.

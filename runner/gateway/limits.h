@@ -65,5 +65,7 @@ constexpr size_t kCaBundleBytesMax = size_t{8} << 20;
 // request looks for a token that another one fetches.
 constexpr milliseconds kTokenRetry = seconds(5);
 constexpr milliseconds kTokenPoll{20};
+// The pauses before a token service that is busy or down is asked again.
+constexpr milliseconds kTokenPauses[] = {milliseconds(100), milliseconds(1000)};
 
 }  // namespace gateway

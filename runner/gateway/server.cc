@@ -70,8 +70,7 @@ class Server {
         policy_(std::move(config.policy)),
         policy_file_(codec::NeutralLine(config.policy_file)),
         credentials_(std::move(config.secrets)),
-        grants_(std::move(config.grants), credentials_,
-                [this](const Secret& token) { SendEvent(ServerEvent::kToken, token.reveal()); }),
+        grants_(std::move(config.grants), credentials_, MakeGrantHooks()),
         recorder_(std::move(config.events_jsonl), std::move(config.events_log), config.sandbox_uid,
                   credentials_.mask()),
         identities_(loop_, std::move(config.identity)),
@@ -85,6 +84,8 @@ class Server {
               [this](const record::Notice& notice) { Note(notice); }),
         control_(std::move(control)) {}
 
+  GrantHooks MakeGrantHooks();
+  Task<void> Begin();
   Task<void> Control();
   bool HandleCommand(sys::Message message);
   void Open(GatewaySocket served);
@@ -95,9 +96,13 @@ class Server {
   void Note(const record::Notice& notice) {
     if (!recorder_.Record(notice)) loop_.Stop();
   }
-  // A supervisor that does not listen any more is gone, and ends this process by it.
   void SendEvent(ServerEvent kind, std::string_view text) {
-    SecretString message = wire::Write(kind, text.substr(0, kNewsTextBytesMax));
+    Send(wire::Write(kind, text.substr(0, kNewsTextBytesMax)));
+  }
+  // A supervisor that does not listen any more is gone, and ends this process by it. It listens to
+  // nothing else before this is ready.
+  void Send(SecretString message) {
+    if (!ready_) return early_.push_back(std::move(message));
     (void)sys::SendMessage(control_.get(), message).ok();
   }
   Task<void> Accept(GatewaySocket served);
@@ -126,7 +131,24 @@ class Server {
   std::unique_ptr<Services> services_;
   size_t connections_ = 0;
   int gateway_sockets_ = 0;
+  bool ready_ = false;
+  std::vector<SecretString> early_;  // The events before that.
 };
+
+GrantHooks Server::MakeGrantHooks() {
+  return {
+      .announce = [this](const Secret& value) { SendEvent(ServerEvent::kToken, value.reveal()); },
+      .taken =
+          [this](const TakenIdentity& identity) {
+            const JwtFacts& facts = identity.facts;
+            Send(wire::Write(ServerEvent::kIdentity, identity.provider, facts.issuer, facts.subject,
+                             facts.audience, facts.expires));
+          },
+      .want_subject =
+          [this](size_t grant) {
+            Send(wire::Write(ServerEvent::kSubject, static_cast<uint64_t>(grant)));
+          }};
+}
 
 Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAuthority authority,
                                              Fd control) {
@@ -152,8 +174,20 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAu
   return server;
 }
 
+// Nothing of the run is made before each identity was taken.
+Task<void> Server::Begin() {
+  Status taken = co_await grants_.EnsureIdentities(*services_);
+  SecretString first = taken.ok() ? wire::Write(ServerEvent::kReady)
+                                  : wire::Write(ServerEvent::kFailed, taken.error());
+  Status told = sys::SendMessage(control_.get(), first);
+  ready_ = true;
+  for (SecretString& message : std::exchange(early_, {})) Send(std::move(message));
+  if (taken.ok() && told.ok()) co_return loop_.Spawn(Control());
+  loop_.Stop();
+}
+
 bool Server::Run() {
-  loop_.Spawn(Control());
+  loop_.Spawn(Begin());
   loop_.BeforeWait(
       [](void* server) {
         Server& self = *static_cast<Server*>(server);
@@ -194,6 +228,12 @@ bool Server::HandleCommand(sys::Message message) {
   std::string owner;
   if (wire::Read(message.bytes, order, text, owner) && order == ServerCommand::kConnect) {
     return RecordConnect(text, owner);
+  }
+  uint64_t grant = 0;
+  if (wire::Read(message.bytes, order, grant, text) && order == ServerCommand::kSubject) {
+    grants_.GiveSubject(static_cast<size_t>(grant), std::move(text));
+    Wipe(message.bytes);
+    return true;
   }
   GatewaySocket::Kind kind{};
   bool serve = wire::Read(message.bytes, order, kind) && order == ServerCommand::kServe;
@@ -342,11 +382,8 @@ int RunServer(GatewayConfig config, Fd control) {
   Status confined = ConfineSelf();
   if (!confined.ok()) return fail(confined.error());
   ::close(reply);
-  Server& running = *server.value();
-  Status told = sys::SendMessage(running.control(), wire::Write(ServerEvent::kReady));
-  if (!told.ok()) return 1;
   sys::ReleaseUnusedMemory();
-  bool recorded = running.Run();
+  bool recorded = server.value()->Run();
   // Connections are still suspended inside the loop: nothing of it is taken apart, the process
   // ends.
   server.value().release();

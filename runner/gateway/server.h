@@ -12,6 +12,7 @@ enum class ServerCommand : uint8_t {
   kUpdate,   // The hash of a policy, with a file that has the policy (policy_wire.h).
   kReject,   // Says whether all traffic is now blocked, or the last policy stays; and why.
   kConnect,  // A Question and its Answer: the supervisor refused this connection at connect(2).
+  kSubject,  // The index of a grant, and the content of its subject_file.
   kFinish,
 };
 enum class ServerEvent : uint8_t {
@@ -21,6 +22,8 @@ enum class ServerEvent : uint8_t {
   kRefused,    // A model's host that refuses the run's credential.
   kToken,      // A token that was fetched, before it is used.
   kNameless,   // Why the name of a model's host has no address.
+  kIdentity,   // A TakenIdentity: provider, issuer, subject, audience, end.
+  kSubject,    // The index of a grant whose subject_file is wanted.
 };
 
 // Runs the gateway process after the fork, until it ends. Returns its exit status: 0 after

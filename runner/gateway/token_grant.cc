@@ -3,7 +3,10 @@
 
 #include <time.h>
 
+#include <algorithm>
+
 #include "codec/wire/http_target.h"
+#include "gateway/credential/google_credentials.h"
 #include "gateway/credential/limits.h"
 #include "gateway/limits.h"
 #include "gateway/upstream.h"
@@ -13,8 +16,30 @@ namespace {
 
 struct OwnResponse {
   int status = 0;
+  int64_t date = 0;  // The server's clock, in seconds since 1970; 0 if it does not say.
   SecretString body;
 };
+
+// Clocks further apart than this are named: services tolerate 30 s and more.
+constexpr int64_t kClockSkewMax = 25;
+
+// "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7); 0 for anything else.
+int64_t DateOf(const codec::HttpFields& fields) {
+  const codec::HttpField* date = codec::FindField(fields, "date");
+  tm time{};
+  if (date == nullptr ||
+      ::strptime(date->value.c_str(), "%a, %d %b %Y %H:%M:%S", &time) == nullptr) {
+    return 0;
+  }
+  return int64_t{::timegm(&time)};
+}
+
+int64_t Now() { return int64_t{::time(nullptr)}; }
+
+std::string HostOf(const std::string& url) {
+  Result<codec::RequestUrl> parsed = codec::ParseRequestUrl(url);
+  return parsed.ok() ? parsed.value().host : url;
+}
 
 // The gateway's own name in records.
 constexpr std::string_view kOwnPolicy = "gateway";
@@ -64,6 +89,7 @@ Task<Result<OwnResponse>> Exchange(Services& services, const codec::RequestUrl& 
     Result<codec::ResponseHead> head = co_await server.ReadHead(deadline);
     if (!head.ok()) co_return std::move(head).error();
     answer.status = head.value().status;
+    answer.date = DateOf(head.value().fields);
     if (answer.status == 101) co_return Error{Code::kInvalid, "it switched protocols"};
   }
   for (;;) {
@@ -92,56 +118,166 @@ Task<Result<OwnResponse>> Send(Services& services, OwnRequest request) {
   co_return answer;
 }
 
+// What the job's own token says, and what would explain that it was refused.
+std::string Explain(const JwtFacts& facts, int64_t server_date) {
+  const std::string said = DescribeJwt(facts, Now());
+  std::string out = said.empty() ? "" : "; the identity: " + said;
+  const int64_t ahead = server_date == 0 ? 0 : Now() - server_date;
+  if (ahead > kClockSkewMax || ahead < -kClockSkewMax) {
+    out += "; this machine's clock is " + std::to_string(ahead < 0 ? -ahead : ahead) + " s " +
+           (ahead < 0 ? "behind" : "ahead of") + " the service's";
+  }
+  return out;
+}
+
 }  // namespace
 
-TokenGrants::TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials,
-                         std::function<void(const Secret& token)> announce)
-    : credentials_(credentials), announce_(std::move(announce)) {
+TokenGrants::TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials, GrantHooks hooks)
+    : credentials_(credentials), hooks_(std::move(hooks)) {
   for (TokenGrant& grant : grants) slots_.push_back({std::move(grant)});
 }
 
-Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, const TokenGrant& grant) {
-  Secret fetched;
-  bool asks_source = grant.kind == TokenGrant::Kind::kExchange && !grant.subject_url.empty();
-  if (asks_source) {
+void TokenGrants::GiveSubject(size_t grant, std::string text) {
+  if (grant < slots_.size()) slots_[grant].given = std::move(text);
+}
+
+// A file may have another token by now, which its owner renews. The first was read already.
+Task<Result<Secret>> TokenGrants::FetchSubject(Services& services, size_t index) {
+  Slot& slot = slots_[index];
+  const TokenGrant& grant = slot.grant;
+  if (!grant.subject_url.empty()) {
     Result<OwnResponse> answer = co_await Send(services, SubjectRequest(grant));
     if (!answer.ok()) co_return std::move(answer).error();
-    Result<Secret> parsed = ParseSubject(grant, answer.value().status, answer.value().body);
-    if (!parsed.ok()) co_return std::move(parsed).error();
-    fetched = std::move(parsed).value();
+    co_return ParseSubject(grant, answer.value().status, answer.value().body);
   }
-  std::string_view subject = asks_source ? fetched.reveal() : grant.key.reveal();
-  Result<OwnRequest> request = TokenRequest(grant, subject, int64_t{::time(nullptr)});
-  if (!request.ok()) co_return std::move(request).error();
-  Result<OwnResponse> answer = co_await Send(services, std::move(request).value());
-  if (!answer.ok()) co_return std::move(answer).error();
-  Result<AccessToken> token = ParseToken(answer.value().status, answer.value().body);
-  if (!token.ok() || grant.impersonation_url.empty()) co_return token;
-  OwnRequest impersonate = ImpersonationRequest(grant, token.value().value.reveal());
-  Result<OwnResponse> last = co_await Send(services, std::move(impersonate));
-  if (!last.ok()) co_return std::move(last).error();
-  co_return ParseToken(last.value().status, last.value().body);
+  Secret subject(grant.key.reveal());
+  if (slot.spent && !grant.subject_file.empty()) {
+    slot.given.reset();
+    hooks_.want_subject(index);
+    const Deadline deadline = Deadline::After(kTokenTimeout);
+    while (!slot.given && !deadline.passed()) {
+      co_await services.loop.Sleep(Deadline::After(kTokenPoll));
+    }
+    const SecretString text = slot.given ? std::move(*slot.given) : SecretString();
+    Result<Secret> read = ParseSubject(grant, 200, text);
+    if (!read.ok()) {
+      co_return Error{Code::kTemporary, grant.subject_file + " cannot be read any more"};
+    }
+    if (read.value().reveal() != subject.reveal()) {
+      hooks_.announce(read.value());
+      slot.grant.key = Secret(read.value().reveal());
+      slot.spent = false;
+      subject = std::move(read).value();
+    }
+  }
+  if (slot.spent && grant.once) {
+    co_return Error{
+        Code::kTemporary,
+        "the identity token was exchanged already, which " + HostOf(grant.steps.front().url) +
+            " allows once" +
+            (grant.subject_file.empty() ? "; the job has one" : "; the file has no other one yet")};
+  }
+  slot.spent = true;
+  co_return subject;
+}
+
+Task<Result<AccessToken>> TokenGrants::Exchange(Services& services, Slot& slot,
+                                                const Secret& subject) {
+  const TokenGrant& grant = slot.grant;
+  AccessToken token;
+  for (const ExchangeStep& step : grant.steps) {
+    const bool last = &step == &grant.steps.back();
+    const std::string_view before = token.values.empty() ? "" : token.values.front().reveal();
+    Result<OwnResponse> answer =
+        co_await Send(services, StepRequest(step, subject.reveal(), before));
+    if (!answer.ok()) co_return std::move(answer).error();
+    Result<AccessToken> parsed =
+        last && grant.gives_aws ? ParseAwsSession(answer.value().status, answer.value().body, Now())
+                                : ParseToken(answer.value().status, answer.value().body);
+    if (!parsed.ok()) {
+      Error error = std::move(parsed).error();
+      if (!grant.provider.empty()) {
+        error.what = HostOf(step.url) + ": " + error.what;
+        if (error.code == Code::kRefused) {
+          error.what += Explain(ReadJwt(subject.reveal()), answer.value().date);
+        }
+      }
+      co_return error;
+    }
+    token = std::move(parsed).value();
+  }
+  co_return token;
+}
+
+Task<Result<AccessToken>> TokenGrants::Fetch(Services& services, size_t index) {
+  Slot& slot = slots_[index];
+  if (slot.grant.kind != TokenGrant::Kind::kExchange) {
+    Result<OwnRequest> request = TokenRequest(slot.grant, Now());
+    if (!request.ok()) co_return std::move(request).error();
+    Result<OwnResponse> answer = co_await Send(services, std::move(request).value());
+    if (!answer.ok()) co_return std::move(answer).error();
+    co_return ParseToken(answer.value().status, answer.value().body);
+  }
+  Result<Secret> subject = co_await FetchSubject(services, index);
+  if (!subject.ok()) co_return std::move(subject).error();
+  if (!slot.grant.subject_url.empty()) hooks_.announce(subject.value());
+  Result<AccessToken> token = co_await Exchange(services, slot, subject.value());
+  if (token.ok() && !slot.grant.provider.empty()) {
+    hooks_.taken({slot.grant.provider, ReadJwt(subject.value().reveal())});
+  }
+  co_return token;
 }
 
 Task<Status> TokenGrants::Ensure(Services& services, int grant) {
-  Slot& slot = slots_.at(static_cast<size_t>(grant));
+  const auto index = static_cast<size_t>(grant);
+  Slot& slot = slots_.at(index);
   while (slot.busy) co_await services.loop.Sleep(Deadline::After(kTokenPoll));
   if (!slot.fresh.passed()) co_return Ok();
-  if (!slot.failed_until.passed()) co_return Error{Code::kTemporary, slot.failure};
+  if (!slot.failed_until.passed()) co_return slot.failure;
   slot.busy = true;
-  Result<AccessToken> token = co_await Fetch(services, slot.grant);
+  Result<AccessToken> token = co_await Fetch(services, index);
+  for (const milliseconds pause : kTokenPauses) {
+    // What goes by: a busy service, or one that restarts. A refusal is not asked for again.
+    if (token.ok() || token.error().code != Code::kTemporary) break;
+    co_await services.loop.Sleep(Deadline::After(pause));
+    token = co_await Fetch(services, index);
+  }
   slot.busy = false;
   if (!token.ok()) {
-    slot.failure = token.error().what;
+    slot.failure = std::move(token).error();
     slot.failed_until = Deadline::After(kTokenRetry);
-    co_return Error{Code::kTemporary, slot.failure};
+    if (slot.end.passed()) co_return slot.failure;
+    slot.fresh = std::min(slot.end, slot.failed_until);
+    credentials_.Prolong(grant, slot.fresh);
+    co_return Ok();
   }
-  std::chrono::seconds usable = token.value().lifetime - kTokenEarly;
-  // A token shorter than that is used for what there is of it, less a round trip.
-  if (usable.count() <= 0) usable = token.value().lifetime / 2;
-  slot.fresh = Deadline::After(usable);
-  announce_(token.value().value);
-  credentials_.SetToken(grant, std::move(token.value().value), slot.fresh);
+  // A part of the lifetime, since some tokens live for five minutes.
+  const seconds lifetime = token.value().lifetime;
+  slot.fresh = Deadline::After(lifetime - std::min(kTokenEarly, lifetime / 4));
+  slot.end = Deadline::After(lifetime - std::min(kTokenLatest, lifetime / 10));
+  for (const Secret& value : token.value().values) hooks_.announce(value);
+  credentials_.SetToken(grant, std::move(token.value().values), slot.fresh);
+  co_return Ok();
+}
+
+Task<Status> TokenGrants::Replace(Services& services, int grant, std::string_view refused) {
+  Slot& slot = slots_.at(static_cast<size_t>(grant));
+  if (credentials_.TokenOf(grant) == refused) {
+    slot.fresh = slot.end = Deadline::After({});
+    credentials_.Prolong(grant, slot.fresh);
+  }
+  co_return co_await Ensure(services, grant);
+}
+
+Task<Status> TokenGrants::EnsureIdentities(Services& services) {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].grant.provider.empty()) continue;
+    Status ensured = co_await Ensure(services, static_cast<int>(i));
+    if (ensured.ok()) continue;
+    Error error = std::move(ensured).error();
+    if (error.code != Code::kTemporary) error.code = Code::kSetup;
+    co_return error;
+  }
   co_return Ok();
 }
 

@@ -5,41 +5,63 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gateway/credential/credentials.h"
-#include "gateway/credential/google_credentials.h"
+#include "gateway/credential/exchange.h"
 #include "gateway/limits.h"
 #include "gateway/services.h"
 
 namespace gateway {
 
+// How the supervisor is told and asked.
+struct GrantHooks {
+  std::function<void(const Secret& value)> announce;  // Each value, before it is used.
+  std::function<void(const TakenIdentity&)> taken;    // Each exchange of an identity.
+  // Asks for the content of the grant's `subject_file`, which comes by GiveSubject().
+  std::function<void(size_t grant)> want_subject;
+};
+
 class TokenGrants {
  public:
-  // `credentials` gets the tokens, and outlives this. `announce` sees each before that.
-  TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials,
-              std::function<void(const Secret& token)> announce);
+  // `credentials` gets the tokens, and outlives this.
+  TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials, GrantHooks hooks);
 
   // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Callers that
   // ask while one is being fetched wait for it; after a failure, it is not tried again for
-  // kTokenRetry. The error names the service and its code, never a value.
+  // kTokenRetry, and a token that may still be used is. The error names the service and its code,
+  // never a value.
   Task<Status> Ensure(Services& services, int grant);
+  // Fetches another token in place of one that a server has refused. `refused` is that one: if it
+  // was replaced meanwhile, nothing is fetched.
+  Task<Status> Replace(Services& services, int grant, std::string_view refused);
+  // Fetches a token for each identity, so that a run begins only if all are taken. Fails with
+  // kSetup for one that is refused, with kTemporary for a service that cannot be reached.
+  Task<Status> EnsureIdentities(Services& services);
+  // The content of the grant's file; empty if it cannot be read.
+  void GiveSubject(size_t grant, std::string text);
 
  private:
   struct Slot {
     TokenGrant grant;
     bool busy = false;
+    bool spent = false;  // The subject token in `grant.key` was sent.
+    std::optional<SecretString> given = {};
     Deadline fresh = Deadline::After({});
+    Deadline end = Deadline::After({});  // The token that there is may be used until then.
     Deadline failed_until = Deadline::After({});
-    std::string failure = {};
+    Error failure = {};
   };
 
-  Task<Result<AccessToken>> Fetch(Services& services, const TokenGrant& grant);
+  Task<Result<Secret>> FetchSubject(Services& services, size_t index);
+  Task<Result<AccessToken>> Exchange(Services& services, Slot& slot, const Secret& subject);
+  Task<Result<AccessToken>> Fetch(Services& services, size_t index);
 
   std::vector<Slot> slots_;
   Credentials& credentials_;
-  std::function<void(const Secret& token)> announce_;
+  GrantHooks hooks_;
 };
 
 }  // namespace gateway

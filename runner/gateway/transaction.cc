@@ -280,7 +280,8 @@ Task<void> Transaction::Converse() {
     if (pump && !whole_ && !filter->keeps_length()) framing_ = {codec::BodyFraming::kChunked, 0};
   }
   Result<codec::ResponseHead> head = Error{Code::kIo, ""};
-  for (bool fresh : {false, true}) {
+  bool renewed = false;  // The token was, after a 401.
+  for (bool fresh = false;; fresh = true) {
     Status sent = co_await OpenAndSend(fresh);
     sent_ = sent_ || sent.ok();
     if (!sent.ok()) head = std::move(sent).error();
@@ -291,7 +292,14 @@ Task<void> Transaction::Converse() {
     if (sent.ok()) head = co_await ReadAnswer();
     bool again = !head.ok() && !fresh && !pump && server_ && server_->may_repeat() &&
                  MayRepeat(verdict_.request.method);
-    if (!again) break;
+    if (again) continue;
+    const bool refused = head.ok() && head.value().status == 401 && (whole_ || !pump);
+    if (!refused || renewed) break;
+    renewed = co_await RenewToken();
+    if (!renewed) break;
+    if (pump) co_await EndPump();
+    pumped_.Clear();
+    server_->Abort();
   }
   if (head.ok() && head.value().status == 101) {
     co_await SwitchProtocols(head.value());
@@ -313,6 +321,22 @@ Task<void> Transaction::Converse() {
   } else {
     co_await Fail(head.error());
   }
+}
+
+// A server has refused a token that the gateway fetched: it may have been revoked, or a clock
+// differs. Returns true if the request has another one now.
+Task<bool> Transaction::RenewToken() {
+  const int grant = context_.credentials.GrantIn(verdict_.request.fields);
+  if (grant < 0) co_return false;
+  const SecretString old(std::string(context_.credentials.TokenOf(grant)));
+  Status replaced = co_await services_.grants->Replace(services_, grant, old);
+  const std::string_view now = context_.credentials.TokenOf(grant);
+  if (!replaced.ok() || now == old) co_return false;
+  for (codec::HttpField& field : verdict_.request.fields) {
+    const size_t at = field.value.find(old);
+    if (at != std::string::npos) field.value.replace(at, old.size(), now);
+  }
+  co_return true;
 }
 
 Task<void> Transaction::PumpBody() {

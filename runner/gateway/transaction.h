@@ -49,6 +49,7 @@ class Transaction {
   void WatchSent();
   Task<void> Converse();
   Task<Status> OpenAndSend(bool fresh);
+  Task<bool> RenewToken();
   Task<void> PumpBody();
   Task<Moved> MoveWhole();
   Task<Moved> MoveBody();

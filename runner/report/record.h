@@ -252,6 +252,15 @@ struct WaiverRecord {
   std::string reason;
 };
 
+// A job's identity that a provider took in exchange for a credential: what its token said.
+struct IdentityRecord {
+  std::string provider;
+  std::string issuer;
+  std::string subject;
+  std::string audience;
+  int64_t expires = 0;  // Of that token, in seconds since 1970; 0 if it did not say.
+};
+
 struct RunRecord {
   std::string tool_version;
   std::string kernel;         // `uname -r`.
@@ -274,6 +283,7 @@ struct RunRecord {
   int64_t denials_dropped = 0;  // Lines of the event file that were odd or beyond the bound.
   std::vector<FailedConnection> failures;
   std::vector<WaiverRecord> waivers;
+  std::vector<IdentityRecord> identities;  // The last one of each provider.
 };
 
 // Names as run.json spells them: "agent-failed", "enforced", ...

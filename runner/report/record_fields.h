@@ -210,6 +210,15 @@ void Fields(Io& io, WaiverRecord& waiver) {
 }
 
 template <typename Io>
+void Fields(Io& io, IdentityRecord& identity) {
+  io.Field("provider", identity.provider);
+  io.Field("issuer", identity.issuer);
+  io.Field("subject", identity.subject);
+  io.Field("audience", identity.audience);
+  io.Field("expires", identity.expires);
+}
+
+template <typename Io>
 void Fields(Io& io, std::pair<std::string, int64_t>& phase) {
   io.Field("name", phase.first);
   io.Field("ms", phase.second);
@@ -239,6 +248,7 @@ void Fields(Io& io, RunFile& run) {
   io.Field("denials_dropped", record.denials_dropped);
   io.List("failures", record.failures);
   io.List("waivers", record.waivers);
+  io.List("identities", record.identities);
   io.Field("agent_text", run.agent_text);
   io.Field("agent_tail", run.agent_tail);
 }

@@ -95,6 +95,17 @@ std::string ImageFacts(const ImageRecord& image) {
   return out;
 }
 
+std::string IdentityFacts(const RunRecord& record) {
+  std::string out;
+  for (const IdentityRecord& identity : record.identities) {
+    out +=
+        Fact("Identity", "for " + Text(identity.provider, 60) + ": " + CodeText(identity.subject) +
+                             ", issuer " + Text(identity.issuer, 300) + ", audience " +
+                             Text(identity.audience, 300));
+  }
+  return out;
+}
+
 std::string RenderFacts(const RunRecord& record) {
   std::string phases;
   for (const auto& [name, ms] : record.phases_ms) {
@@ -113,7 +124,7 @@ std::string RenderFacts(const RunRecord& record) {
       (record.policy.sha256.empty() ? "" : " SHA-256 " + CodeText(record.policy.sha256));
   return Card("Facts",
               "<dl class=\"facts\">\n" + Fact("Policy", policy) + Fact("Trust", Text(trust)) +
-                  ImageFacts(record.image) +
+                  ImageFacts(record.image) + IdentityFacts(record) +
                   Fact("Agent", Text(record.agent.name + " " + record.agent.version, 300)) +
                   Fact("Task", Text(record.agent.task, 300)) +
                   Fact("Command",

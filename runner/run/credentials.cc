@@ -62,7 +62,19 @@ bool IsSet(const std::string& variable) {
   return set;
 }
 
-Status CheckProvider(const gateway::Provider& provider, const std::string& variable) {
+Status CheckProvider(const gateway::Provider& provider, const std::string& variable,
+                     const gateway::IdentityValues& identity) {
+  if (!identity.empty()) {
+    // Whether there is one, without taking it yet.
+    gateway::ProviderHost host;
+    host.variable = sys::Environment;
+    host.secret = [](const std::string& name) { return Secret(IsSet(name) ? "set" : ""); };
+    host.read = [](const std::string& path) {
+      return sys::ReadFile(path, kCredentialFileBytesMax);
+    };
+    TRY(gateway::PlanIdentity(provider.name, *provider.identity, identity, host));
+    return Ok();
+  }
   if (!variable.empty() && IsSet(variable)) return Ok();
   for (const gateway::ProviderCredential& credential : provider.credentials) {
     if (std::any_of(credential.from.begin(), credential.from.end(), IsSet)) return Ok();
@@ -70,7 +82,7 @@ Status CheckProvider(const gateway::Provider& provider, const std::string& varia
   // For a host that has nothing, the error says what is missing.
   gateway::ProviderHost nothing;
   nothing.secret = [](const std::string&) { return Secret(); };
-  return gateway::PlanProvider(provider, variable, nothing, 0).error();
+  return gateway::PlanProvider(provider, variable, {}, nothing, 0).error();
 }
 
 Result<gateway::Provider> Find(const ProviderBinding& binding) {
@@ -169,8 +181,11 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
   };
   int first_grant = static_cast<int>(credentials->grants.size());
   gateway::ProviderPlan plan =
-      TRY(gateway::PlanProvider(provider, binding.variable, host, first_grant));
+      TRY(gateway::PlanProvider(provider, binding.variable, binding.identity, host, first_grant));
   std::move(plan.secrets.begin(), plan.secrets.end(), std::back_inserter(credentials->secrets));
+  for (const gateway::TokenGrant& grant : plan.grants) {
+    credentials->subject_files.push_back(grant.subject_file);
+  }
   std::move(plan.grants.begin(), plan.grants.end(), std::back_inserter(credentials->grants));
   std::move(plan.environment.begin(), plan.environment.end(),
             std::back_inserter(credentials->environment));
@@ -184,6 +199,15 @@ Status RefuseUntrusted(const Request& request, const Trust& trust) {
   if (!wanted || trust.trusted) return Ok();
   if (trust.model) return CheckModelAlone(request, trust);
   return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};
+}
+
+void TakeIdentities(const Config& config, Request* request) {
+  for (ProviderBinding& binding : request->providers) {
+    for (const auto& [name, values] : config.identities) {
+      const bool own = !binding.variable.empty() || !binding.identity.empty();
+      if (name == binding.name && !own) binding.identity = values;
+    }
+  }
 }
 
 Status CheckCredentials(const Request& request, const Trust& trust, const policy::Policy& policy,
@@ -201,7 +225,7 @@ Status CheckCredentials(const Request& request, const Trust& trust, const policy
   for (const ProviderBinding& binding : request.providers) {
     gateway::Provider provider = TRY(Find(binding));
     TRY(BindToPolicy(policy, policy_file, &provider));
-    TRY(CheckProvider(provider, binding.variable));
+    TRY(CheckProvider(provider, binding.variable, binding.identity));
   }
   return Ok();
 }
@@ -255,6 +279,11 @@ std::vector<std::string> CredentialVariables(const Request& request) {
   for (const SecretBinding& binding : request.secrets) variables.push_back(binding.variable);
   for (const ProviderBinding& binding : request.providers) {
     if (!binding.variable.empty()) variables.push_back(binding.variable);
+    if (!binding.identity.empty()) {
+      for (std::string& name : gateway::IdentityVariables(binding.name, binding.identity)) {
+        variables.push_back(std::move(name));
+      }
+    }
     Result<gateway::Provider> provider = Find(binding);
     if (!provider.ok()) continue;
     for (const gateway::ProviderCredential& credential : provider.value().credentials) {

@@ -12,6 +12,7 @@
 #include "gateway/gateway.h"
 #include "policy/model/policy.h"
 #include "run/request.h"
+#include "run/trusted/config.h"
 #include "run/trusted/trust.h"
 
 namespace run {
@@ -19,6 +20,7 @@ namespace run {
 struct RunCredentials {
   std::vector<gateway::BoundSecret> secrets;
   std::vector<gateway::TokenGrant> grants;
+  std::vector<std::string> subject_files;  // Of each grant; it is empty for most.
   // The agent's variables: placeholders, and what a provider's clients must be told.
   std::vector<std::pair<std::string, std::string>> environment;
   // Files that held a credential: nothing of them is for the sandbox.
@@ -28,6 +30,10 @@ struct RunCredentials {
 // Fails with kRefused and whose fault it is for a run that wants credentials and is not trusted, or
 // wants more than its model's where it may have that alone.
 Status RefuseUntrusted(const Request& request, const Trust& trust);
+
+// Gives each provider of the request that has nothing of its own the identity that `config` has for
+// it.
+void TakeIdentities(const Config& config, Request* request);
 
 // Checks whether the request's credentials can be had, before anything is read. Fails with kRefused
 // for a run that is not trusted; with kSetup and what to export for a credential that no variable

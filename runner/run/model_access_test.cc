@@ -31,8 +31,6 @@ TEST_CASE("The hosts of an agent's model are those of its provider, and no other
   CHECK(HostsOf(request) == "api.openai.com:443");
   request.providers = {{"github", ""}, {"gemini", ""}};
   CHECK(HostsOf(request) == "generativelanguage.googleapis.com:443");
-  request.providers = {{"github-models", ""}};
-  CHECK(HostsOf(request) == "models.github.ai:443/inference/**");
   request.agent = "claude-code";
   request.providers = {{"bedrock", ""}};
   CHECK(HostsOf(request) == "bedrock-runtime.*.amazonaws.com:443 bedrock.*.amazonaws.com:443");

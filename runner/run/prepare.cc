@@ -281,6 +281,7 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
   Tools& tools = plan;
   subject = std::move(admitted);
   Request request = *asked;
+  TakeIdentities(subject.config, &request);
   TRY(CheckPrices(subject.description(), request, subject.config, subject.budget));
   TRY(FindEcosystems(subject.config.ecosystems));
   if (!request.prompt_file.empty()) {

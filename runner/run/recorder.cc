@@ -161,6 +161,13 @@ void Recorder::NoteControl(ControlName name, ControlState state, std::string not
       {std::string(sandbox::TextOf(name)), state, std::move(note)});
 }
 
+void Recorder::Note(const gateway::TakenIdentity& identity) {
+  std::vector<report::IdentityRecord>& all = input_.record.identities;
+  std::erase_if(all, [&](const auto& one) { return one.provider == identity.provider; });
+  const gateway::JwtFacts& facts = identity.facts;
+  all.push_back({identity.provider, facts.issuer, facts.subject, facts.audience, facts.expires});
+}
+
 void Recorder::Note(const std::vector<sandbox::Control>& controls) {
   for (const sandbox::Control& control : controls) {
     NoteControl(control.name, control.state, control.note);

@@ -39,6 +39,7 @@ class Recorder {
   void NoteHead(const std::string& commit);
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
   void Note(const report::ImageRecord& image) { input_.record.image = image; }
+  void Note(const gateway::TakenIdentity& identity);
   // Called once the request is whole, with what the configuration's task says.
   void NoteTask();
   // Notes the version of the agent's package; it is replaced at the end if the agent reports its

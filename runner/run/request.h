@@ -26,9 +26,11 @@ struct SecretBinding {
 
 // `--provider NAME[=ENVVAR]`: the credential of a service that the gateway knows how to place
 // (policies/providers/). `variable` replaces the provider's first, or is empty.
+// `--provider NAME:KEY=VALUE,...`: the job's identity in place of it, as these values describe it.
 struct ProviderBinding {
   std::string name;
   std::string variable;
+  std::vector<std::pair<std::string, std::string>> identity = {};
 };
 
 class Enclosure;

@@ -39,8 +39,7 @@ KEY = 'sk-test-' + secrets.token_hex(20)
 USAGE = {'input': 1000, 'cacheRead': 200, 'cacheWrite': 0, 'output': 40}
 TURN_TOKENS = sum(USAGE.values())
 # What a provider's address ends with.
-PATHS = {'anthropic': '', 'openai': '/v1', 'gemini': '', 'vertex': '', 'openai-compatible': '/v1', 'azure': '/openai/v1',
-         'github-models': '/inference'}
+PATHS = {'anthropic': '', 'openai': '/v1', 'gemini': '', 'vertex': '', 'openai-compatible': '/v1', 'azure': '/openai/v1'}
 # Each as its name, the variables of its key and of its address, and that end. Where no variable has the address, the real service is
 # needed; tried.py asks that the page names those.
 PROVIDERS = [(model['provider'], model['keys'][0], model['base_url_from'], PATHS[model['provider']])

@@ -84,8 +84,8 @@ class Upstream:
         self.refuse_tokens = False
         self.lock = threading.Lock()
 
-    def listen(self, answer=None):
-        """A port of its own. `answer`: gives (status, body) for an Asked."""
+    def listen(self, answer=None, extra=lambda: ""):
+        """A port of its own. `answer`: gives (status, body) for an Asked; `extra`: further lines of the head."""
         listener = socket.create_server(("127.0.0.1", 0), backlog=64)
 
         def serve(connection):
@@ -97,8 +97,8 @@ class Upstream:
                         if asked is None:
                             return
                         status, body = (answer or self.keep)(asked)
-                        inside.sendall(b"HTTP/1.1 %d Answer\r\nContent-Length: %d\r\n\r\n%s" %
-                                       (status, len(body), body))
+                        inside.sendall(b"HTTP/1.1 %d Answer\r\n%sContent-Length: %d\r\n\r\n%s" %
+                                       (status, extra().encode(), len(body), body))
             except OSError:
                 pass
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/secret.h"
@@ -22,6 +23,8 @@ struct AuthPlacement {
   // The client's own are taken out of the request: header names in lower case, names in the query.
   std::vector<std::string> replaced_headers;
   std::vector<std::string> replaced_query;
+  // Added to the client's own, by a comma: {"anthropic-beta", "oauth-2025-04-20"}.
+  std::vector<std::pair<std::string, std::string>> added_headers = {};
   // AWS Signature Version 4 with the three AWS_* secrets bound here, for this service (sigv4.h).
   std::string signing_service;
 };
@@ -38,19 +41,35 @@ struct BoundSecret {
   // codec::PathSelectorMatches over the canonical path; empty for every path.
   std::string path = {};
   AuthPlacement placement = {};
-  int grant = -1;  // Index into GatewayConfig::grants; -1 if `value` is it.
+  int grant = -1;   // Index into GatewayConfig::grants; -1 if `value` is it.
+  size_t part = 0;  // Which of the values that the grant gives.
   // A body is not searched for placeholders on the way to here: a model is told what its agent saw,
   // which may well be the environment.
   bool bodies_pass = false;
 };
 
-// One way to an access token that does not live as long as a run: Google's credential files
-// (google_credentials.h makes these from one). Everything in it was read by the supervisor.
+// One request of an exchange. In the texts of `fields` and `headers`, ${subject} is the token that
+// is exchanged, and ${token} the result of the step before.
+struct ExchangeStep {
+  struct Field {
+    std::string name;
+    std::vector<std::string> values;
+    bool list = false;  // In JSON; otherwise there is one value.
+  };
+  std::string url;    // https.
+  bool json = false;  // The body is a JSON object; otherwise a form.
+  std::vector<Field> fields;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+// One way to an access token that does not live as long as a run: of Google's credential files
+// (google_credentials.h), or of a job's identity (provider_identity.h). Everything in it was read
+// by the supervisor.
 struct TokenGrant {
   enum class Kind {
     kServiceAccount,  // RFC 7523: a JWT signed with `key`.
     kRefreshToken,    // RFC 6749, 6: `key` is the refresh token.
-    kExchange,        // RFC 8693: a subject token, from `subject_url` or in `key`.
+    kExchange,        // A subject token goes through `steps`.
   };
   Kind kind = Kind::kServiceAccount;
   std::string token_url;  // https.
@@ -59,14 +78,16 @@ struct TokenGrant {
   Secret key;             // PEM; refresh token; subject token.
   Secret client_secret;   // kRefreshToken.
   std::string scope;
-  // The members for kExchange.
-  std::string audience;
-  std::string subject_type;
-  std::string subject_url;    // Asked for a subject token whenever one is needed; https.
-  Secret subject_auth;        // The value of the Authorization header there; may be empty.
-  std::string subject_field;  // JSON member of the answer that has it; if empty, the whole answer.
-  std::string
-      impersonation_url;  // Not empty: the token is exchanged once more, for this account's.
+  // The members for kExchange. The subject token is `key`, or comes from `subject_url`, which is
+  // asked whenever one is needed (https); or from a file that the supervisor reads again.
+  std::string subject_url = {};
+  Secret subject_auth = {};        // The value of the Authorization header there; may be empty.
+  std::string subject_field = {};  // JSON member of the answer that has it; else the whole answer.
+  std::string subject_file = {};
+  bool once = false;  // The service takes each subject token once.
+  std::vector<ExchangeStep> steps = {};
+  bool gives_aws = false;     // The last step gives the three values of a session of AWS.
+  std::string provider = {};  // The identity's; empty for Google's files.
 };
 
 // Returns "openshell:resolve:env:NAME": what the sandbox's environment holds instead of the secret.

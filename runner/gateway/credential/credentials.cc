@@ -45,6 +45,10 @@ class Credentials::Attempt {
     ApplyToPath(*sites_.path);
     ApplyToQuery(*sites_.query);
     if (own != nullptr) Insert(*own);
+    for (const BoundSecret& secret : credentials_.secrets_) {
+      if (!IsBoundHere(secret, target_)) continue;
+      for (const auto& [name, text] : secret.placement.added_headers) AddTo(name, text);
+    }
     return std::move(refusal_);
   }
 
@@ -87,6 +91,18 @@ class Credentials::Attempt {
     }
     if (!placement.scheme.empty()) value = placement.scheme + " " + value;
     sites_.fields->push_back({placement.header, std::move(value)});
+  }
+
+  // To the client's own list of such words, if it has none of them.
+  void AddTo(const std::string& name, const std::string& text) {
+    auto own = std::find_if(
+        sites_.fields->begin(), sites_.fields->end(),
+        [&](const codec::HttpField& field) { return codec::EqualIgnoringCase(field.name, name); });
+    if (own == sites_.fields->end()) {
+      sites_.fields->push_back({name, text});
+    } else if (own->value.find(text) == std::string::npos) {
+      own->value += "," + text;
+    }
   }
 
   // "user" or "password" of Basic, with its placeholder resolved; nullopt if it is misplaced.
@@ -186,7 +202,7 @@ Credentials::Credentials(std::vector<BoundSecret> secrets) : secrets_(std::move(
   int grants = 0;
   for (const BoundSecret& secret : secrets_) grants = std::max(grants, secret.grant + 1);
   for (const BoundSecret& secret : secrets_) mask_.Add(secret.value.reveal());
-  for (int i = 0; i < grants; ++i) tokens_.push_back({Secret(), Deadline::After({})});
+  for (int i = 0; i < grants; ++i) tokens_.push_back({{}, Deadline::After({})});
 }
 
 std::optional<CredentialRefusal> Credentials::Apply(const CredentialTarget& target,
@@ -223,10 +239,10 @@ ResolvedCredential Credentials::Resolve(const CredentialTarget& target,
     std::string_view value = secret.value.reveal();
     if (secret.grant >= 0) {
       const Token& token = tokens_[static_cast<size_t>(secret.grant)];
-      if (token.value.empty() || token.until.passed()) {
+      if (token.values.size() <= secret.part || token.until.passed()) {
         return {{}, CredentialRefusal{502, "token_grant_failed", "has no token yet", secret.grant}};
       }
-      value = token.value.reveal();
+      value = token.values[secret.part].reveal();
     }
     constexpr std::string_view kUnsafe("\r\n\0", 3);
     if (value.empty() || value.find_first_of(kUnsafe) != std::string_view::npos) {
@@ -260,11 +276,30 @@ std::string_view Credentials::SigningService(const CredentialTarget& target) con
   return {};
 }
 
-void Credentials::SetToken(int grant, Secret token, Deadline until) {
-  mask_.Add(token.reveal());
-  Token& slot = tokens_.at(static_cast<size_t>(grant));
-  slot.value = std::move(token);
-  slot.until = until;
+void Credentials::SetToken(int grant, std::vector<Secret> values, Deadline until) {
+  for (const Secret& value : values) mask_.Add(value.reveal());
+  tokens_.at(static_cast<size_t>(grant)) = {std::move(values), until};
+}
+
+void Credentials::Prolong(int grant, Deadline until) {
+  tokens_.at(static_cast<size_t>(grant)).until = until;
+}
+
+std::string_view Credentials::TokenOf(int grant) const {
+  const Token& token = tokens_.at(static_cast<size_t>(grant));
+  return token.values.empty() ? std::string_view() : token.values.front().reveal();
+}
+
+int Credentials::GrantIn(const codec::HttpFields& fields) const {
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const std::string_view value = TokenOf(static_cast<int>(i));
+    const bool there = tokens_[i].values.size() == 1 &&
+                       std::any_of(fields.begin(), fields.end(), [&](const auto& field) {
+                         return field.value.find(value) != std::string::npos;
+                       });
+    if (there) return static_cast<int>(i);
+  }
+  return -1;
 }
 
 std::string Credentials::Redact(std::string_view text) const {

@@ -79,8 +79,15 @@ class Credentials {
   // if there is none.
   std::string_view SigningService(const CredentialTarget& target) const;
 
-  // Sets the token of a grant, and until when it may be used.
-  void SetToken(int grant, Secret token, Deadline until);
+  // Sets the values of a grant, and until when they may be used.
+  void SetToken(int grant, std::vector<Secret> values, Deadline until);
+  // Sets another end for those that there are.
+  void Prolong(int grant, Deadline until);
+  // Returns the first value of a grant, borrowed until the next SetToken; empty without one.
+  std::string_view TokenOf(int grant) const;
+  // Returns the grant whose only value stands in one of `fields`; -1 without one. Values that sign
+  // a request stand in none.
+  int GrantIn(const codec::HttpFields& fields) const;
 
   // Returns `text` as a record may have it: placeholders, and the values of secrets in their usual
   // forms, are shown as [CREDENTIAL], and other tokens by their kind.
@@ -91,7 +98,7 @@ class Credentials {
  private:
   class Attempt;
   struct Token {
-    Secret value;
+    std::vector<Secret> values;
     Deadline until;
   };
   std::vector<BoundSecret> secrets_;

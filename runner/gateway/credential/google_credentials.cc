@@ -74,26 +74,37 @@ Status ReadSource(const codec::Json& source, const FileReader& read, TokenGrant*
     }
     return Ok();
   }
-  std::string file = source.StringAt("file");
-  if (file.empty()) {
+  grant->subject_file = source.StringAt("file");
+  if (grant->subject_file.empty()) {
     return Error{Code::kUnsupported, "Google credentials: the source is neither a URL nor a file"};
   }
-  SecretString text = TRY(read(file));
+  SecretString text = TRY(read(grant->subject_file));
   grant->key = TRY(ParseSubject(*grant, 200, text));
-  grant->subject_field.clear();
   return Ok();
 }
 
 Status ReadExternal(const codec::Json& json, const FileReader& read, TokenGrant* grant) {
   grant->kind = TokenGrant::Kind::kExchange;
-  grant->audience = json.StringAt("audience");
-  grant->subject_type = json.StringAt("subject_token_type");
-  if (grant->audience.empty() || grant->subject_type.empty()) {
-    return Invalid("no audience or subject_token_type");
-  }
-  grant->token_url = TRY(Url(json, "token_url", ""));
+  const std::string audience = json.StringAt("audience");
+  const std::string type = json.StringAt("subject_token_type");
+  if (audience.empty() || type.empty()) return Invalid("no audience or subject_token_type");
+  ExchangeStep exchange;
+  exchange.url = TRY(Url(json, "token_url", ""));
+  exchange.fields = {{"grant_type", {"urn:ietf:params:oauth:grant-type:token-exchange"}},
+                     {"audience", {audience}},
+                     {"scope", {grant->scope}},
+                     {"requested_token_type", {"urn:ietf:params:oauth:token-type:access_token"}},
+                     {"subject_token_type", {type}},
+                     {"subject_token", {"${subject}"}}};
+  grant->steps.push_back(std::move(exchange));
   if (json.Find("service_account_impersonation_url") != nullptr) {
-    grant->impersonation_url = TRY(Url(json, "service_account_impersonation_url", ""));
+    ExchangeStep impersonate;
+    impersonate.url = TRY(Url(json, "service_account_impersonation_url", ""));
+    impersonate.json = true;
+    impersonate.headers = {{"Authorization", "Bearer ${token}"}};
+    impersonate.fields = {{"scope", {grant->scope}, true},
+                          {"lifetime", {std::to_string(kTokenLifetime.count()) + "s"}}};
+    grant->steps.push_back(std::move(impersonate));
   }
   const codec::Json* source = json.Find("credential_source");
   if (source == nullptr) return Invalid("no credential_source");
@@ -119,22 +130,6 @@ Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
   if (!made) return Invalid("signing with private_key failed");
   signature.resize(size);
   return signature;
-}
-
-std::string RenderForm(const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
-  std::string out;
-  for (const auto& [name, value] : pairs) {
-    out.append(out.empty() ? "" : "&").append(name).append("=");
-    out.append(codec::PercentEncode(value));
-  }
-  return out;
-}
-
-OwnRequest NewFormRequest(const std::string& url, std::string body) {
-  return {"POST",
-          url,
-          {{"Content-Type", "application/x-www-form-urlencoded"}, {"Accept", "application/json"}},
-          std::move(body)};
 }
 
 }  // namespace
@@ -172,27 +167,7 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
   return grant;
 }
 
-OwnRequest SubjectRequest(const TokenGrant& grant) {
-  OwnRequest request{"GET", grant.subject_url, {{"Accept", "application/json"}}, ""};
-  if (!grant.subject_auth.empty()) {
-    request.fields.push_back({"Authorization", std::string(grant.subject_auth.reveal())});
-  }
-  return request;
-}
-
-Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body) {
-  if (status != 200) return Invalid("the subject token was rejected: " + std::to_string(status));
-  if (grant.subject_field.empty()) {
-    body = body.substr(0, body.find_last_not_of(" \t\r\n") + 1);
-    if (body.empty()) return Invalid("the subject token is empty");
-    return Secret(body);
-  }
-  Result<codec::Json> json = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
-  if (!json.ok()) return Invalid("the subject token's source did not return JSON");
-  return Needed(json.value(), grant.subject_field);
-}
-
-Result<OwnRequest> TokenRequest(const TokenGrant& grant, std::string_view subject, int64_t now) {
+Result<OwnRequest> TokenRequest(const TokenGrant& grant, int64_t now) {
   if (grant.kind == TokenGrant::Kind::kServiceAccount) {
     codec::Json header = codec::Json::EmptyObject();
     header.Set("alg", "RS256").Set("typ", "JWT");
@@ -204,58 +179,15 @@ Result<OwnRequest> TokenRequest(const TokenGrant& grant, std::string_view subjec
                         codec::EncodeBase64Url(codec::RenderJsonLine(claims));
     std::string signature = TRY(SignRs256(grant.key.reveal(), token));
     token += "." + codec::EncodeBase64Url(signature);
-    return NewFormRequest(grant.token_url,
-                          RenderForm({{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
-                                      {"assertion", token}}));
+    return NewFormRequest(
+        grant.token_url,
+        {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"}, {"assertion", token}});
   }
-  if (grant.kind == TokenGrant::Kind::kRefreshToken) {
-    return NewFormRequest(grant.token_url,
-                          RenderForm({{"grant_type", "refresh_token"},
-                                      {"client_id", grant.identity},
-                                      {"client_secret", grant.client_secret.reveal()},
-                                      {"refresh_token", grant.key.reveal()}}));
-  }
-  return NewFormRequest(
-      grant.token_url,
-      RenderForm({{"grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"},
-                  {"audience", grant.audience},
-                  {"scope", grant.scope},
-                  {"requested_token_type", "urn:ietf:params:oauth:token-type:access_token"},
-                  {"subject_token_type", grant.subject_type},
-                  {"subject_token", subject}}));
-}
-
-OwnRequest ImpersonationRequest(const TokenGrant& grant, std::string_view token) {
-  codec::Json body = codec::Json::EmptyObject();
-  body.Set("scope", codec::Json::FromStrings({grant.scope}));
-  body.Set("lifetime", std::to_string(kTokenLifetime.count()) + "s");
-  return {"POST",
-          grant.impersonation_url,
-          {{"Content-Type", "application/json"}, {"Authorization", "Bearer " + std::string(token)}},
-          codec::RenderJsonLine(body)};
-}
-
-Result<AccessToken> ParseToken(int status, std::string_view body) {
-  Result<codec::Json> parsed = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
-  if (status < 200 || status > 299) {
-    // RFC 6749, 5.2: a short code; Google's other services put a status into an object.
-    std::string code = parsed.ok() ? parsed.value().StringAt("error") : "";
-    const codec::Json* error = parsed.ok() ? parsed.value().Find("error") : nullptr;
-    if (code.empty() && error != nullptr) code = error->StringAt("status");
-    auto plain = [](char c) { return ascii::IsAlpha(c) || c == '_'; };
-    if (code.size() > 64 || !std::all_of(code.begin(), code.end(), plain)) code.clear();
-    return Error{Code::kRefused, "the token service responded with " + std::to_string(status) +
-                                     (code.empty() ? "" : " " + code)};
-  }
-  if (!parsed.ok()) return Error{Code::kInvalid, "the token service did not return JSON"};
-  const codec::Json& json = parsed.value();
-  SecretString value = json.StringAt("access_token");
-  if (value.empty()) value = json.StringAt("accessToken");
-  if (value.empty()) return Error{Code::kInvalid, "the token service did not return a token"};
-  AccessToken token{Secret(value), std::chrono::seconds(json.IntegerAt("expires_in", 0))};
-  bool sensible = token.lifetime.count() > 0 && token.lifetime <= kTokenLifetime;
-  if (!sensible) token.lifetime = kTokenLifetime;
-  return token;
+  ENSURE(grant.kind == TokenGrant::Kind::kRefreshToken);
+  return NewFormRequest(grant.token_url, {{"grant_type", "refresh_token"},
+                                          {"client_id", grant.identity},
+                                          {"client_secret", grant.client_secret.reveal()},
+                                          {"refresh_token", grant.key.reveal()}});
 }
 
 }  // namespace gateway

@@ -20,6 +20,9 @@ constexpr size_t kSignedBodyBytesMax = size_t{10} << 20;
 constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
 constexpr milliseconds kTokenTimeout = seconds(30);
 constexpr seconds kTokenEarly{300};
+constexpr seconds kTokenLatest{30};  // So long before its end it is used at all.
+// Identities' tokens may live longer; what a service says beyond that is not believed.
+constexpr seconds kTokenLifetimeMax{24 * 3600};
 constexpr seconds kTokenLifetime{3600};  // The lifetime that is asked for; Google grants no more.
 
 }  // namespace gateway

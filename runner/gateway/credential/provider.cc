@@ -139,7 +139,7 @@ Result<Provider> ParseProvider(std::string_view text, const std::string& file) {
   YamlFields fields =
       TRY(YamlFields::Open(file, root, "a provider",
                            {"provider", "about", "credentials", "endpoints", "replaces", "signing",
-                            "bodies", "environment", "pass"}));
+                            "bodies", "environment", "pass", "identity"}));
   Provider provider;
   provider.name = TRY(fields.RequiredText("provider"));
   provider.about = TRY(fields.Text("about"));
@@ -159,6 +159,14 @@ Result<Provider> ParseProvider(std::string_view text, const std::string& file) {
   }
   provider.signing_service = TRY(fields.Text("signing"));
   provider.passed = TRY(Variables(fields, "pass"));
+  if (const YamlNode* identity = fields.Find("identity")) {
+    provider.identity = TRY(ParseProviderIdentity(file, *identity));
+    for (const std::string& name : provider.identity->credentials) {
+      const bool known = std::any_of(provider.credentials.begin(), provider.credentials.end(),
+                                     [&](const auto& one) { return one.name == name; });
+      if (!known) return fields.Invalid("identity", "no credential is called '" + name + "'");
+    }
+  }
   provider.bodies_pass = TRY(fields.Choice("bodies", {"search", "pass"})) == 1U;
   return provider;
 }

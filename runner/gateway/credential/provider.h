@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "gateway/credential/bound_secret.h"
 #include "gateway/credential/google_credentials.h"
+#include "gateway/credential/provider_identity.h"
 
 namespace gateway {
 
@@ -53,6 +54,7 @@ struct Provider {
   bool bodies_pass = false;
   std::vector<std::pair<std::string, std::string>> environment;  // For the agent.
   std::vector<std::string> passed;  // The host's variables that the agent sees as they are.
+  std::optional<ProviderIdentity> identity;
 };
 
 // Reads one file. Fails with kInvalid and "file:line:col: error: what" and a hint.
@@ -78,9 +80,11 @@ struct ProviderPlan {
 };
 
 // Plans a provider. `variable` replaces the first credential's variable; if it is empty, the file's
-// holds. Fails with kSetup, and what to export, if no credential has a value, or if an address is
-// missing or is not https.
+// holds. With values in `identity`, the job's identity is exchanged in place of any credential.
+// Fails with kSetup, and what to export, if no credential has a value, or if an address is missing
+// or is not https; and as PlanIdentity().
 Result<ProviderPlan> PlanProvider(const Provider& provider, const std::string& variable,
-                                  const ProviderHost& host, int first_grant);
+                                  const IdentityValues& identity, const ProviderHost& host,
+                                  int first_grant);
 
 }  // namespace gateway

@@ -13,6 +13,7 @@ struct Found {
   const ProviderCredential* credential = nullptr;
   Secret value;
   int grant = -1;
+  size_t part = 0;  // Of what the grant gives.
 };
 
 // Names `from` as a person would: "A or B".
@@ -42,6 +43,24 @@ Result<std::vector<Found>> FindValues(const Provider& provider, const std::strin
   return Error{Code::kSetup,
                "the provider " + provider.name + " has no credential: " + names + " is not set",
                "export " + (variable.empty() ? wanted.from.front() : variable) + "=..."};
+}
+
+// The credentials that the job's identity is exchanged for.
+Result<std::vector<Found>> FindIdentity(const Provider& provider, const IdentityValues& values,
+                                        const ProviderHost& host, int grant, ProviderPlan* plan) {
+  if (!provider.identity) {
+    return Error{Code::kInvalid, "the provider " + provider.name + " takes no identity of a job",
+                 ""};
+  }
+  plan->grants.push_back(TRY(PlanIdentity(provider.name, *provider.identity, values, host)));
+  std::vector<Found> found;
+  for (const std::string& name : provider.identity->credentials) {
+    auto credential = std::find_if(provider.credentials.begin(), provider.credentials.end(),
+                                   [&](const auto& one) { return one.name == name; });
+    ENSURE(credential != provider.credentials.end());  // ParseProvider() has looked.
+    found.push_back({&*credential, Secret(), grant, found.size()});
+  }
+  return found;
 }
 
 // A credential file of Google's: itself, or its path.
@@ -90,19 +109,25 @@ Result<ProviderEndpoint> Locate(const Provider& provider, const ProviderEndpoint
   return there;
 }
 
+// `identity` is null for a credential of another kind.
 BoundSecret Bind(const Provider& provider, const ProviderEndpoint& endpoint, const Found& found,
-                 bool signs) {
+                 bool signs, const ProviderIdentity* identity) {
   BoundSecret secret{found.credential->name, endpoint.host, Secret(found.value.reveal()),
                      endpoint.port,          endpoint.path, {}};
   HeaderForm form = found.credential->form;
   if (!form.header.empty() && endpoint.form.has_value()) form = *endpoint.form;
+  if (identity != nullptr && !identity->header.empty()) {
+    form = {identity->header, identity->scheme, ""};
+  }
   secret.placement.header = form.header;
   secret.placement.scheme = form.scheme;
   secret.placement.user = form.user;
   secret.placement.replaced_headers = provider.replaced_headers;
   secret.placement.replaced_query = provider.replaced_query;
+  if (identity != nullptr) secret.placement.added_headers = identity->added_headers;
   if (signs) secret.placement.signing_service = provider.signing_service;
   secret.grant = found.grant;
+  secret.part = found.part;
   secret.bodies_pass = provider.bodies_pass;
   if (found.grant >= 0) secret.value = Secret();
   return secret;
@@ -111,16 +136,20 @@ BoundSecret Bind(const Provider& provider, const ProviderEndpoint& endpoint, con
 }  // namespace
 
 Result<ProviderPlan> PlanProvider(const Provider& provider, const std::string& variable,
-                                  const ProviderHost& host, int first_grant) {
+                                  const IdentityValues& identity, const ProviderHost& host,
+                                  int first_grant) {
   ProviderPlan plan;
-  std::vector<Found> found = TRY(FindValues(provider, variable, host));
+  const bool exchanges = !identity.empty();
+  std::vector<Found> found = exchanges
+                                 ? TRY(FindIdentity(provider, identity, host, first_grant, &plan))
+                                 : TRY(FindValues(provider, variable, host));
   bool placed = false;
   for (Found& one : found) {
     placed |= !one.credential->form.header.empty();
     for (const std::string& name : one.credential->shown_as) {
       plan.environment.emplace_back(name, PlaceholderFor(one.credential->name));
     }
-    if (!one.credential->google) continue;
+    if (!one.credential->google || exchanges) continue;
     plan.grants.push_back(TRY(ReadGrant(one.value, host.read)));
     one.grant = first_grant + static_cast<int>(plan.grants.size()) - 1;
   }
@@ -129,7 +158,8 @@ Result<ProviderPlan> PlanProvider(const Provider& provider, const std::string& v
     for (const Found& one : found) {
       // A header that is there already needs no signature beside it.
       bool signs = !placed && !provider.signing_service.empty();
-      plan.secrets.push_back(Bind(provider, there, one, signs));
+      plan.secrets.push_back(
+          Bind(provider, there, one, signs, exchanges ? &*provider.identity : nullptr));
     }
     std::optional<std::string> url;
     if (!endpoint.base_url.empty()) url = host.variable(endpoint.base_url);

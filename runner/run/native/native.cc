@@ -176,9 +176,10 @@ Result<Supervisor*> NativeEnclosure::StartAgent(SupervisorHooks hooks) {
                   sandbox.TakeDiagnostics(), std::move(links), sandbox.connects().brokered());
   LogStart(request, recorder.record());
   reload_.emplace(NewReload(request, plan));
-  supervisor_.emplace(Supervised{sandbox, *gateway_, *owners_, *reload_, identity_answers_.get(),
-                                 signals, request, recorder.secrets()},
-                      OutputFilesOf(request, plan, directory), std::move(hooks));
+  supervisor_.emplace(
+      Supervised{sandbox, *gateway_, *owners_, *reload_, identity_answers_.get(), signals, request,
+                 recorder.secrets(), plan.credentials.subject_files, recorder},
+      OutputFilesOf(request, plan, directory), std::move(hooks));
   return &*supervisor_;
 }
 

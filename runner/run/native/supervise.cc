@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "caller/connection_owners.h"
 #include "gateway/transparent.h"
+#include "run/recorder.h"
 
 namespace run {
 namespace {
@@ -30,6 +31,7 @@ using std::chrono::seconds;
 // seen only where the kernel counts it; docs/threat-model.md says so.
 constexpr milliseconds kWatchInterval{200};
 constexpr size_t kChunkBytes = 65536;
+constexpr size_t kSubjectBytesMax = 16384;
 // Calls that waited for an executable and are looked at again in one turn. An agent may have a
 // thousand of them, each below 64 processes.
 constexpr size_t kCallsPerTurn = 32;
@@ -149,6 +151,8 @@ void Supervisor::TakeNotices() {
     Result<gateway::GatewayNotices> notices = parts_.gateway.TakeNotices();
     if (!notices.ok() || notices.value().ended) return End(EndKind::kGatewayLost);
     parts_.secrets.Add(notices.value().token.reveal());
+    if (notices.value().identity) parts_.recorder.Note(*notices.value().identity);
+    if (notices.value().wants_subject) GiveSubject(*notices.value().wants_subject);
     if (!notices.value().model_unresolved.empty()) {
       refused_by_ = std::move(notices.value().model_unresolved);
       End(EndKind::kModelUnresolved);
@@ -157,6 +161,16 @@ void Supervisor::TakeNotices() {
     refused_by_ = std::move(notices.value().credential_refused_by);
     End(EndKind::kCredentialRefused);
   }
+}
+
+// Opened by its path each time: who renews it puts another file there.
+void Supervisor::GiveSubject(size_t grant) {
+  SecretString text;
+  if (grant < parts_.subject_files.size() && !parts_.subject_files[grant].empty()) {
+    Result<std::string> read = sys::ReadFile(parts_.subject_files[grant], kSubjectBytesMax);
+    if (read.ok()) text = std::move(read).value();
+  }
+  if (!parts_.gateway.GiveSubject(grant, text).ok()) End(EndKind::kGatewayLost);
 }
 
 void Supervisor::TakeSignal() {

@@ -43,6 +43,9 @@ struct Supervised {
   const Request& request;
   // Masks what the agent says. Tokens are added that the gateway fetches meanwhile.
   codec::SecretMask& secrets;
+  // Of each grant of the gateway's, where its subject token lies; and who is told of those taken.
+  const std::vector<std::string>& subject_files;
+  Recorder& recorder;
 };
 
 // What others have a supervisor do besides. All may be null.
@@ -93,6 +96,7 @@ class Supervisor {
   void Verify();
   bool verifying() const { return !connects_.empty() || parts_.owners.pending(); }
   void TakeNotices();
+  void GiveSubject(size_t grant);
   void TakeSignal();
   void CheckLimits();
   sandbox::Sandbox::AddedUsage AddedUsage() const {

@@ -7,6 +7,7 @@
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
+#include "gateway/credential/provider.h"
 #include "policy/load/hosted_parse.h"
 #include "run/trusted/actors.h"
 
@@ -157,6 +158,38 @@ void CheckTaskAgents(const Config& config, ConfigReader* reader) {
   }
 }
 
+// `providers`: {NAME: {identity: {KEY: VALUE}}}.
+Status ParseProviders(const YamlNode& node, ConfigReader* reader, Config* config) {
+  const std::string& file = reader->file();
+  TRY(codec::CheckMapping(file, node, "providers"));
+  for (const codec::YamlEntry& entry : node.entries) {
+    auto at = [&](const Error& error) {
+      return codec::InvalidAt(file, entry.at, error.what, error.hint);
+    };
+    Result<gateway::Provider> provider = gateway::FindProvider(entry.key);
+    if (!provider.ok()) return at(provider.error());
+    YamlFields fields =
+        TRY(YamlFields::Open(file, entry.value, "an entry of 'providers'", {"identity"}));
+    const YamlNode* identity = fields.Find("identity");
+    if (identity == nullptr) return fields.Invalid("identity", "'identity' is missing");
+    if (!provider.value().identity) {
+      return fields.Invalid("identity", entry.key + " takes no identity of a job");
+    }
+    TRY(codec::CheckMapping(file, *identity, "identity"));
+    gateway::IdentityValues values;
+    for (const codec::YamlEntry& value : identity->entries) {
+      if (value.value.kind != YamlKind::kScalar) {
+        return codec::InvalidAt(file, value.at, "'" + value.key + "' must be text");
+      }
+      values.emplace_back(value.key, value.value.text);
+    }
+    Status good = gateway::CheckIdentity(entry.key, *provider.value().identity, values);
+    if (!good.ok()) return at(good.error());
+    config->identities.emplace_back(entry.key, std::move(values));
+  }
+  return Ok();
+}
+
 Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   const std::string& file = reader->file();
   YamlNode root = TRY(codec::ParseYaml(text, file));
@@ -167,7 +200,7 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   YamlFields fields =
       TRY(reader->Open(root, "the configuration",
                        {"limits", "models", "prices", "ecosystems", "images", "gates", "require",
-                        "agents", "tasks", "bots", "forks", "hosted_tools"},
+                        "agents", "tasks", "bots", "forks", "hosted_tools", "providers"},
                        {"limits", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
@@ -184,6 +217,9 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   if (const YamlNode* prices = fields.Find("prices")) {
     auto list = reader->Keep(gateway::PriceList::FromYaml(*prices, file));
     if (list) config->prices = *std::move(list);
+  }
+  if (const YamlNode* providers = fields.Find("providers")) {
+    reader->Keep(ParseProviders(*providers, reader, config));
   }
   if (const YamlNode* hosted = fields.Find("hosted_tools")) {
     auto list = reader->Keep(policy::ParseHostedTools(file, *hosted));

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/description.h"
 #include "base/result.h"
 #include "change/protected_path.h"
 #include "gateway/budget/price_list.h"
+#include "gateway/credential/provider_identity.h"
 #include "image/trust.h"
 #include "policy/model/hosted_tools.h"
 #include "run/trusted/gates.h"
@@ -36,6 +38,8 @@ struct Config {
   std::vector<std::string> ecosystems;
   // What a policy that does not say allows of models' providers.
   std::vector<policy::HostedAllowance> hosted_tools;
+  // The identities of the job, by the provider that takes one.
+  std::vector<std::pair<std::string, gateway::IdentityValues>> identities;
   image::TrustPolicy trust;                     // The signers of images.
   std::vector<std::string> mirrors;             // image::SourceOptions::mirrors.
   Gates gates;                                  // The rules on what a patch may contain.

@@ -7,6 +7,7 @@
 #include "agent/description.h"
 #include "agent/dialect.h"
 #include "codec/data/json.h"
+#include "gateway/credential/provider.h"
 #include "policy/model/json_schema.h"
 #include "run/trusted/task.h"
 #include "sandbox/limit/control.h"
@@ -157,6 +158,35 @@ Json ImagesSchema() {
       .Set("properties", std::move(properties));
 }
 
+// {NAME: {identity: {KEY: VALUE}}}, with the keys of each provider that takes an identity.
+Json ProvidersSchema() {
+  Json providers;
+  for (const std::string& name : gateway::ProviderNames()) {
+    Result<gateway::Provider> provider = gateway::FindProvider(name);
+    ENSURE(provider.ok());
+    if (!provider.value().identity) continue;
+    Json keys;
+    std::vector<std::string> required;
+    for (const gateway::IdentityKey& key : provider.value().identity->keys) {
+      keys.Set(key.name, Described(TypeSchema("string"), key.about));
+      if (!key.optional && key.fallback.empty()) required.push_back(key.name);
+    }
+    keys.Set(std::string(gateway::kIdentityAudience),
+             Described(TypeSchema("string"), "The audience of the job's token."))
+        .Set(std::string(gateway::kIdentityVariable),
+             Described(TypeSchema("string"), "The variable that has the job's token."))
+        .Set(
+            std::string(gateway::kIdentityFile),
+            Described(TypeSchema("string"), "The file that has it, read again when it is needed."));
+    Json identity;
+    identity.Set("identity",
+                 ClosedSchema(std::move(keys)).Set("required", Json::FromStrings(required)));
+    providers.Set(name, ClosedSchema(std::move(identity)));
+  }
+  return Described(ClosedSchema(std::move(providers)),
+                   "Services for which the job's identity is exchanged for a credential.");
+}
+
 Json VariableMapSchema() {
   return MapSchema(TextSchema())
       .Set("propertyNames", TypeSchema("string").Set("pattern", "^[A-Za-z_][A-Za-z0-9_]*$"));
@@ -224,6 +254,7 @@ std::string RenderConfigSchema() {
       .Set("hosted_tools",
            Described(policy::HostedToolsSchema(),
                      "The tools of models' providers, for a policy that does not say."))
+      .Set("providers", ProvidersSchema())
       .Set("images", ImagesSchema())
       .Set("gates", GatesSchema())
       .Set("require", TypeSchema("array").Set("items", ControlSchema()))
