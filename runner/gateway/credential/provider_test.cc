@@ -104,7 +104,7 @@ TEST_CASE("A mistake in a provider's file is shown with its place") {
 
 TEST_CASE("A provider becomes bound secrets, placeholders and plain variables") {
   ProviderPlan plan =
-      PlanProvider(Acme(), "", NewHost({{"OLD_KEY", "v"}, {"ACME_REGION", "eu"}}), 0).value();
+      PlanProvider(Acme(), "", {}, NewHost({{"OLD_KEY", "v"}, {"ACME_REGION", "eu"}}), 0).value();
   REQUIRE(plan.secrets.size() == 1);
   const BoundSecret& secret = plan.secrets[0];
   CHECK(secret.name == "ACME_KEY");
@@ -121,19 +121,19 @@ TEST_CASE("A provider becomes bound secrets, placeholders and plain variables") 
 
 TEST_CASE("The first variable of a list wins, and the command line before it") {
   ProviderHost host = NewHost({{"ACME_KEY", "new"}, {"OLD_KEY", "old"}, {"MINE", "mine"}});
-  CHECK(PlanProvider(Acme(), "", host, 0).value().secrets[0].value.reveal() == "new");
-  CHECK(PlanProvider(Acme(), "MINE", host, 0).value().secrets[0].value.reveal() == "mine");
-  Result<ProviderPlan> none = PlanProvider(Acme(), "", NewHost({}), 0);
+  CHECK(PlanProvider(Acme(), "", {}, host, 0).value().secrets[0].value.reveal() == "new");
+  CHECK(PlanProvider(Acme(), "MINE", {}, host, 0).value().secrets[0].value.reveal() == "mine");
+  Result<ProviderPlan> none = PlanProvider(Acme(), "", {}, NewHost({}), 0);
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().code == Code::kSetup);
   CHECK(none.error().what == "the provider acme has no credential: ACME_KEY or OLD_KEY is not set");
   CHECK(none.error().hint == "export ACME_KEY=...");
-  CHECK_FALSE(PlanProvider(Acme(), "MINE", NewHost({{"ACME_KEY", "new"}}), 0).ok());
+  CHECK_FALSE(PlanProvider(Acme(), "MINE", {}, NewHost({{"ACME_KEY", "new"}}), 0).ok());
 }
 
 TEST_CASE("A base URL of the host's binds the credential there instead, over TLS only") {
   auto bound = [](const std::string& url) {
-    return PlanProvider(Acme(), "", NewHost({{"ACME_KEY", "v"}, {"ACME_URL", url}}), 0);
+    return PlanProvider(Acme(), "", {}, NewHost({{"ACME_KEY", "v"}, {"ACME_URL", url}}), 0);
   };
   ProviderPlan plan = bound("https://Proxy.Example:8443/acme/").value();
   const BoundSecret& there = plan.secrets[0];
@@ -155,10 +155,10 @@ TEST_CASE("A base URL of the host's binds the credential there instead, over TLS
 TEST_CASE("Bedrock signs with an access key, and with its own API key it does not") {
   Provider bedrock = FindProvider("bedrock").value();
   ProviderHost keys = NewHost({{"AWS_ACCESS_KEY_ID", "id"}, {"AWS_SECRET_ACCESS_KEY", "key"}});
-  ProviderPlan plan = PlanProvider(bedrock, "", keys, 0).value();
+  ProviderPlan plan = PlanProvider(bedrock, "", {}, keys, 0).value();
   CredentialTarget target{"bedrock-runtime.eu-west-1.amazonaws.com", 443, "/model/x/invoke", true};
   CHECK(Credentials(std::move(plan.secrets)).SigningService(target) == "bedrock");
-  plan = PlanProvider(bedrock, "", NewHost({{"AWS_BEARER_TOKEN_BEDROCK", "token"}}), 0).value();
+  plan = PlanProvider(bedrock, "", {}, NewHost({{"AWS_BEARER_TOKEN_BEDROCK", "token"}}), 0).value();
   Credentials bearer(std::move(plan.secrets));
   CHECK(bearer.SigningService(target).empty());
   codec::HttpFields fields = {{"Authorization", "AWS4-HMAC-SHA256 mine"}};
@@ -173,7 +173,7 @@ TEST_CASE("The forges take a token for their API and a password for git") {
   auto sent = [](const std::string& name, const std::string& variable, const std::string& host,
                  const std::string& path) {
     ProviderPlan plan =
-        PlanProvider(FindProvider(name).value(), "", NewHost({{variable, "t0ken"}}), 0).value();
+        PlanProvider(FindProvider(name).value(), "", {}, NewHost({{variable, "t0ken"}}), 0).value();
     Credentials credentials(std::move(plan.secrets));
     codec::HttpFields fields;
     std::string sent_path = path;
@@ -195,7 +195,8 @@ TEST_CASE("Vertex is bound to a grant, shows the agent no placeholder, and count
   Provider vertex = FindProvider("vertex").value();
   const std::string user =
       R"({"type":"authorized_user","client_id":"c","client_secret":"s","refresh_token":"r"})";
-  ProviderPlan plan = PlanProvider(vertex, "", NewHost({{"GCLOUD_CREDENTIALS", user}}), 2).value();
+  ProviderPlan plan =
+      PlanProvider(vertex, "", {}, NewHost({{"GCLOUD_CREDENTIALS", user}}), 2).value();
   REQUIRE(plan.grants.size() == 1);
   CHECK(plan.grants[0].key.reveal() == "r");
   for (const BoundSecret& secret : plan.secrets) {
@@ -205,7 +206,7 @@ TEST_CASE("Vertex is bound to a grant, shows the agent no placeholder, and count
   for (const auto& [name, value] : plan.environment) {
     CHECK(value.find("openshell") == std::string::npos);
   }
-  CHECK(CodeOf(PlanProvider(vertex, "", NewHost({{"GCLOUD_CREDENTIALS", "/absent"}}), 0)) ==
+  CHECK(CodeOf(PlanProvider(vertex, "", {}, NewHost({{"GCLOUD_CREDENTIALS", "/absent"}}), 0)) ==
         Code::kNotFound);
 }
 
