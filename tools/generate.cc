@@ -452,8 +452,9 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       TRY(tools::ReplaceBlock(architecture, "<!-- ", "rooms", rooms).Context(kArchitecture));
   std::string agents = TRY(RenderAgents());
   std::string identity = TRY(read(kIdentityReference));
-  identity = TRY(tools::ReplaceBlock(identity, "<!-- ", "identities", TRY(RenderIdentities()))
-                     .Context(kIdentityReference));
+  std::string identities = TRY(RenderIdentities());
+  identity = TRY(
+      tools::ReplaceBlock(identity, "<!-- ", "identities", identities).Context(kIdentityReference));
   return std::vector<Generated>{
       {"docs/reference/agents.md", agents},
       {"docs/reference/cli.md", RenderCliReference()},

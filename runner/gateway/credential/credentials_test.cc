@@ -142,13 +142,19 @@ TEST_CASE("Every form of a placeholder that OpenShell gives is read") {
   CHECK(Send("x", "/bot/a.b~OPENSHELL-RESOLVE-ENV-PLAINLY").path == "/bot/plain-token_1");
 }
 
+std::vector<Secret> Values(std::string_view value) {
+  std::vector<Secret> values;
+  values.emplace_back(value);
+  return values;
+}
+
 // A service whose provider says where its key belongs, on one port and below one path.
 Credentials NewProvider() {
   BoundSecret key{"KEY", "*.model.example", Secret("the-true-key"), 443, "/v1/**", {}};
-  key.placement = {"x-api-key", "", "", {"x-api-key", "authorization"}, {"key"}, ""};
+  key.placement = {"x-api-key", "", "", {"x-api-key", "authorization"}, {"key"}, {}, ""};
   key.bodies_pass = true;
   BoundSecret git{"GIT", "git.example", Secret("pass"), 0, "", {}};
-  git.placement = {"authorization", "Basic", "user", {"authorization"}, {}, ""};
+  git.placement = {"authorization", "Basic", "user", {"authorization"}, {}, {}, ""};
   std::vector<BoundSecret> secrets;
   secrets.push_back(std::move(key));
   secrets.push_back(std::move(git));
@@ -272,10 +278,10 @@ TEST_CASE("A granted token is asked for first, used then, and asked for again wh
   };
   REQUIRE(send().refusal.has_value());
   CHECK(send().refusal->grant == 0);
-  credentials.SetToken(0, Secret("granted"), Deadline::Never());
+  credentials.SetToken(0, Values("granted"), Deadline::Never());
   CHECK(send().value() == "Bearer granted");
   CHECK(credentials.Redact("/a/granted?") == "/a/granted?");  // Too short a word to hide.
-  credentials.SetToken(0, Secret("granted-token"), Deadline::After(std::chrono::milliseconds(0)));
+  credentials.SetToken(0, Values("granted-token"), Deadline::After(std::chrono::milliseconds(0)));
   CHECK(credentials.Redact("/a/granted-token?") == "/a/[CREDENTIAL]?");
   CHECK(send().refusal->grant == 0);
 }
