@@ -4,6 +4,7 @@
 #include "base/secret.h"
 #include "gateway/async/limits.h"
 #include "gateway/budget/model_api.h"
+#include "gateway/credential/limits.h"
 #include "gateway/http/limits.h"
 #include "gateway/http/refusal.h"
 #include "gateway/http/relay.h"
@@ -96,6 +97,12 @@ Task<void> Transaction::JudgeAndSend() {
     co_await RefuseOutgoing(std::move(*treatment_.refusal));
     co_return;
   }
+  // Held, so that it can be sent again with another token: RenewToken().
+  const bool held = framing_.kind == codec::BodyFraming::kLength &&
+                    framing_.length <= kRepeatedBodyBytesMax && treatment_.filters.empty() &&
+                    treatment_.whole_bytes_max == 0 &&
+                    context_.credentials.GrantIn(verdict_.request.fields) >= 0;
+  if (held) treatment_.whole_bytes_max = kRepeatedBodyBytesMax;
   if (treatment_.whole_bytes_max > 0 || !treatment_.steps.empty() || hosted_) {
     bool passes = co_await TakeSteps();
     if (!passes) co_return;

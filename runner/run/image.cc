@@ -172,6 +172,15 @@ Result<image::PulledImage> OpenDirectory(image::Reference reference, const std::
   }
   struct stat facts {};
   if (::stat(reference.path.c_str(), &facts) != 0) return Errno(name);
+  // An overlay shows the sandbox's user what others own as it is, and lets it change nothing of
+  // that.
+  if (::geteuid() != 0 && facts.st_uid != ::geteuid()) {
+    return Error{Code::kInvalid,
+                 name +
+                     " belongs to another user, so that a sandbox of yours could "
+                     "not change a file of it",
+                 "a copy of your own: tar -C " + reference.path + " -c . | tar -C COPY -x"};
+  }
   image::PulledImage opened;
   opened.unpacked.layers = {reference.path};
   opened.unpacked.owner_uid = facts.st_uid;

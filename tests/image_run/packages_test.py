@@ -42,13 +42,12 @@ class Packages(unittest.TestCase):
         self.checkout = self.home / 'checkout'
         shutil.rmtree(self.checkout, ignore_errors=True)
         self.checkout.mkdir()
-        self.addCleanup(self.tool, 'sandbox', 'delete', '--all', code=None)
 
     def configure(self, text):
         (self.checkout / '.agentic-ci').mkdir(exist_ok=True)
         (self.checkout / '.agentic-ci/config.yml').write_text(text)
         (self.checkout / '.agentic-ci/openshell-policy.yml').write_text('defaults: minimal\n')
-        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
+        git = ['git', '-c', 'safe.directory=*', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
         for line in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'one', '--allow-empty']):
             subprocess.run([*git, *line], check=True)
 
@@ -63,31 +62,47 @@ class Packages(unittest.TestCase):
             self.assertEqual(done.returncode, code, f'{line}: {done.stdout[-2000:]}{done.stderr[-4000:]}')
         return done
 
+    def event(self):
+        path = self.home / 'event.json'
+        path.write_text('{"repository": {"default_branch": "main"}}')
+        return path
+
+    def base(self, user=USER, **_):
+        """The root file system, as files of that user."""
+        if os.geteuid() != 0:
+            return self.top / 'root'
+        own = self.top / f'own-{user}'
+        if not own.exists():
+            subprocess.run(['cp', '-a', self.top / 'root', own], check=True)
+            subprocess.run(['chown', '-R', f'{user}:{user}', own], check=True)
+        return own
+
     def create(self, name, **variables):
-        return self.tool('sandbox', 'create', name, '--image', f'dir:{self.top}/root', '--report-dir', self.home / f'report-{name}', **variables)
+        self.addCleanup(self.tool, 'sandbox', 'delete', name, code=None, **variables)
+        return self.tool('sandbox', 'create', '--name', name, '--image', f'dir:{self.base(**variables)}', '--report-dir', self.home / f'report-{name}', **variables)
 
     def inside(self, name, *line, code=0, **variables):
         return self.tool('sandbox', 'exec', name, '--timeout', f'{SECONDS}s', '--', *line, code=code, **variables).stdout
 
     def install_and_keep(self, **variables):
         self.configure('ecosystems: [debian]\n')
-        self.create('apt', **variables)
-        self.inside('apt', 'apt-get', 'update', **variables)
-        self.inside('apt', 'apt-get', 'install', '-y', '--no-install-recommends', PACKAGE, 'openssh-client', **variables)
-        self.assertIn('Hello', self.inside('apt', PACKAGE, **variables))
+        self.create('packages-apt', **variables)
+        self.inside('packages-apt', 'apt-get', 'update', **variables)
+        self.inside('packages-apt', 'apt-get', 'install', '-y', '--no-install-recommends', PACKAGE, 'openssh-client', **variables)
+        self.assertIn('Hello', self.inside('packages-apt', PACKAGE, **variables))
         # openssh-client has a group and a program with its rights: dpkg changed its owner, as far as it knows.
-        self.assertIn('ssh', self.inside('apt', 'getent', 'group', '_ssh', **variables))
-        self.tool('sandbox', 'snapshot', 'apt', '--tag', 'with-hello', **variables)
-        self.tool('sandbox', 'delete', 'apt', **variables)
-        self.create('again', **variables)
-        self.inside('again', PACKAGE, code=127, **variables)
-        self.tool('sandbox', 'restore', 'again', 'with-hello', **variables)
-        self.assertIn('Hello', self.inside('again', PACKAGE, **variables))
-        self.assertIn('ok installed', self.inside('again', 'dpkg-query', '-W', '-f', '${Status}', PACKAGE, **variables))
+        self.assertIn('ssh', self.inside('packages-apt', 'getent', 'group', '_ssh', **variables))
+        self.tool('sandbox', 'snapshot', 'packages-apt', '--tag', 'with-hello', **variables)
+        self.tool('sandbox', 'delete', 'packages-apt', **variables)
+        self.create('packages-again', **variables)
+        self.inside('packages-again', PACKAGE, code=127, **variables)
+        self.tool('sandbox', 'restore', 'packages-again', 'with-hello', **variables)
+        self.assertIn('Hello', self.inside('packages-again', PACKAGE, **variables))
+        self.assertIn('ok installed', self.inside('packages-again', 'dpkg-query', '-W', '-f', '${Status}', PACKAGE, **variables))
         self.assertFalse((self.top / 'root/usr/bin' / PACKAGE).exists())
-        self.tool('sandbox', 'delete', 'again', **variables)
-        image = json.loads((self.home / 'report-again/run.json').read_text())['image']
-        self.assertEqual((image['reference'], image['signer'], image['digest']), (f'dir:{self.top}/root', '', ''))
+        self.tool('sandbox', 'delete', 'packages-again', **variables)
+        image = json.loads((self.home / 'report-packages-again/run.json').read_text())['image']
+        self.assertEqual((image['reference'], image['signer'], image['digest']), (f'dir:{self.base(**variables)}', '', ''))
 
     def test_packages_are_installed_into_the_layer_of_a_user(self):
         self.install_and_keep()
@@ -98,42 +113,47 @@ class Packages(unittest.TestCase):
 
     def test_its_root_has_no_right_that_the_agent_has_not_otherwise(self):
         self.configure('ecosystems: [debian]\n')
-        self.create('root')
+        self.create('packages-root')
         script = '''id -u; grep CapEff /proc/self/status; touch /file; chown 1234:1234 /etc/hostname; echo "chown $?"; stat -c %u /etc/hostname
 for at in /proc/sys/net/ipv4/ip_forward /proc/sys/kernel/core_pattern /dev/x /proc/sysrq-trigger /sandbox/../boot/x; do
   ( echo 1 >$at ) 2>/dev/null && echo "written $at"; done
 mount -t tmpfs none /mnt 2>/dev/null && echo mounted; mknod /tmp/sda b 8 0; echo "mknod $?"; test -e /tmp/sda && echo "a device"
 chroot / true 2>/dev/null && echo chroot; unshare -r true 2>/dev/null && echo namespace
 echo x >/usr/bin/x && echo changed; true'''
-        said = self.inside('root', 'sh', '-c', script).splitlines()
+        said = self.inside('packages-root', 'sh', '-c', script).splitlines()
         self.assertEqual(said, ['0', 'CapEff:\t0000000000000000', 'chown 0', '0', 'mknod 0', 'changed'])
         # The control: without the ecosystem, neither the id nor the system.
         self.configure('{}\n')
-        self.create('user')
-        said = self.inside('user', 'sh', '-c', 'id -u; echo x 2>/dev/null >/usr/bin/x || echo kept; chown 0:0 /tmp 2>/dev/null || echo refused')
+        self.create('packages-user')
+        said = self.inside('packages-user', 'sh', '-c', 'id -u; echo x 2>/dev/null >/usr/bin/x || echo kept; chown 0:0 /tmp 2>/dev/null || echo refused')
         self.assertEqual(said.split(), ['1000', 'kept', 'refused'])
-        self.inside('user', 'apt-get', 'update', code=100)
+        self.inside('packages-user', 'apt-get', 'update', code=100)
 
     def test_a_policy_with_an_id_of_its_own_keeps_it(self):
         self.configure('ecosystems: [debian]\n')
         policy = self.home / 'policy.yml'
         policy.write_text('version: 1\nfilesystem_policy: {include_workdir: true, read_only: [/usr, /etc]}\n'
                           'process: {run_as_user: "1234", run_as_group: "1234"}\n')
-        planned = self.tool('run', '--policy', policy, '--image', f'dir:{self.top}/root', '--plan-only', '--', 'true')
+        planned = self.tool('run', '--policy', policy, '--image', f'dir:{self.base()}', '--plan-only', '--', 'true')
         self.assertIn('packages cannot be installed', planned.stdout + planned.stderr)
 
     def test_a_directory_is_for_laptops(self):
         self.configure('{}\n')
-        line = ('run', '--image', f'dir:{self.top}/root', '--report-dir', self.home / 'report')
+        line = ('run', '--image', f'dir:{self.base()}', '--report-dir', self.home / 'report')
         done = self.tool(*line, '--', 'cat', '/etc/debian_version')
         self.assertTrue(done.stdout.startswith('12.'), done.stdout)
         self.assertIn('image not verified', done.stderr)
         self.assertIn('not signed', (self.home / 'report/summary.md').read_text())
-        done = self.tool(*line, '--', 'true', code=77, CI='true')
+        done = self.tool(*line, '--policy-ref', 'HEAD', '--', 'true', code=77, GITHUB_ACTIONS='true', GITHUB_EVENT_PATH=str(self.event()),
+                         GITHUB_EVENT_NAME='workflow_dispatch', GITHUB_ACTOR='me', GITHUB_REPOSITORY='acme/site', GITHUB_SHA='a' * 40,
+                         GITHUB_REF='refs/heads/main')
         self.assertIn('is not signed', done.stderr)
         for path in ('/', self.home, self.checkout):
             done = self.tool('run', '--image', f'dir:{path}', '--', 'true', code=65)
             self.assertIn('must not read', done.stderr)
+        if os.geteuid() == 0:
+            done = self.tool('run', '--image', f'dir:{self.top}/root', '--', 'true', code=65)
+            self.assertIn('another user', done.stderr)
         self.tool('run', '--image', 'dir:/nowhere', '--', 'true', code=66)
         self.tool('image', 'verify', f'dir:{self.top}/root', code=69)
 

@@ -38,7 +38,7 @@ class Surface(Case):
         inside = self.probe('refused')
         self.assertGreater(len(inside), 50)
         expected = {'clone3': 'ENOSYS', 'call_of_32_bits': 'SYS', 'call_of_x32': 'SYS',
-                    'setuid_root': 'EINVAL', 'setgid_root': 'EINVAL', 'name_to_handle_at': 'EOPNOTSUPP',
+                    'setuid_root': 'EINVAL', 'setgid_root': 'EINVAL', 'name_to_handle_at': 'EOPNOTSUPP', 'socket_netlink_audit': 'EAFNOSUPPORT',
                     **dict.fromkeys(('memfd_create', 'memfd_secret', 'keyctl', 'add_key', 'request_key', 'kcmp',
                                     'execveat_empty_path'), 'ENOSYS')}
         for name, answer in inside.items():

@@ -23,6 +23,8 @@ constexpr seconds kTokenEarly{300};
 constexpr seconds kTokenLatest{30};  // So long before its end it is used at all.
 // Identities' tokens may live longer; what a service says beyond that is not believed.
 constexpr seconds kTokenLifetimeMax{24 * 3600};
+// The body of a request that is kept, in case its token is refused.
+constexpr size_t kRepeatedBodyBytesMax = size_t{1} << 20;
 constexpr seconds kTokenLifetime{3600};  // The lifetime that is asked for; Google grants no more.
 
 }  // namespace gateway

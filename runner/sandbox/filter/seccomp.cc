@@ -167,8 +167,10 @@ void KeepCoreLimit(Rules& rules, bool brokered) {
 }
 
 void DenySockets(Rules& rules) {
+  // As where the kernel lacks the protocol: programs that would write to the audit log go on.
   rules.DenyWhere(SCMP_SYS(socket),
-                  std::array{IntArgument(0, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)});
+                  std::array{IntArgument(0, AF_NETLINK), Argument(2, SCMP_CMP_NE, 0)},
+                  EAFNOSUPPORT);
   // A raw socket needs a capability the agent lacks; said here too, so that one bug is not enough.
   rules.DenyWhere(SCMP_SYS(socket), std::array{IntArgument(0, AF_INET),
                                                Argument(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_RAW)});
