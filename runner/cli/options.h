@@ -240,13 +240,13 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "process's environment.",
       true},
      Secrets{&run::Request::secrets}},
-    {{"provider", "NAME[=VARIABLE|:KEY=VALUE,...]", "",
+    {{"provider", "NAME[=VARIABLE]", "",
       "A service whose credential the gateway inserts into requests: `anthropic`, `openai`, "
       "`gemini`, `vertex`, `bedrock`, `azure`, `openai-compatible` for any server "
       "with OpenAI's API, `github`, `gitlab`, or `generic` for a bearer token at `API_BASE_URL`. "
       "An agent uses the first that it can have its model from. The value is taken from VARIABLE "
-      "in this process's environment, or from the service's usual variable; or with KEY=VALUE, the "
-      "job's identity is exchanged for one: see docs/reference/identity.md.",
+      "in this process's environment, or from the service's usual variable. "
+      "`NAME:KEY=VALUE,...` exchanges the job's identity for one: see docs/reference/identity.md.",
       true},
      Providers{&run::Request::providers}},
     {{"env", "NAME=VALUE", "",

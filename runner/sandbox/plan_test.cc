@@ -499,7 +499,8 @@ TEST_CASE("A workdir that the policy leaves out is shown empty, below a writable
     request.checkout = checkout;
     request.shown_empty = {checkout + "/report"};
     std::vector<Kind> kinds;
-    for (const MountStep& step : Plan(request, FakeHost()).namespaces().mounts) {
+    const SandboxPlan plan = Plan(request, FakeHost());
+    for (const MountStep& step : plan.steps()) {
       if (step.target.starts_with(checkout)) kinds.push_back(step.kind);
     }
     return kinds;

@@ -368,9 +368,9 @@ class Vertex(unittest.TestCase):
         self.assertIn("[policy:gateway engine:credentials]", own[0])
 
     def test_a_token_that_ends_is_fetched_anew_during_the_run(self):
-        RUN.upstream.token_lifetime = 2  # Used for one second of it.
+        RUN.upstream.token_lifetime = 2  # Used for three quarters of it.
         self.addCleanup(setattr, RUN.upstream, "token_lifetime", 3600)
-        self.run_with("renewed", self.user(), [("early", 0), ("late", 1.3)])
+        self.run_with("renewed", self.user(), [("early", 0), ("late", 1.8)])
         self.assertEqual(self.tokens("early", "late"), [["Bearer granted-t0ken-1"], ["Bearer granted-t0ken-2"]])
 
     def test_a_service_account_asks_with_a_signed_assertion(self):

@@ -41,7 +41,7 @@ ProviderHost NewHost(std::map<std::string, std::string> variables) {
 Provider Acme() { return ParseProvider(kFile, "acme.yml").value(); }
 
 TEST_CASE("Every built-in provider reads, is named after its file and binds every credential") {
-  REQUIRE(ProviderNames().size() == 11);
+  REQUIRE(ProviderNames().size() == 10);
   for (const std::string& name : ProviderNames()) {
     INFO(name);
     Result<Provider> provider = FindProvider(name);
