@@ -4,6 +4,7 @@
 //
 //   generate ROOT           rewrites the files below ROOT
 //   generate --check ROOT   prints what differs and fails
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -23,6 +24,7 @@
 #include "cli/inputs.h"
 #include "cli/sandbox_command.h"
 #include "component.h"
+#include "document_blocks.h"
 #include "gateway/credential/provider.h"
 #include "policy/model/json_schema.h"
 #include "policy/model/schema.h"
@@ -41,7 +43,9 @@ constexpr std::string_view kNote =
 
 using tools::Cell;
 using tools::Code;
+using tools::Codes;
 using tools::Quoted;
+using tools::Wrapped;
 
 std::string RenderOptions(const std::vector<cli::OptionSpec>& options) {
   std::string text = "| option | default | meaning |\n|---|---|---|\n";
@@ -54,23 +58,6 @@ std::string RenderOptions(const std::vector<cli::OptionSpec>& options) {
     text += " |\n";
   }
   return text;
-}
-
-// A paragraph in lines of at most 120 columns, as in all documents.
-std::string Wrapped(std::string_view text) {
-  constexpr size_t kColumns = 120;
-  std::string out;
-  size_t column = 0;
-  std::istringstream words{std::string(text)};
-  for (std::string word; words >> word; column += word.size() + 1) {
-    if (column > 0 && column + word.size() > kColumns) {
-      out += '\n';
-      column = 0;
-    }
-    if (column > 0) out += ' ';
-    out += word;
-  }
-  return out;
 }
 
 std::string RenderCommand(const cli::Command& command) {
@@ -222,29 +209,6 @@ std::string RenderActionOutputs() {
   return text + RenderPostOutputs();
 }
 
-std::string RenderPromptVariables() {
-  std::string text = "| variable | meaning | at most |\n|---|---|---|\n";
-  for (const run::PromptVariable& variable : run::PromptVariables()) {
-    std::string bound = "one line";
-    if (variable.bytes_max > 0) bound = std::to_string(variable.bytes_max) + " bytes, fenced";
-    if (variable.bytes_max >= 1024) {
-      bound = std::to_string(variable.bytes_max / 1024) + " KiB, fenced";
-    }
-    text += "| " + Code("{{" + std::string(variable.name) + "}}") + " | " + Cell(variable.doc) +
-            " | " + bound + " |\n";
-  }
-  return text;
-}
-
-// Code, each in a cell's span: "`a`, `b`".
-std::string Codes(const std::vector<std::string>& texts, std::string_view between) {
-  std::string out;
-  for (const std::string& text : texts) {
-    out += (out.empty() ? "" : std::string(between)) + Code(text);
-  }
-  return out;
-}
-
 // The host's variables of a provider's credential, and its addresses.
 Result<std::string> RenderAccess(const agent::ModelAccess& access) {
   gateway::Provider provider = TRY(gateway::FindProvider(access.provider));
@@ -318,80 +282,6 @@ Result<std::string> RenderAgents() {
   return text;
 }
 
-// The names of config.md's keys that are lists of names, each a part of a table's line.
-Result<std::string> ReplaceNames(std::string config) {
-  std::vector<std::string> streams;
-  for (std::string_view name : agent::StreamNames()) {
-    if (name != "plain") streams.emplace_back(name);
-  }
-  std::vector<std::string> limits;
-  for (const run::TaskKey& limit : run::TaskLimits()) limits.emplace_back(limit.key);
-  std::vector<std::string> controls;
-  for (const sandbox::ControlRow& row : sandbox::kControls) {
-    if (row.required) controls.emplace_back(row.text);
-  }
-  for (const auto& [name, texts] :
-       {std::pair{"streams", streams}, {"task limits", limits}, {"controls", controls}}) {
-    config = TRY(tools::ReplaceBlock(config, "<!-- ", name, Codes(texts, ", ")));
-  }
-  return config;
-}
-
-// The options of limits that neither OpenShell nor the runner for it enforces.
-std::string RenderRefusedLimits() {
-  std::vector<std::string> options;
-  for (const sandbox::LimitRow& row : sandbox::kLimits) {
-    if (!row.openshell && !row.option.empty()) options.push_back("--" + std::string(row.option));
-  }
-  return Wrapped(Codes(options, ", ") + ".") + "\n";
-}
-
-// The keys of each provider that takes a job's identity.
-Result<std::string> RenderIdentities() {
-  std::string text = "| provider | key | meaning | form, or default |\n|---|---|---|---|\n";
-  for (const std::string& name : gateway::ProviderNames()) {
-    gateway::Provider provider = TRY(gateway::FindProvider(name));
-    if (!provider.identity) continue;
-    for (const gateway::IdentityKey& key : provider.identity->keys) {
-      const bool given = !key.fallback.empty();
-      text += "| " + Code(name) + " | " + Code(key.name) + " | " + Cell(key.about) +
-              (key.optional ? " May be left out." : "") + " | " + (given ? "default " : "") +
-              Code(given ? key.fallback : key.pattern) + " |\n";
-    }
-  }
-  return text;
-}
-
-// The table of rooms: the lines of runner/CMakeLists.txt, and the charters above them.
-std::string RenderRooms(const std::string& cmake) {
-  constexpr std::string_view kLine = "runner_folder(";
-  std::string text = "| room | what it is | may include |\n|---|---|---|\n";
-  std::string charter;
-  std::istringstream lines(cmake);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("# ")) {
-      charter += (charter.empty() ? "" : " ") + line.substr(2);
-      continue;
-    }
-    if (line.starts_with(kLine)) {
-      for (std::string more; line.find(')') == line.npos && std::getline(lines, more);) {
-        line += more;
-      }
-      std::istringstream words(line.substr(kLine.size(), line.find(')') - kLine.size()));
-      std::string room;
-      words >> room;
-      std::string others;
-      for (std::string word; words >> word && word != "LIBRARIES";) {
-        if (word != "FAST") others += (others.empty() ? "" : " ") + word;
-      }
-      text += "| " + Code(room + "/") + " | " + Cell(charter) + " | " +
-              (others.empty() ? "–" : others) + " |\n";
-    }
-    charter.clear();
-  }
-  return text;
-}
-
 struct Generated {
   std::string path;
   std::string content;
@@ -407,10 +297,6 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   };
   constexpr const char* kAction = "action.yml";
   constexpr const char* kPostAction = "post/action.yml";
-  constexpr const char* kConfigReference = "docs/reference/config.md";
-  constexpr const char* kOpenShellReference = "docs/reference/openshell.md";
-  constexpr const char* kIdentityReference = "docs/reference/identity.md";
-  constexpr const char* kArchitecture = "docs/architecture.md";
   const std::string component = "gitlab-component/";
   const std::string run_template = component + "templates/run/template.yml";
   const std::string post_template = component + "templates/post/template.yml";
@@ -439,23 +325,8 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
   std::string readme = TRY(read(component + "README.md"));
   readme = TRY(tools::RenderComponentReadme(readme).Context(component + "README.md"));
   std::string license = TRY(read("LICENSE"));
-  std::string config = TRY(read(kConfigReference));
-  config = TRY(tools::ReplaceBlock(config, "<!-- ", "prompt variables", RenderPromptVariables())
-                   .Context(kConfigReference));
-  config = TRY(ReplaceNames(config).Context(kConfigReference));
-  std::string openshell = TRY(read(kOpenShellReference));
-  openshell = TRY(tools::ReplaceBlock(openshell, "<!-- ", "refused limits", RenderRefusedLimits())
-                      .Context(kOpenShellReference));
-  std::string rooms = RenderRooms(TRY(read("runner/CMakeLists.txt")));
-  std::string architecture = TRY(read(kArchitecture));
-  architecture =
-      TRY(tools::ReplaceBlock(architecture, "<!-- ", "rooms", rooms).Context(kArchitecture));
   std::string agents = TRY(RenderAgents());
-  std::string identity = TRY(read(kIdentityReference));
-  std::string identities = TRY(RenderIdentities());
-  identity = TRY(
-      tools::ReplaceBlock(identity, "<!-- ", "identities", identities).Context(kIdentityReference));
-  return std::vector<Generated>{
+  std::vector<Generated> files = {
       {"docs/reference/agents.md", agents},
       {"docs/reference/cli.md", RenderCliReference()},
       {"docs/reference/agentic-ci.1", RenderManPage()},
@@ -471,11 +342,17 @@ Result<std::vector<Generated>> Generate(const std::string& root) {
       {component + "LICENSE", license},
       {"docs/reference/schemas/config.schema.json", run::RenderConfigSchema()},
       {"docs/reference/schemas/serve.schema.json", RenderServeSchema()},
-      {kConfigReference, config},
-      {kIdentityReference, identity},
-      {kOpenShellReference, openshell},
-      {kArchitecture, architecture},
   };
+  for (const tools::DocumentBlock& block : TRY(tools::DocumentBlocks(root))) {
+    auto file = std::find_if(files.begin(), files.end(),
+                             [&](const Generated& one) { return one.path == block.path; });
+    if (file == files.end()) {
+      file = files.insert(file, {block.path, TRY(read(block.path))});
+    }
+    file->content = TRY(
+        tools::ReplaceBlock(file->content, "<!-- ", block.name, block.text).Context(block.path));
+  }
+  return files;
 }
 
 // The first line in which the two differ, from 1.

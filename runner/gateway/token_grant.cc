@@ -252,9 +252,9 @@ Task<Status> TokenGrants::Ensure(Services& services, int grant) {
     co_return Ok();
   }
   // A part of the lifetime, since some tokens live for five minutes.
-  const seconds lifetime = token.value().lifetime;
-  slot.fresh = Deadline::After(lifetime - std::min(kTokenEarly, lifetime / 4));
-  slot.end = Deadline::After(lifetime - std::min(kTokenLatest, lifetime / 10));
+  const milliseconds lifetime = token.value().lifetime;
+  slot.fresh = Deadline::After(lifetime - std::min<milliseconds>(kTokenEarly, lifetime / 4));
+  slot.end = Deadline::After(lifetime - std::min<milliseconds>(kTokenLatest, lifetime / 10));
   for (const Secret& value : token.value().values) hooks_.announce(value);
   credentials_.SetToken(grant, std::move(token.value().values), slot.fresh);
   co_return Ok();

@@ -10,6 +10,7 @@
 #include "gateway/http/relay.h"
 #include "gateway/inspect/body_treatment.h"
 #include "gateway/limits.h"
+#include "gateway/silence.h"
 #include "gateway/token_grant.h"
 
 namespace gateway {
@@ -27,29 +28,6 @@ namespace {
 // May be sent a second time when a kept connection turns out to be closed (RFC 9110, 9.2.2).
 bool MayRepeat(const std::string& method) {
   return method == "GET" || method == "HEAD" || method == "OPTIONS";
-}
-
-// Streams of events and of gRPC's messages fall silent for as long as nothing happens.
-bool MayFallSilent(const codec::HttpFields& fields) {
-  const codec::HttpField* type = codec::FindField(fields, "content-type");
-  if (type == nullptr) return false;
-  for (std::string_view kind : {"text/event-stream", "application/grpc"}) {
-    if (codec::EqualIgnoringCase(std::string_view(type->value).substr(0, kind.size()), kind)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// Silence in an answer's body that ends it; zero: silence is fine.
-milliseconds IdleOf(const codec::ResponseHead& head, const codec::BodyFraming& framing) {
-  if (MayFallSilent(head.fields)) return milliseconds{0};
-  bool unframed = framing.kind == codec::BodyFraming::kUntilClose;
-  return unframed ? kUnframedBodyIdleTimeout : kBodyIdleTimeout;
-}
-
-Deadline IdleDeadline(milliseconds idle) {
-  return idle.count() == 0 ? Deadline::Never() : Deadline::After(idle);
 }
 
 }  // namespace
@@ -422,97 +400,6 @@ Task<void> Transaction::EndPump() {
   bool ended = co_await pumped_.Within(Deadline::After(kLingerTimeout));
   if (!ended) client_.body().Cancel();
   co_await pumped_.Within(Deadline::Never());
-}
-
-// --- The answer on its way back ----------------------------------------------------------------
-
-Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
-  for (int interim = 0; interim < kInterimAnswersMax; ++interim) {
-    Result<codec::ResponseHead> head =
-        co_await server_->ReadHead(Deadline::After(kResponseHeadTimeout));
-    if (!head.ok()) co_return head;
-    int status = head.value().status;
-    if (status == 101 && !verdict_.websocket) {
-      co_return Error{Code::kInvalid, "the server switched protocols without being asked to"};
-    }
-    if (status >= 200 || status == 101) co_return head;
-    if (status == 100) continue;  // It was said by us already.
-    Status passed =
-        co_await client_.SendInterim(status, codec::EndToEndFields(head.value().fields));
-    if (!passed.ok()) co_return std::move(passed).error();
-  }
-  co_return Error{Code::kInvalid, "too many interim responses"};
-}
-
-// Returns false if it was cut off.
-Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
-  codec::BodyFraming framing = server_->framing();
-  if (observer_) observer_->OnHead(head);
-  std::optional<codec::HttpField> length;
-  if (framing.kind == codec::BodyFraming::kNone && head.status != 204) {
-    // The length is that of a body which HEAD or a 304 leaves out.
-    const codec::HttpField* found = codec::FindField(head.fields, "content-length");
-    if (found != nullptr) length = *found;
-  }
-  codec::KeepEndToEnd(head.fields);
-  if (length.has_value()) head.fields.push_back(std::move(*length));
-  answering_ = true;
-  Status sent = co_await client_.SendHead(head.status, head.reason, head.fields, framing);
-  bool complete = false;
-  if (sent.ok()) complete = co_await MoveAnswer(IdleOf(head, framing));
-  if (observer_) observer_->OnEnd(complete);
-  if (!complete) {
-    // Cut off, not ended: the client must see that something is missing.
-    server_->Abort();
-    client_.Abort();
-  }
-  co_return complete;
-}
-
-Task<bool> Transaction::MoveAnswer(milliseconds idle) {
-  BodyReader& from = server_->answer();
-  BodyWriter& to = client_.answer();
-  bool unframed = server_->framing().kind == codec::BodyFraming::kUntilClose;
-  for (;;) {
-    if (!from.ready()) {
-      Status flushed = co_await to.Flush();
-      if (!flushed.ok()) co_return false;
-    }
-    Result<BodyReader::Piece> piece = co_await from.Read(IdleDeadline(idle));
-    // A body without framing may simply be complete.
-    bool over = !piece.ok() && unframed && piece.error().code == Code::kTemporary;
-    if (!piece.ok() && !over) {
-      (void)co_await to.Flush();  // The part that there is of it.
-      co_return false;
-    }
-    bool end = over || piece.value().end;
-    if (!over) {
-      if (observer_) observer_->OnBody(piece.value().bytes);
-      Status written = co_await to.Write(piece.value().bytes);
-      if (!written.ok()) co_return false;
-    }
-    if (!end) continue;
-    Status finished = co_await to.Finish(from.trailers());
-    co_return finished.ok();
-  }
-}
-
-Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
-  Result<codec::HttpFields> fields = upgrade_->Accept(head);
-  if (!fields.ok()) {
-    co_await Fail(fields.error());
-    co_return;
-  }
-  Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
-                                          {codec::BodyFraming::kUntilClose, 0});
-  if (sent.ok()) sent = co_await client_.answer().Flush();
-  if (sent.ok()) {
-    if (services_.sent != nullptr) services_.sent->NotePassage(context_.authority);
-    co_await upgrade_->Carry({client_.body(), client_.answer()},
-                             {server_->answer(), server_->body()});
-  }
-  server_->Abort();
-  client_.Abort();
 }
 
 // --- The handler -------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ Error NoIdentity(const std::string& provider, const std::string& audience,
     error.what += ", and " + IdVariable(provider) + " is not set";
     error.hint = "id_tokens: { " + IdVariable(provider) + ": { aud: \"" + audience + "\" } }";
   } else {
-    error.what += ", and this is no job of GitHub's or GitLab's";
+    error.what += ", and this process is not part of a job of GitHub or GitLab";
     error.hint = "token_file: PATH, for a token that this machine's system writes there";
   }
   return error;
