@@ -166,7 +166,7 @@ class Agent(Case):
             grep -c BEGIN /etc/ssl/cert.pem; cut -d: -f1 /etc/passwd | tr '\\n' ' ' ''')
         self.assertIn(f'id=1234:1235:sandbox pwd={self.checkout}\n', out)
         self.assertIn('greeting=hi there proxy=http://10.200.0.1:3128 home=/sandbox '
-                      'lib=/opt/lib path=/opt:/bin\n', out)
+                      'lib=/opt/lib path=/sandbox/.local/bin:/opt:/bin\n', out)
         self.assertIn('of the upper layer\n', out)
         self.assertNotIn('of the lower layer', out)
         self.assertIn('tool of the image\n', out)

@@ -234,7 +234,7 @@ def kinds():
     for name, protocol in (('audit', 9), ('netfilter', 12), ('devices', 15), ('socket diagnosis', 4), ('generic', 16),
                            ('IPsec', 6), ('connector', 11)):
         add(f'Talk to the kernel: {name}', f'`socket(AF_NETLINK, {protocol})`', lambda protocol=protocol: family_socket(
-            16, 3, protocol), 'EPERM: seccomp', 'EAFNOSUPPORT: broker', IF_THERE)
+            16, 3, protocol), 'EAFNOSUPPORT: seccomp', 'EAFNOSUPPORT: broker', IF_THERE)
     add('Change an interface', '`RTM_NEWLINK`', netlink_route, 'EPERM: no capabilities', None, APART)
     add('Change an interface, the old way', '`ioctl(SIOCSIFFLAGS)`', interface_changed, 'EPERM: no capabilities',
         None, APART)
