@@ -29,6 +29,10 @@ WANTED = {
     'sbom-tools': (['tests/build/install'], [['tests/build/install', '{}']]),
     'parity-quick': (['tests/parity/projects.yml', 'tests/parity/fetch.py'], [['tests/parity/fetch.py', '{}', '--quick']]),
     'kubernetes-schemas': (['tests/eval/install'], [['tests/eval/install', '{}']]),
+    'programs': (['tests/programs/install'],
+                 [['tests/programs/install', '{}', name] for name in ('inspect', 'harbor', 'deepagents')]),
+    'typescript': (['tests/sigstore/install', 'tests/programs/package.json'],
+                   [['tests/sigstore/install', '{}', 'tests/programs/package.json']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
 # Files of an image or of a guest have owners.

@@ -1,0 +1,3 @@
+module agenticci
+
+go 1.21

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harbor, the real package: a task with agents that need no model, each network mode from inside, and refusals."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from clients_cases import HERE, PROGRAMS, Programs
+from harness import BIN
+
+PYTHON = os.environ.get('PROGRAMS_TEST_HARBOR', '')
+LIB = os.environ.get('PROGRAMS_TEST_LIB', '') + '/harbor/lib'
+HARBOR = 'from harbor.cli.main import app; app()'
+NAMESPACES = ['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', '--kill-child',
+              *(['--user', '--map-current-user', '--keep-caps'] if os.geteuid() else [])]
+GIVES_NAMESPACES = subprocess.run([*NAMESPACES, 'true'], stderr=subprocess.DEVNULL).returncode == 0
+
+
+@unittest.skipUnless(PYTHON, 'harbor: it, or a Python that it needs, cannot be had')
+class Harbor(Programs):
+    def setUp(self):
+        super().setUp()
+        own = pathlib.Path(self.base, 'own')
+        for name in ('python', 'harbor'):
+            shutil.copytree(PROGRAMS / name, own, dirs_exist_ok=True)
+        self.env.update(PYTHONPATH=f'{own}:{LIB}', PYTHONDONTWRITEBYTECODE='1', HARBOR_TELEMETRY='0')
+
+    def test_agents_that_need_no_model_get_their_rewards(self):
+        config = {'job_name': 'job', 'jobs_dir': self.base + '/jobs', 'tasks': [{'path': str(HERE / 'hello')}],
+                  'agents': [{'name': 'oracle'}, {'name': 'nop'}], 'n_concurrent_trials': 2,
+                  'environment': {'import_path': 'agentic_ci_harbor:AgenticCi', 'kwargs': {'program': BIN}}}
+        pathlib.Path(self.base, 'job.json').write_text(json.dumps(config))
+        done = subprocess.run([PYTHON, '-c', HARBOR, 'run', '-c', self.base + '/job.json', '--quiet', '--yes'], env=self.env,
+                              cwd=self.base, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        rewards = {}
+        for path in pathlib.Path(self.base, 'jobs/job').glob('*/result.json'):
+            trial = json.loads(path.read_text())
+            self.assertIsNone(trial['exception_info'], trial)
+            rewards[trial['agent_info']['name']] = trial['verifier_result']['rewards']
+        self.assertEqual(rewards, {'oracle': {'reward': 1}, 'nop': {'reward': 0}}, done.stdout)
+        self.assertFalse(any(os.path.exists(path) for path in ('/logs', '/solution')))
+
+    def test_what_cannot_be_enforced_is_refused(self):
+        done = subprocess.run([PYTHON, str(HERE / 'refusals.py'), BIN], env=self.env, cwd=self.base, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, 'done\n'), done.stdout + done.stderr)
+
+    @unittest.skipUnless(GIVES_NAMESPACES, 'userns: this machine gives no network namespace')
+    def test_each_network_mode_from_inside(self):
+        done = subprocess.run([*NAMESPACES, PYTHON, str(HERE / 'network.py'), BIN], env={**self.env, 'PATH': '/usr/sbin:/usr/bin:/sbin:/bin'},
+                              cwd=self.base, capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, 'done\n'), done.stdout + done.stderr)

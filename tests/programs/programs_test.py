@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""usage: programs_test.py AGENTIC-CI SOURCE BUILD [unittest arguments]   BUILD: where packages of registries are kept
+
+As an ordinary user, where this is root: that is what the programs are for.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+USER = 12345  # Of no account.
+# Shows the directories after `--` in a home that only its owner may enter, to what is started here.
+SHOW = '''set -eu
+home=$1 place=$2; shift 2
+mount --make-rprivate /
+at=0; for path; do [ "$path" != -- ] || break; at=$((at + 1)); mkdir "$place/$at"; mount --bind "$path" "$place/$at"; done
+mount -t tmpfs -o mode=0755 shown "$home"
+at=0; while [ "$1" != -- ]; do at=$((at + 1)); mkdir -p "$1"; mount --bind "$place/$at" "$1"; umount "$place/$at"; shift; done
+shift
+exec "$@"
+'''
+
+
+def hidden(python):
+    """Where the files of `python` are, if only this user can reach them."""
+    done = subprocess.run([python, '-c', 'import sys; print(sys.base_prefix)'], stdout=subprocess.PIPE, text=True, check=True)
+    prefix = done.stdout.strip()
+    home = os.path.expanduser('~')
+    return prefix if prefix.startswith(home + '/') and not os.stat(home).st_mode & 0o001 else None
+
+
+def prepare(base, source, build):
+    """Copies what the cases need where every user may read it, and says where the packages are. What cannot be had is
+    said on standard error, and the cases about it are skipped."""
+    for name in ('tests/programs', 'examples/programs'):
+        shutil.copytree(source / name, base / name, ignore=shutil.ignore_patterns('__pycache__', 'node_modules', 'build'))
+    shutil.copy(source / 'tests/session/harness.py', base / 'tests/programs')
+    found = {}
+    for name, command in (('TYPESCRIPT', [source / 'tests/sigstore/install', build / 'typescript', source / 'tests/programs/package.json']),
+                          ('INSPECT', [source / 'tests/programs/install', build / 'programs', 'inspect']),
+                          ('HARBOR', [source / 'tests/programs/install', build / 'programs', 'harbor']),
+                          ('DEEPAGENTS', [source / 'tests/programs/install', build / 'programs', 'deepagents'])):
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+        if done.returncode == 0:
+            found['PROGRAMS_TEST_' + name] = done.stdout.strip()
+    found['PROGRAMS_TEST_LIB'] = str(build / 'programs')
+    return found
+
+
+def main():
+    if 'SESSION_TEST_BIN' in os.environ:
+        import clients_cases
+        import deepagents_cases
+        import harbor_cases
+        import inspect_cases
+        loader = unittest.TestLoader()
+        if sys.argv[1:]:
+            suite = loader.loadTestsFromNames(sys.argv[1:])
+        else:
+            suite = unittest.TestSuite(map(loader.loadTestsFromModule, (clients_cases, inspect_cases, harbor_cases, deepagents_cases)))
+        result = unittest.TextTestRunner(verbosity=2).run(suite)
+        sys.exit(not (result.wasSuccessful() and result.testsRun))
+    base = pathlib.Path(tempfile.mkdtemp(prefix='programs-bin-'))
+    try:
+        base.chmod(0o755)
+        binary = shutil.copy(sys.argv[1], base / 'agentic-ci')
+        env = dict(os.environ, SESSION_TEST_BIN=str(binary), PYTHONDONTWRITEBYTECODE='1', HOME=str(base / 'home'),
+                   TMPDIR=str(base / 'user'))
+        env.update(prepare(base, pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()))
+        command = ['/usr/bin/python3', base / 'tests/programs/programs_test.py', *sys.argv[4:]]
+        as_user = os.geteuid() == 0
+        for name in ('home', 'user'):
+            (base / name).mkdir()
+            if as_user:
+                os.chown(base / name, USER, USER)
+        # What pip, npm and Go are told in the home of the user who runs this holds for them.
+        for name in ('.config/pip/pip.conf', '.pip/pip.conf', '.npmrc', '.config/go/env'):
+            given = pathlib.Path.home() / name
+            if given.exists():
+                (base / 'home' / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(given, base / 'home' / name)
+        if as_user:
+            command = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *command]
+            shown = sorted({place for name in ('INSPECT', 'HARBOR', 'DEEPAGENTS') if (python := env.get('PROGRAMS_TEST_' + name))
+                            if (place := hidden(python))})
+            if shown:
+                (base / 'shown').mkdir()
+                command = ['unshare', '--mount', 'sh', '-c', SHOW, 'sh', os.path.expanduser('~'), base / 'shown', *shown, '--', *command]
+        sys.exit(subprocess.run(command, env=env).returncode)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    main()
