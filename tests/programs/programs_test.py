@@ -34,21 +34,46 @@ def hidden(python):
 
 
 def prepare(base, source, build):
-    """Copies what the cases need where every user may read it, and says where the packages are. What cannot be had is
-    said on standard error, and the cases about it are skipped."""
+    """Copies what the cases need where every user may read it, installs and compiles the clients as a user would, and says
+    where everything is. What cannot be had is said on standard error, and the cases about it are skipped."""
     for name in ('tests/programs', 'examples/programs'):
         shutil.copytree(source / name, base / name, ignore=shutil.ignore_patterns('__pycache__', 'node_modules', 'build'))
     shutil.copy(source / 'tests/session/harness.py', base / 'tests/programs')
-    found = {}
-    for name, command in (('TYPESCRIPT', [source / 'tests/sigstore/install', build / 'typescript', source / 'tests/programs/package.json']),
-                          ('INSPECT', [source / 'tests/programs/install', build / 'programs', 'inspect']),
-                          ('HARBOR', [source / 'tests/programs/install', build / 'programs', 'harbor']),
-                          ('DEEPAGENTS', [source / 'tests/programs/install', build / 'programs', 'deepagents'])):
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-        if done.returncode == 0:
-            found['PROGRAMS_TEST_' + name] = done.stdout.strip()
-    found['PROGRAMS_TEST_LIB'] = str(build / 'programs')
+    found = {'PROGRAMS_TEST_LIB': str(build / 'programs')}
+    for name in ('inspect', 'harbor', 'deepagents'):
+        add(found, name, [source / 'tests/programs/install', build / 'programs', name])
+    add(found, 'typescript', [source / 'tests/sigstore/install', build / 'typescript', source / 'tests/programs/package.json'])
+    programs = base / 'examples/programs'
+    subprocess.run(['/usr/bin/python3', '-m', 'venv', base / 'venv'], check=True)
+    pip = [base / 'venv/bin/pip', 'install', '-q', '--disable-pip-version-check']
+    if subprocess.run([*pip, programs / 'python']).returncode == 0:
+        found['PROGRAMS_TEST_PYTHON'] = str(base / 'venv/bin/python')
+    elif subprocess.run([*pip, 'setuptools>=61'], stderr=subprocess.DEVNULL).returncode == 0:
+        sys.exit('the client for Python cannot be installed')
+    if 'PROGRAMS_TEST_TYPESCRIPT' in found:
+        place = base / 'node'
+        package = shutil.copytree(programs / 'typescript', place / 'node_modules/agentic-ci-client')
+        modules = pathlib.Path(found['PROGRAMS_TEST_TYPESCRIPT'])
+        for name in ('@types', 'undici-types'):
+            shutil.copytree(modules / name, place / 'node_modules' / name)
+        subprocess.run(['node', modules / 'typescript/bin/tsc'], cwd=package, check=True)
+        shutil.copy(base / 'tests/programs/scenario.mjs', place)
+        found['PROGRAMS_TEST_NODE'] = str(place / 'scenario.mjs')
+    if shutil.which('go'):
+        shutil.copytree(base / 'tests/programs/go', base / 'go/main')
+        shutil.copytree(programs / 'go', base / 'go/agenticci')
+        (base / 'go/go.work').write_text('go 1.21\n\nuse (\n\t./main\n\t./agenticci\n)\n')
+        offline = dict(os.environ, GOTOOLCHAIN='local', GOPROXY='off', GOCACHE=str(build / 'programs/go-cache'))
+        for words, place in ((['vet', '.'], 'agenticci'), (['build', '-o', base / 'go/program', '.'], 'main')):
+            subprocess.run(['go', *words], cwd=base / 'go' / place, env=offline, check=True)
+        found['PROGRAMS_TEST_GO'] = str(base / 'go/program')
     return found
+
+
+def add(found, name, command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode == 0:
+        found['PROGRAMS_TEST_' + name.upper()] = done.stdout.strip()
 
 
 def main():
@@ -77,12 +102,6 @@ def main():
             (base / name).mkdir()
             if as_user:
                 os.chown(base / name, USER, USER)
-        # What pip, npm and Go are told in the home of the user who runs this holds for them.
-        for name in ('.config/pip/pip.conf', '.pip/pip.conf', '.npmrc', '.config/go/env'):
-            given = pathlib.Path.home() / name
-            if given.exists():
-                (base / 'home' / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(given, base / 'home' / name)
         if as_user:
             command = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *command]
             shown = sorted({place for name in ('INSPECT', 'HARBOR', 'DEEPAGENTS') if (python := env.get('PROGRAMS_TEST_' + name))

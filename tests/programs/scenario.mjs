@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's program, for Node. usage: scenario.mjs AGENTIC-CI [hold]   In a checkout; with `hold` it waits to be killed.
+// A user's program, for Node. usage: scenario.mjs AGENTIC-CI [COMMAND]   In a checkout; with COMMAND it starts that and waits to be killed.
 import assert from 'node:assert/strict';
 import { AgenticCiError, Server } from 'agentic-ci-client';
 
 const server = await Server.start(process.argv[2]);
 const box = await server.create({ name: 'one' });
 if (process.argv[3]) {
-  await box.start('sleep 1000');
+  await box.start(process.argv[3]);
   console.log('holds');
   await new Promise((done) => setTimeout(done, 1e6));
 }

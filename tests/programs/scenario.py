@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's program, in Python. usage: scenario.py AGENTIC-CI [hold]   In a checkout; with `hold` it waits to be killed."""
+"""A user's program, in Python. usage: scenario.py AGENTIC-CI [COMMAND]   In a checkout; with COMMAND it starts that and waits to be killed."""
 import asyncio
 import sys
 
@@ -10,7 +10,7 @@ async def main():
     async with agentic_ci.Server(sys.argv[1]) as server:
         async with await server.create(name='one') as box:
             if sys.argv[2:]:
-                await box.start('sleep 1000')
+                await box.start(sys.argv[2])
                 print('holds', flush=True)
                 await asyncio.sleep(1000)
             # Output comes as it is written, and input goes to it.

@@ -20,7 +20,8 @@ import (
 const (
 	lineBytesMax = 16 << 20
 	pieceBytes   = 512 << 10 // Of input, in one message.
-	windowBytes  = 1 << 20   // Output of a command that may wait here to be read.
+	// Output of a command that may wait here to be read. None for one with input, behind which an ack could wait.
+	windowBytes = 1 << 20
 )
 
 // ErrEnded is that the server has ended, and its sandboxes with it.
@@ -295,25 +296,28 @@ type Sandbox struct {
 
 // Command is a command that runs.
 type Command struct {
-	server *Server
-	call   *call
+	server   *Server
+	call     *call
+	windowed bool
 }
 
 // Begin starts a script of the sandbox's shell, or with "command" in `options` a program and its arguments. Further options
 // are those of the protocol: "directory", "env", "timeout", "wait". With `input`, standard input comes by Write.
 func (b *Sandbox) Begin(script string, input bool, options Params) (*Command, error) {
-	params := Params{"sandbox": b.Name, "window": windowBytes}
+	params := Params{"sandbox": b.Name}
 	if script != "" {
 		params["script"] = script
 	}
 	if input {
 		params["stdin"] = Params{"text": "", "end": false}
+	} else {
+		params["window"] = windowBytes
 	}
 	for key, value := range options {
 		params[key] = value
 	}
 	c, err := b.server.start("exec", params)
-	return &Command{b.server, c}, err
+	return &Command{b.server, c, !input}, err
 }
 
 // Write gives the command more standard input; it waits while the command does not read.
@@ -358,6 +362,9 @@ func (c *Command) Wait(ctx context.Context, onOutput func(stream string, data []
 			result.Stderr = append(result.Stderr, data...)
 		default:
 			result.Stdout = append(result.Stdout, data...)
+		}
+		if !c.windowed {
+			continue
 		}
 		if err = c.server.notify("ack", Params{"request": c.call.number, "bytes": len(data)}); err != nil {
 			return nil, err

@@ -22,7 +22,8 @@ from typing import Any
 LINE_BYTES_MAX = 16 << 20
 PIECE_BYTES = 512 << 10  # Of input, in one message.
 CONTENT_BYTES_MAX = 8 << 20  # In one message; more goes through a file.
-WINDOW_BYTES = 1 << 20  # Output of a command that may wait here to be read.
+# Output of a command that may wait here to be read. None for one with input, behind which an `ack` could wait.
+WINDOW_BYTES = 1 << 20
 
 
 class Error(Exception):
@@ -102,6 +103,7 @@ class _Request:
 
 class Command(_Request):
     """A command that runs. Iterating gives ('stdout' or 'stderr', bytes) as it writes; `wait` collects what is left."""
+    windowed = False
 
     async def __aiter__(self) -> AsyncIterator[tuple[str, bytes]]:
         while (note := await self.note()) is not None:
@@ -109,7 +111,8 @@ class Command(_Request):
                 continue
             data = _bytes(note[1])
             yield note[1]['stream'], data
-            await self.server._notify('ack', request=self.number, bytes=len(data))
+            if self.windowed:
+                await self.server._notify('ack', request=self.number, bytes=len(data))
 
     async def write(self, data: bytes, end: bool = False) -> None:
         """More standard input; waits while the command does not read it."""
@@ -164,10 +167,10 @@ class Sandbox:
         another command runs; `merge` gives both streams as stdout."""
         what = {'script': command} if isinstance(command, str) else {'command': list(command)}
         given = {'directory': directory, 'env': dict(env) if env else None, 'timeout': timeout,
-                 'stdin': {'text': '', 'end': False} if stdin else None}
-        call = await self.server._start(
-            'exec', Command, sandbox=self.name, wait=wait, merge=merge, changes=changes, window=WINDOW_BYTES,
-            **what, **{key: value for key, value in given.items() if value is not None})
+                 'stdin': {'text': '', 'end': False} if stdin else None, 'window': None if stdin else WINDOW_BYTES}
+        call = await self.server._start('exec', Command, sandbox=self.name, wait=wait, merge=merge, changes=changes, **what,
+                                        **{key: value for key, value in given.items() if value is not None})
+        call.windowed = not stdin
         return call
 
     async def exec(self, command: str | Sequence[str], *, input: bytes | None = None,

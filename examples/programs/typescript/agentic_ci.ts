@@ -15,7 +15,8 @@ import type { Readable, Writable } from 'node:stream';
 
 const LINE_BYTES_MAX = 16 << 20;
 const PIECE_BYTES = 512 << 10; // Of input, in one message.
-const WINDOW_BYTES = 1 << 20; // Output of a command that may wait here to be read.
+// Output of a command that may wait here to be read. None for one with input, behind which an `ack` could wait.
+const WINDOW_BYTES = 1 << 20;
 
 export type Params = Record<string, unknown>;
 export type Stream = 'stdout' | 'stderr';
@@ -119,7 +120,10 @@ class Call {
 
 /** A command that runs. */
 export class Command {
-  constructor(private readonly call: Call) {}
+  constructor(
+    private readonly call: Call,
+    private readonly windowed: boolean,
+  ) {}
 
   /** More standard input; waits while the command does not read it. */
   async write(data: Uint8Array, end = false): Promise<void> {
@@ -144,7 +148,7 @@ export class Command {
         const stream = params.stream as Stream;
         if (options.onOutput) options.onOutput(stream, data);
         else streams[stream].push(data);
-        await this.call.server.notify('ack', { request: this.call.number, bytes: data.length });
+        if (this.windowed) await this.call.server.notify('ack', { request: this.call.number, bytes: data.length });
       });
       void written;
       return { ...(raw as unknown as Result), stdout: Buffer.concat(streams.stdout), stderr: Buffer.concat(streams.stderr) };
@@ -170,9 +174,10 @@ export class Sandbox {
   async start(command: string | string[], options: ExecOptions & { input?: boolean } = {}): Promise<Command> {
     const { input, ...more } = options;
     const what = typeof command === 'string' ? { script: command } : { command };
-    const stdin = input ? { stdin: { text: '', end: false } } : {};
+    const streams = input ? { stdin: { text: '', end: false } } : { window: WINDOW_BYTES };
     return new Command(
-      await this.server.start('exec', { sandbox: this.name, window: WINDOW_BYTES, ...what, ...stdin, ...more }),
+      await this.server.start('exec', { sandbox: this.name, ...what, ...streams, ...more }),
+      !input,
     );
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A user's program, in Go. usage: main AGENTIC-CI [hold]   In a checkout; with `hold` it waits to be killed.
+// A user's program, in Go. usage: main AGENTIC-CI [COMMAND]   In a checkout; with COMMAND it starts that and waits to be killed.
 package main
 
 import (
@@ -31,7 +31,7 @@ func main() {
 	server := need(agenticci.Start(ctx, os.Args[1]))
 	box := need(server.Create(ctx, agenticci.Params{"name": "one"}))
 	if len(os.Args) > 2 {
-		need(box.Begin("sleep 1000", false, nil))
+		need(box.Begin(os.Args[2], false, nil))
 		fmt.Println("holds")
 		time.Sleep(1000 * time.Second)
 	}
