@@ -25,7 +25,7 @@ class Harbor(Programs):
         own = pathlib.Path(self.base, 'own')
         for name in ('python', 'harbor'):
             shutil.copytree(PROGRAMS / name, own, dirs_exist_ok=True)
-        self.env.update(PYTHONPATH=f'{own}:{LIB}', PYTHONDONTWRITEBYTECODE='1', HARBOR_TELEMETRY='0')
+        self.env.update(PYTHONPATH=f'{own}:{LIB}', PYTHONDONTWRITEBYTECODE='1', LITELLM_LOCAL_MODEL_COST_MAP='True')
 
     def test_agents_that_need_no_model_get_their_rewards(self):
         config = {'job_name': 'job', 'jobs_dir': self.base + '/jobs', 'tasks': [{'path': str(HERE / 'hello')}],

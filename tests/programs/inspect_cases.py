@@ -35,7 +35,8 @@ class Inspect(Programs):
         return subprocess.run([PYTHON, *command], env=self.env, cwd=self.base, capture_output=True, text=True)
 
     def test_its_own_checks(self):
-        done = self.run_in_work('-m', 'pytest', '-q', '-rxX', '-p', 'no:cacheprovider', '-c', '/dev/null', str(HERE / 'self_check.py'))
+        done = self.run_in_work('-m', 'pytest', '-q', '-rxX', '-p', 'no:cacheprovider', '-c', '/dev/null',
+                                '-o', 'asyncio_mode=auto', str(HERE / 'self_check.py'))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         counts = dict(reversed(pair.split()) for pair in done.stdout.splitlines()[-1].strip('= ').split(' in ')[0].split(', '))
         counts.pop('warnings', None)

@@ -15,6 +15,8 @@ BAD = [
     ({'network': allowlist('192.0.2.0/24')}, 'CIDR'), ({'network': allowlist('2001:db8::/32')}, 'CIDR'),
     ({'network': allowlist('*.com')}, 'top-level'), ({'network': allowlist('127.0.0.1')}, '127.0.0.1'),
     ({'network': allowlist('169.254.169.254')}, '169.254.169.254'), ({'network': allowlist('::1')}, '::1'),
+    ({'network': allowlist('localhost')}, 'this machine'), ({'network': allowlist('host.docker.internal')}, 'this machine'),
+    ({'network': allowlist('*.openshell.internal')}, 'this machine'),
     ({'phases': [allowlist('192.0.2.0/24')]}, 'CIDR'), ({'phases': [allowlist('*.com')]}, 'top-level'),
     ({'ports': [0]}, 'port'),
     # Other files or users.

@@ -8,11 +8,6 @@ from inspect_ai.util._sandbox.self_check import *  # noqa: F403
 EXPECTED = {'test_exec_as_user': 'a sandbox has one user: no other can be added, and no command run as one'}
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        item.add_marker(pytest.mark.asyncio)
-
-
 @pytest_asyncio.fixture
 async def sandbox_env(request):
     if request.node.originalname in EXPECTED:

@@ -58,6 +58,16 @@ def without(whole: str, *holes: str) -> list[str]:
     return [str(one) for one in ranges]
 
 
+def own_machine(host: str) -> bool:
+    """Whether an entry of an allowlist names the machine that this runs on."""
+    names = ('localhost', 'host.openshell.internal', 'host.docker.internal', 'host.containers.internal')
+    try:
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or address.is_unspecified
+    except ValueError:
+        return host in names or any(host.startswith('*.') and name.endswith(host[1:]) for name in names)
+
+
 # What `public` opens: neither this machine nor a private network.
 PUBLIC = [*without('0.0.0.0/0', '0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12',
                    '192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'), '2000::/3']
@@ -124,13 +134,18 @@ class AgenticCi(BaseEnvironment):
 
     def validate_network_policy_support(self, network_policy: NetworkPolicy | None = None) -> None:
         super().validate_network_policy_support(network_policy)
+        wanted = network_policy or self._network_policy
+        for host in wanted.allowed_hosts:
+            if own_machine(host):
+                raise ValueError(f'{host} is this machine, which a task cannot reach')
         # The program itself says what it can enforce.
         with tempfile.NamedTemporaryFile('w', suffix='.yml') as file:
-            file.write(self._policy(network_policy or self._network_policy))
+            file.write(self._policy(wanted))
             file.flush()
-            done = subprocess.run([self.options.program, 'policy', 'check', file.name], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise ValueError(f'agentic-ci cannot enforce the network policy: {done.stderr.strip()}')
+            done = subprocess.run([self.options.program, 'policy', 'check', file.name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0 or 'can never be reached' in done.stdout:
+            raise ValueError(f'agentic-ci cannot enforce the network policy: {done.stdout.strip()}')
 
     # What is enforced.
 
@@ -145,7 +160,7 @@ class AgenticCi(BaseEnvironment):
             'version': 1,
             'filesystem_policy': {'include_workdir': True,
                                   'read_only': ['/usr', '/lib', '/etc', '/opt', '/proc', '/dev/urandom'],
-                                  'read_write': ['/tmp', '/var/tmp', '/dev/null', *self._places()]},
+                                  'read_write': ['/tmp', '/dev/null', *self._places()]},
             'network_policies': opened if endpoints else {}})
 
     def _places(self) -> list[str]:
@@ -264,9 +279,14 @@ class AgenticCi(BaseEnvironment):
     async def download_dir(self, source_dir: str, target_dir: pathlib.Path | str) -> None:
         archive = await self._box.get(source_dir, archive=True)
 
+        def inside(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
+            # All is below one directory, which stands for `source_dir`.
+            _, _, name = member.name.partition('/')
+            return transfer_tar_filter(member.replace(name=name), target) if name else None
+
         def extract() -> None:
             with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                tar.extractall(target_dir, filter=transfer_tar_filter)
+                tar.extractall(target_dir, filter=inside)
         pathlib.Path(target_dir).mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(extract)
 

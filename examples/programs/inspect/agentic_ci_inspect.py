@@ -23,13 +23,14 @@ POLICY = '''version: 1
 filesystem_policy:
   include_workdir: true
   read_only: [/usr, /lib, /etc, /proc, /dev/urandom]
-  read_write: [/tmp, /var/tmp, /dev/null]
+  read_write: [/tmp, /dev/null]
 network_policies: {}
 '''
 # What a script here ends with, where the file is at fault.
 FAULTS = {81: FileNotFoundError, 82: IsADirectoryError, 83: PermissionError}
-# To the script, the file is $1. A file of no such directory is not there: the shell finds that too.
-READ = '''[ -d "$1" ] && exit 82; [ -e "$1" ] || exit 81; [ -r "$1" ] || exit 83'''
+LIMIT = 84
+# To the script, the file is $1, and $2 how many bytes may be read.
+READ = '''[ -d "$1" ] && exit 82; [ -e "$1" ] || exit 81; [ -r "$1" ] || exit 83; [ "$(wc -c <"$1")" -le "$2" ] || exit 84'''
 WRITE = '''[ -d "$1" ] && exit 82; mkdir -p -- "$(dirname -- "$1")" || exit 83
 [ -e "$1" ] && ! [ -w "$1" ] && exit 83; cat >"$1" || exit 83'''
 
@@ -127,7 +128,10 @@ class AgenticCiSandbox(SandboxEnvironment):
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR, kept.decode(errors='replace'))
 
     async def _file(self, script: str, file: str, content: bytes = b'') -> None:
-        result = await self.exec(['sh', '-c', script, 'sh', file], input=content)
+        limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
+        result = await self.exec(['sh', '-c', script, 'sh', file, str(limit)], input=content)
+        if result.returncode == LIMIT:
+            raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
         if result.returncode in FAULTS:
             words = {81: 'no such file', 82: 'is a directory', 83: 'permission denied'}[result.returncode]
             raise FAULTS[result.returncode](f'{file}: {words} {result.stderr}'.strip())
@@ -145,9 +149,9 @@ class AgenticCiSandbox(SandboxEnvironment):
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
         await self._file(READ, file)
-        limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
         try:
-            content = await self._box.get(posixpath.join(self._directory, file), max_size=limit)
+            content = await self._box.get(posixpath.join(self._directory, file),
+                                          max_size=SandboxEnvironmentLimits.MAX_READ_FILE_SIZE)
         except agentic_ci.Error as error:
             raise SandboxUnavailableError(str(error)) from error
         return content.decode() if text else content

@@ -194,7 +194,8 @@ class Sandbox:
             await self.upload(path, target)
 
     async def get(self, source: str, *, archive: bool = False, max_size: int | None = None) -> bytes:
-        """The content of a file; with `archive`, a tar archive of a file or directory."""
+        """The content of a file; with `archive`, a tar archive of a file or directory, in which all is
+        below one name."""
         options = {} if max_size is None else {'max-size': str(max_size)}
         call = await self.server._start('get', _Request, sandbox=self.name, source=source, archive=archive, **options)
         return await self._data(call)
