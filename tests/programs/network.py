@@ -23,10 +23,28 @@ FAR = {*HOSTS.values(), '93.184.216.4'}
 FAR6 = {'2606:2800:220:1::2', '2606:2800:220:1::4'}
 PUBLIC, NONE = NetworkPolicy(), NetworkPolicy(network_mode='no-network')
 SOME = allowlist('allowed.example.test', '*.wild.example.test', '93.184.216.4', '2606:2800:220:1::4')
-ALLOWED = {f'{how} {host}' for how in ('web', 'tcp') for host in (
-    'allowed.example.test', 'sub.wild.example.test', 'a.b.wild.example.test', '93.184.216.4', '2606:2800:220:1::4')}
-OPEN = ALLOWED | {f'{how} {host}' for how in ('web', 'tcp') for host in (
-    'other.example.test', 'wild.example.test', '93.184.216.2', '2606:2800:220:1::2')}
+# An address of IPv6 is reached by the proxy alone.
+ALLOWED = {'web 2606:2800:220:1::4', *(f'{how} {host}' for how in ('web', 'tcp') for host in (
+    'allowed.example.test', 'sub.wild.example.test', 'a.b.wild.example.test', '93.184.216.4'))}
+OPEN = ALLOWED | {'web 2606:2800:220:1::2', *(f'{how} {host}' for how in ('web', 'tcp') for host in (
+    'other.example.test', 'wild.example.test', '93.184.216.2'))}
+# A connection that was opened before, and is used when the file /tmp/go is there.
+LATER = r'''
+import os, socket, time
+own = socket.create_connection(('allowed.example.test', 80), 20)
+request = b'GET / HTTP/1.1\r\nHost: allowed.example.test\r\n'
+own.sendall(request)
+open('/tmp/open', 'w').close()
+while not os.path.exists('/tmp/go'):
+    time.sleep(0.05)
+try:
+    own.sendall(b'\r\n')
+    got = own.recv(9999)
+except OSError as error:
+    got = str(error).encode()
+open('/tmp/got.part', 'wb').write(got)
+os.rename('/tmp/got.part', '/tmp/got')
+'''
 CASES = (('no-network', NONE, set()), ('an empty list', allowlist(), set()), ('a list', SOME, ALLOWED), ('public', PUBLIC, OPEN))
 
 
@@ -45,7 +63,8 @@ def stage():
     enter = ['nsenter', '--target', str(holder.pid), '--net']
     for before, device, own in ([], 'near', ['93.184.216.1', '10.77.0.1', '2606:2800:220:1::1']), (enter, 'far', [*FAR, *FAR6]):
         for address in own:
-            run(*before, 'ip', 'address', 'add', address + ('/64' if ':' in address else '/24'), 'dev', device, 'nodad')
+            run(*before, 'ip', 'address', 'add', address + ('/64' if ':' in address else '/24'), 'dev', device,
+                *(['nodad'] if ':' in address else []))
         run(*before, 'ip', 'link', 'set', device, 'up')
     (PLACE / 'hosts').write_text('127.0.0.1 localhost\n' + ''.join(f'{at} {name}.example.test\n' for name, at in HOSTS.items()))
     (PLACE / 'resolv.conf').write_text('nameserver 93.184.216.2\n')
@@ -83,9 +102,19 @@ async def main(program, log):
     await environment.start(False)
     try:
         await environment.upload_file(HERE / 'probe.py', '/tests/probe.py')
+        (PLACE / 'later.py').write_text(LATER)
+        await environment.upload_file(PLACE / 'later.py', '/tests/later.py')
         for what, policy, expected in CASES[1:] + CASES[:1]:
             await environment.set_network_policy(policy)
             await probe(environment, 'then ' + what, expected, log)
+        for policy, expected in ((PUBLIC, True), (NONE, False)):
+            await environment.set_network_policy(PUBLIC)
+            await environment.exec('/usr/bin/python3 /tests/later.py >/dev/null 2>&1 & while ! [ -e /tmp/open ]; do sleep 0.05; done',
+                                   timeout_sec=20)
+            await environment.set_network_policy(policy)
+            done = await environment.exec('touch /tmp/go; while ! [ -e /tmp/got ]; do sleep 0.05; done; cat /tmp/got; rm /tmp/g* /tmp/open',
+                                          timeout_sec=60)
+            assert (done.stdout[-3:] == 'far') == expected, (expected, done)
     finally:
         await environment.stop(True)
 
