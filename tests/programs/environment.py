@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Harbor's environment of agentic-ci, as its trials construct it."""
+import atexit
 import pathlib
+import shutil
 import tempfile
 
 from agentic_ci_harbor import AgenticCi
@@ -8,6 +10,7 @@ from harbor.models.task.config import EnvironmentConfig, NetworkPolicy
 from harbor.models.trial.paths import TrialPaths
 
 PLACE = pathlib.Path(tempfile.mkdtemp())
+atexit.register(shutil.rmtree, PLACE, ignore_errors=True)
 
 
 def construct(program, dockerfile='FROM debian\nWORKDIR /app\n', network=None, phases=(), files=(), config=None, **options):

@@ -38,7 +38,7 @@ class Harbor(Programs):
         rewards = {}
         for path in pathlib.Path(self.base, 'jobs/job').glob('*/result.json'):
             trial = json.loads(path.read_text())
-            self.assertIsNone(trial['exception_info'], trial)
+            self.assertIsNone(trial['exception_info'], done.stdout + done.stderr)
             rewards[trial['agent_info']['name']] = trial['verifier_result']['rewards']
         self.assertEqual(rewards, {'oracle': {'reward': 1}, 'nop': {'reward': 0}}, done.stdout)
         self.assertFalse(any(os.path.exists(path) for path in ('/logs', '/solution')))

@@ -45,7 +45,7 @@ for path in /* /.[!.]* "$new.places"/*; do
   elif [ -d "$path" ]; then mkdir "$own"; mount --rbind "$path" "$own"
   elif [ -e "$path" ]; then : >"$own"; mount --bind "$path" "$own"; fi
 done
-cd "$new"; mkdir .old; pivot_root . .old; umount -l /.old; rmdir /.old; cd "$OLDPWD"
+cd "$new"; mkdir .old; PATH=$PATH:/usr/sbin:/sbin pivot_root . .old; umount -l /.old; rmdir /.old; cd "$OLDPWD"
 exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"
 '''
 
