@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
 from clients_cases import HERE, PROGRAMS, Programs
@@ -27,6 +28,7 @@ class Harbor(Programs):
             shutil.copytree(PROGRAMS / name, own, dirs_exist_ok=True)
         self.env.update(PYTHONPATH=f'{own}:{LIB}', PYTHONDONTWRITEBYTECODE='1', LITELLM_LOCAL_MODEL_COST_MAP='True')
 
+    # hello/solution/solve.sh is what the one does, and hello/tests/test.sh judges both.
     def test_agents_that_need_no_model_get_their_rewards(self):
         config = {'job_name': 'job', 'jobs_dir': self.base + '/jobs', 'tasks': [{'path': str(HERE / 'hello')}],
                   'agents': [{'name': 'oracle'}, {'name': 'nop'}], 'n_concurrent_trials': 2,
@@ -42,6 +44,19 @@ class Harbor(Programs):
             rewards[trial['agent_info']['name']] = trial['verifier_result']['rewards']
         self.assertEqual(rewards, {'oracle': {'reward': 1}, 'nop': {'reward': 0}}, done.stdout)
         self.assertFalse(any(os.path.exists(path) for path in ('/logs', '/solution')))
+
+    def test_an_image_is_all_that_a_task_has(self):
+        sys.path.append(str(HERE.parent / 'image_run'))
+        import images
+        shelf = images.Shelf()
+        self.addCleanup(shelf.close)
+        image = shelf.image(layers=[[(name, None) for name in ('logs', 'tests', 'solution', 'runtime', 'app')]])
+        shelf.cosign(image)
+        pathlib.Path(self.base, 'key.pub').write_bytes(images.OURS.pem)
+        options = {'image': shelf.reference(image), 'create': {'image-key': self.base + '/key.pub', 'insecure-registry': shelf.host}}
+        done = subprocess.run([PYTHON, str(HERE / 'image.py'), BIN, json.dumps(options)], env=self.env, cwd=self.base,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stdout), (0, 'done\n'), done.stdout + done.stderr)
 
     def test_what_cannot_be_enforced_is_refused(self):
         done = subprocess.run([PYTHON, str(HERE / 'refusals.py'), BIN], env=self.env, cwd=self.base, capture_output=True, text=True)

@@ -36,7 +36,7 @@ def hidden(python):
 def prepare(base, source, build):
     """Copies what the cases need where every user may read it, installs and compiles the clients as a user would, and says
     where everything is. What cannot be had is said on standard error, and the cases about it are skipped."""
-    for name in ('tests/programs', 'examples/programs'):
+    for name in ('tests/programs', 'examples/programs', 'tests/image_run', 'tests/services', 'tests/sigstore'):
         shutil.copytree(source / name, base / name, ignore=shutil.ignore_patterns('__pycache__', 'node_modules', 'build'))
     shutil.copy(source / 'tests/session/harness.py', base / 'tests/programs')
     found = {'PROGRAMS_TEST_LIB': str(build / 'programs')}

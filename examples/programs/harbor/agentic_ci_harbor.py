@@ -34,6 +34,7 @@ from pydantic import Field
 PLACES = ('/logs', '/tests', '/solution', '/runtime', '/app')  # Harbor's own.
 USERS = (None, 'root', '0', 0)  # Names of the one user that a sandbox has.
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+SHELL = 'command -v bash >/dev/null && exec bash -c "$1"; exec sh -c "$1"'
 # A root directory with the host's files and empty directories for $2, seen by this process alone; then the command.
 ROOT = '''set -eu
 new=$1; for place in $2; do mkdir -p "$new.places$place"; done; shift 2
@@ -77,9 +78,9 @@ class Options(EnvironmentOptions):
     """What `--ek` takes."""
     image: str | None = Field(None, description='The image whose files the task has, as in agentic-ci run --image; '
                                                 'it has the directories /logs, /tests and so on. Without: the host.')
-    image_key: str | None = Field(None, description='The public key that must have signed the image.')
     ports: list[int] = Field([80, 443], description='The ports that are open at the hosts that a task may reach.')
     writable: list[str] = Field([], description='More directories that a task may write.')
+    create: dict[str, Any] = Field({}, description='More options of agentic-ci sandbox create, such as image-key.')
     program: str = Field('agentic-ci', description='The program agentic-ci.')
 
 
@@ -117,7 +118,7 @@ class AgenticCi(BaseEnvironment):
             raise ValueError('a sandbox of agentic-ci has no mounts of the host; --ek writable=... opens directories')
         if not dockerfile.exists():
             if not self.options.image:
-                raise ValueError(f'the task needs the image {image}: give it as --ek image=..., with the key that signed it')
+                raise ValueError(f'the task needs the image {image}: give it as --ek image=...')
             return
         plan = plan_from_dockerfile(dockerfile, base_env={'PATH': PATH})
         if plan.entrypoint:
@@ -190,8 +191,7 @@ class AgenticCi(BaseEnvironment):
                   'disk': self._effective_storage_mb}
         cpus = self._resource_limit_value('cpu', auto_mode=ResourceMode.LIMIT)
         options = {**{key: f'{value}MiB' for key, value in limits.items() if value}, **({'cpus': str(cpus)} if cpus else {}),
-                   **{key: value for key, value in (('image', self.options.image), ('image_key', self.options.image_key))
-                      if value}}
+                   **({'image': self.options.image} if self.options.image else {}), **self.options.create}
         self._server = agentic_ci.Server(self._command(place / 'root'), cwd=self._place.name)
         await self._server.start()
         # Harbor's own limits decide how long anything takes.
@@ -200,8 +200,8 @@ class AgenticCi(BaseEnvironment):
         paths = EnvironmentPaths.for_os(self.os)
         made = await self.ensure_dirs([*self._mount_targets(), str(paths.agent_dir), str(paths.verifier_dir),
                                        str(paths.artifacts_dir), str(paths.tests_dir), str(paths.solution_dir)])
-        if made is None or made.return_code:
-            raise SandboxBuildFailedError(f'the directories of Harbor cannot be made: {made and made.stderr}')
+        if made and made.return_code:
+            raise SandboxBuildFailedError(f'the directories of Harbor cannot be made: {made.stderr}')
         for step in self._plan.steps if self._plan else ():
             if isinstance(step, CopyStep):
                 await self._copy(step)
@@ -222,7 +222,7 @@ class AgenticCi(BaseEnvironment):
         return (*unshare, 'sh', '-c', ROOT, 'sh', str(root), ' '.join(missing), *serve)
 
     async def stop(self, delete: bool) -> None:
-        if self._server is None:
+        if not self._server:
             return
         if not delete:
             self.logger.warning('a sandbox of agentic-ci ends with Harbor: it is not kept')
@@ -242,7 +242,7 @@ class AgenticCi(BaseEnvironment):
         plan = self._plan
         emit = self._output_callback()
         call = await self._box.start(
-            ['bash', '-c', command], timeout=f'{timeout_sec}s' if timeout_sec else None, changes=False,
+            ['sh', '-c', SHELL, 'sh', command], timeout=f'{timeout_sec}s' if timeout_sec else None, changes=False,
             directory=cwd or self.task_env_config.workdir or (plan.workdir if plan else '/'),
             env={**(plan.env if plan else {}), **(self._merge_env(env) or {})})
         pieces: dict[str, list[bytes]] = {'stdout': [], 'stderr': []}
@@ -280,7 +280,7 @@ class AgenticCi(BaseEnvironment):
         archive = await self._box.get(source_dir, archive=True)
 
         def inside(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
-            # All is below one directory, which stands for `source_dir`.
+            # All is below one directory, which is `source_dir`.
             _, _, name = member.name.partition('/')
             return transfer_tar_filter(member.replace(name=name), target) if name else None
 

@@ -81,7 +81,7 @@ class _Request:
 
     async def note(self) -> tuple[str, Mapping[str, Any]] | None:
         """The next notification; None once the answer is there."""
-        if self._answer is None:
+        if not self._answer:
             method, message = await self._messages.get()
             if method:
                 return method, message
@@ -91,7 +91,7 @@ class _Request:
     def result(self) -> dict[str, Any]:
         """The answer's result, after the last notification. Raises Error."""
         error = (self._answer or {}).get('error')
-        if error is None:
+        if not error:
             return (self._answer or {})['result']
         kind = ServerEnded if error.get('ended') else Error
         raise kind(error['message'], error['code'], error.get('data'))
@@ -128,7 +128,7 @@ class Command(_Request):
         writer = asyncio.ensure_future(self.write(input, end=True)) if input is not None else None
         try:
             async for stream, data in self:
-                if on_output is None:
+                if not on_output:
                     streams[stream].append(data)
                 else:
                     on_output(stream, data)
@@ -196,7 +196,7 @@ class Sandbox:
     async def get(self, source: str, *, archive: bool = False, max_size: int | None = None) -> bytes:
         """The content of a file; with `archive`, a tar archive of a file or directory, in which all is
         below one name."""
-        options = {} if max_size is None else {'max-size': str(max_size)}
+        options = {'max-size': str(max_size)} if max_size else {}
         call = await self.server._start('get', _Request, sandbox=self.name, source=source, archive=archive, **options)
         return await self._data(call)
 
@@ -244,7 +244,7 @@ class Sandbox:
                 yield note[1]['event']
             call.result()
         finally:
-            if call._answer is None:
+            if not call._answer:
                 await call.cancel()
 
     async def delete(self, apply: bool = False) -> dict[str, Any]:
