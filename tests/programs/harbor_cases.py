@@ -18,6 +18,23 @@ NAMESPACES = ['unshare', '--net', '--mount', '--pid', '--fork', '--mount-proc', 
               *(['--user', '--map-current-user', '--keep-caps'] if os.geteuid() else [])]
 GIVES_NAMESPACES = subprocess.run([*NAMESPACES, 'true'], stderr=subprocess.DEVNULL).returncode == 0
 
+SEPARATE = '''schema_version = "1.4"
+artifacts = ["/app/hello.txt", "/app/replayed.txt"]
+
+[verifier]
+environment_mode = "separate"
+timeout_sec = 60.0
+
+[verifier.env]
+EXPECTED = "Hello, world!"
+
+[verifier.environment]
+
+[agent]
+network_mode = "no-network"
+timeout_sec = 60.0
+'''
+
 
 @unittest.skipUnless(PYTHON, 'harbor: it, or a Python that it needs, cannot be had')
 class Harbor(Programs):
@@ -30,7 +47,11 @@ class Harbor(Programs):
 
     # hello/solution/solve.sh is what the one does, and hello/tests/test.sh judges both.
     def test_agents_that_need_no_model_get_their_rewards(self):
-        config = {'job_name': 'job', 'jobs_dir': self.base + '/jobs', 'tasks': [{'path': str(HERE / 'hello')}],
+        # The second has its verifier in an environment of its own, and no network for its agent.
+        separate = shutil.copytree(HERE / 'hello', self.base + '/separate')
+        pathlib.Path(separate, 'task.toml').write_text(SEPARATE)
+        pathlib.Path(separate, 'tests/Dockerfile').write_text('FROM ubuntu:24.04\nWORKDIR /app\nCOPY . /tests/\n')
+        config = {'job_name': 'job', 'jobs_dir': self.base + '/jobs', 'tasks': [{'path': str(HERE / 'hello')}, {'path': separate}],
                   'agents': [{'name': 'oracle'}, {'name': 'nop'}], 'n_concurrent_trials': 2,
                   'environment': {'import_path': 'agentic_ci_harbor:AgenticCi', 'kwargs': {'program': BIN}}}
         pathlib.Path(self.base, 'job.json').write_text(json.dumps(config))
@@ -41,8 +62,9 @@ class Harbor(Programs):
         for path in pathlib.Path(self.base, 'jobs/job').glob('*/result.json'):
             trial = json.loads(path.read_text())
             self.assertIsNone(trial['exception_info'], done.stdout + done.stderr)
-            rewards[trial['agent_info']['name']] = trial['verifier_result']['rewards']
-        self.assertEqual(rewards, {'oracle': {'reward': 1}, 'nop': {'reward': 0}}, done.stdout)
+            rewards[trial['task_name'].rpartition('/')[2], trial['agent_info']['name']] = trial['verifier_result']['rewards']['reward']
+        self.assertEqual(rewards, {(task, agent): reward for task in ('hello', 'separate')
+                                   for agent, reward in (('oracle', 1), ('nop', 0))}, done.stdout)
         self.assertFalse(any(os.path.exists(path) for path in ('/logs', '/solution')))
 
     def test_an_image_is_all_that_a_task_has(self):

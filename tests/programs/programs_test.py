@@ -4,6 +4,7 @@
 
 As an ordinary user, where this is root: that is what the programs are for.
 """
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -13,11 +14,12 @@ import tempfile
 import unittest
 
 USER = 12345  # Of no account.
+MODULES = ('clients_cases', 'inspect_cases', 'harbor_cases', 'deepagents_cases')
 # Shows the directories after `--` in a home that only its owner may enter, to what is started here.
 SHOW = '''set -eu
 home=$1 place=$2; shift 2
 mount --make-rprivate /
-at=0; for path; do [ "$path" != -- ] || break; at=$((at + 1)); mkdir "$place/$at"; mount --bind "$path" "$place/$at"; done
+at=0; for path; do [ "$path" != -- ] || break; at=$((at + 1)); mkdir -p "$place/$at"; mount --bind "$path" "$place/$at"; done
 mount -t tmpfs -o mode=0755 shown "$home"
 at=0; while [ "$1" != -- ]; do at=$((at + 1)); mkdir -p "$1"; mount --bind "$place/$at" "$1"; umount "$place/$at"; shift; done
 shift
@@ -78,16 +80,7 @@ def add(found, name, command):
 
 def main():
     if 'SESSION_TEST_BIN' in os.environ:
-        import clients_cases
-        import deepagents_cases
-        import harbor_cases
-        import inspect_cases
-        loader = unittest.TestLoader()
-        if sys.argv[1:]:
-            suite = loader.loadTestsFromNames(sys.argv[1:])
-        else:
-            suite = unittest.TestSuite(map(loader.loadTestsFromModule, (clients_cases, inspect_cases, harbor_cases, deepagents_cases)))
-        result = unittest.TextTestRunner(verbosity=2).run(suite)
+        result = unittest.TextTestRunner(verbosity=2).run(unittest.TestLoader().loadTestsFromNames(sys.argv[1:]))
         sys.exit(not (result.wasSuccessful() and result.testsRun))
     base = pathlib.Path(tempfile.mkdtemp(prefix='programs-bin-'))
     try:
@@ -96,7 +89,7 @@ def main():
         env = dict(os.environ, SESSION_TEST_BIN=str(binary), PYTHONDONTWRITEBYTECODE='1', HOME=str(base / 'home'),
                    TMPDIR=str(base / 'user'))
         env.update(prepare(base, pathlib.Path(sys.argv[2]).resolve(), pathlib.Path(sys.argv[3]).resolve()))
-        command = ['/usr/bin/python3', base / 'tests/programs/programs_test.py', *sys.argv[4:]]
+        command = ['/usr/bin/python3', base / 'tests/programs/programs_test.py']
         as_user = os.geteuid() == 0
         for name in ('home', 'user'):
             (base / name).mkdir()
@@ -109,7 +102,13 @@ def main():
             if shown:
                 (base / 'shown').mkdir()
                 command = ['unshare', '--mount', 'sh', '-c', SHOW, 'sh', os.path.expanduser('~'), base / 'shown', *shown, '--', *command]
-        sys.exit(subprocess.run(command, env=env).returncode)
+        # At once: most of the time, they wait.
+        def run(names):
+            done = subprocess.run([*command, *names], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            print(done.stdout, flush=True)
+            return done.returncode
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            sys.exit(max(pool.map(run, [sys.argv[4:]] if sys.argv[4:] else [[module] for module in MODULES])))
     finally:
         shutil.rmtree(base, ignore_errors=True)
 
