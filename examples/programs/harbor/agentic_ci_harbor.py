@@ -53,8 +53,8 @@ exec setpriv --ambient-caps=-all --inh-caps=-all -- "$@"
 
 def without(whole: str, *holes: str) -> list[str]:
     """The ranges of `whole` that are in none of `holes`."""
-    ranges = [ipaddress.ip_network(whole)]
-    for hole in map(ipaddress.ip_network, holes):
+    ranges = [ipaddress.IPv4Network(whole)]
+    for hole in map(ipaddress.IPv4Network, holes):
         ranges = [part for one in ranges for part in (one.address_exclude(hole) if hole.subnet_of(one) else [one])]
     return [str(one) for one in ranges]
 

@@ -35,9 +35,9 @@ WRITE = '''[ -d "$1" ] && exit 82; mkdir -p -- "$(dirname -- "$1")" || exit 83
 [ -e "$1" ] && ! [ -w "$1" ] && exit 83; cat >"$1" || exit 83'''
 
 
-class AgenticCiConfig(BaseModel, frozen=True):
+class AgenticCiConfig(BaseModel):
     """Options of `agentic-ci sandbox create`, with `_` for `-`."""
-    model_config = ConfigDict(extra='allow')
+    model_config = ConfigDict(extra='allow', frozen=True)
     policy: str | None = None
 
 

@@ -17,7 +17,7 @@ import json
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 LINE_BYTES_MAX = 16 << 20
 PIECE_BYTES = 512 << 10  # Of input, in one message.
@@ -53,14 +53,14 @@ class Result:
     raw: Mapping[str, Any]
 
     @property
-    def changes(self) -> Sequence[Mapping[str, Any]]:
+    def changes(self) -> list[Mapping[str, Any]]:
         """The files of the checkout that it changed."""
-        return self.raw.get('changes', [])
+        return list(self.raw.get('changes', []))
 
     @property
-    def refused(self) -> Sequence[Mapping[str, Any]]:
+    def refused(self) -> list[Mapping[str, Any]]:
         """The requests that the policy refused meanwhile, each with the line that would `allow` it."""
-        return self.raw.get('refused', [])
+        return list(self.raw.get('refused', []))
 
 
 def _bytes(message: Mapping[str, Any]) -> bytes:
@@ -92,13 +92,17 @@ class _Request:
         """The answer's result, after the last notification. Raises Error."""
         error = (self._answer or {}).get('error')
         if not error:
-            return (self._answer or {})['result']
+            result: dict[str, Any] = (self._answer or {})['result']
+            return result
         kind = ServerEnded if error.get('ended') else Error
         raise kind(error['message'], error['code'], error.get('data'))
 
     async def cancel(self) -> None:
         """Asks the server to end the request, which is answered all the same."""
         await self.server._notify('cancel', request=self.number)
+
+
+Kind = TypeVar('Kind', bound=_Request)
 
 
 class Command(_Request):
@@ -276,6 +280,7 @@ class Server:
                  env: Mapping[str, str] | None = None):
         self._command = [program, 'serve', '--stdio'] if isinstance(program, str) else program
         self._cwd, self._env = cwd, env
+        self._process: asyncio.subprocess.Process | None = None
         self._requests: dict[int, _Request] = {}
         self._last = 0
         self._ended = False
@@ -302,6 +307,8 @@ class Server:
 
     async def close(self) -> int:
         """Ends the server and the sandboxes that were created here; returns its exit status."""
+        if not self._process:
+            return 0
         assert self._process.stdin is not None
         self._process.stdin.close()
         status = await self._process.wait()
@@ -319,7 +326,8 @@ class Server:
 
     async def list(self) -> Sequence[Mapping[str, Any]]:
         """All sandboxes of this user."""
-        return (await self.call('list'))['sandboxes']
+        sandboxes: Sequence[Mapping[str, Any]] = (await self.call('list'))['sandboxes']
+        return sandboxes
 
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of any method of the protocol. If this task is cancelled, so is the request."""
@@ -327,7 +335,7 @@ class Server:
         await Sandbox._data(call)
         return call.result()
 
-    async def _start(self, method: str, kind: Any, **params: Any) -> Any:
+    async def _start(self, method: str, kind: type[Kind], **params: Any) -> Kind:
         self._last += 1
         call = self._requests[self._last] = kind(self, self._last)
         try:
@@ -345,6 +353,8 @@ class Server:
         line = json.dumps({'jsonrpc': '2.0', **message}).encode() + b'\n'
         if len(line) > LINE_BYTES_MAX:
             raise Error('the request is longer than 16 MiB')
+        if not self._process:
+            raise ServerEnded('the server was not started')
         assert self._process.stdin is not None
         try:
             async with self._sending:
@@ -356,7 +366,7 @@ class Server:
             raise ServerEnded('the server has ended') from None
 
     async def _read(self) -> None:
-        assert self._process.stdout is not None
+        assert self._process and self._process.stdout
         try:
             while (line := await self._process.stdout.readline()).endswith(b'\n'):
                 message = json.loads(line)
