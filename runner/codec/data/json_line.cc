@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "codec/text/utf8.h"
@@ -10,9 +12,20 @@
 namespace codec {
 namespace {
 
+// How a character of ASCII is escaped: 0 if it stands for itself, 'u' for "\u00XX", and otherwise
+// the letter behind the backslash.
+constexpr std::array<char, 128> kEscapes = [] {
+  std::array<char, 128> escapes{};
+  for (size_t c = 0; c < ' '; ++c) escapes[c] = 'u';
+  constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
+  constexpr std::string_view kLetters = "\"\\bfnrt";
+  for (size_t i = 0; i < kShort.size(); ++i) escapes[static_cast<size_t>(kShort[i])] = kLetters[i];
+  return escapes;
+}();
+
 bool IsPlain(char c) {
-  unsigned char byte = static_cast<unsigned char>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < kEscapes.size() && kEscapes[byte] == 0;
 }
 
 // True if none of eight bytes needs a look: below 0x20, above 0x7f, a quote or a backslash. May be
@@ -35,6 +48,32 @@ size_t CountPlain(std::string_view text, size_t at) {
   return end - at;
 }
 
+// Appends some characters of ASCII from `at` on one by one, where escapes are likely to be near one
+// another. Returns where it stopped: behind them, or at another character.
+size_t AppendDense(std::string_view value, size_t at, std::string* out) {
+  constexpr size_t kAtOnce = 16;
+  constexpr size_t kEscapedBytes = 6;
+  constexpr char kDigits[] = "0123456789abcdef";
+  char text[kAtOnce * kEscapedBytes];
+  size_t size = 0;
+  const size_t end = std::min(at + kAtOnce, value.size());
+  for (; at < end; ++at) {
+    const auto byte = static_cast<unsigned char>(value[at]);
+    if (byte >= kEscapes.size()) break;
+    const char escape = kEscapes[byte];
+    if (escape == 0) {
+      text[size++] = value[at];
+      continue;
+    }
+    text[size++] = '\\';
+    text[size++] = escape;
+    if (escape != 'u') continue;
+    for (char digit : {'0', '0', kDigits[byte >> 4], kDigits[byte & 0xf]}) text[size++] = digit;
+  }
+  out->append(text, size);
+  return at;
+}
+
 }  // namespace
 
 void JsonLine::Separate() {
@@ -47,37 +86,23 @@ void JsonLine::Key(std::string_view key) {
   ((out_ += '"') += key) += "\":";
 }
 
-void JsonLine::Escaped(std::string_view value) {
-  out_ += '"';
+void AppendJsonText(std::string_view value, std::string* out) {
+  *out += '"';
   for (size_t at = 0; at < value.size();) {
-    size_t plain = CountPlain(value, at);
-    out_.append(value.substr(at, plain));
-    at += plain;
-    if (at == value.size()) break;
-    char c = value[at];
-    if (static_cast<unsigned char>(c) >= 0x80) {
-      Utf8Character character = NextUtf8(value.substr(at));
-      out_ += character.valid ? value.substr(at, character.bytes) : std::string_view("\ufffd");
-      at += character.bytes;
-      continue;
-    }
-    ++at;
-    constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
-    constexpr std::string_view kLetters = "\"\\bfnrt";
-    size_t known = kShort.find(c);
-    if (known != std::string_view::npos) {
-      out_.append(1, '\\').append(1, kLetters[known]);
-    } else {
-      constexpr char kDigits[] = "0123456789abcdef";
-      out_.append("\\u00").append(1, kDigits[(c >> 4) & 1]).append(1, kDigits[c & 0xf]);
-    }
+    const size_t plain = CountPlain(value, at);
+    out->append(value.substr(at, plain));
+    at = AppendDense(value, at + plain, out);
+    if (at == value.size() || static_cast<unsigned char>(value[at]) < kEscapes.size()) continue;
+    const Utf8Character character = NextUtf8(value.substr(at));
+    *out += character.valid ? value.substr(at, character.bytes) : std::string_view("\ufffd");
+    at += character.bytes;
   }
-  out_ += '"';
+  *out += '"';
 }
 
 JsonLine& JsonLine::Text(std::string_view key, std::string_view value) {
   Key(key);
-  Escaped(value);
+  AppendJsonText(value, &out_);
   return *this;
 }
 
@@ -102,7 +127,7 @@ JsonLine& JsonLine::Array(std::string_view key) {
 
 JsonLine& JsonLine::Element(std::string_view value) {
   Separate();
-  Escaped(value);
+  AppendJsonText(value, &out_);
   return *this;
 }
 

@@ -29,9 +29,11 @@ class JsonLine {
  private:
   void Key(std::string_view key);
   void Separate();
-  void Escaped(std::string_view value);
 
   std::string& out_;
 };
+
+// Appends `value` as a string of JSON, in quotes, as JsonLine renders texts.
+void AppendJsonText(std::string_view value, std::string* out);
 
 }  // namespace codec

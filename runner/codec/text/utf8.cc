@@ -29,8 +29,27 @@ Utf8Character NextUtf8(std::string_view text) {
   return {value, length, true};
 }
 
+namespace {
+
+// Counts the ASCII characters from `at` on: most of any text, and so a block at a time.
+size_t CountAscii(std::string_view text, size_t at) {
+  constexpr size_t kBlock = 32;
+  size_t end = at;
+  for (; end + kBlock <= text.size(); end += kBlock) {
+    unsigned char all = 0;
+    for (size_t i = 0; i < kBlock; ++i) all |= static_cast<unsigned char>(text[end + i]);
+    if (all >= 0x80) break;
+  }
+  while (end < text.size() && static_cast<unsigned char>(text[end]) < 0x80) ++end;
+  return end - at;
+}
+
+}  // namespace
+
 size_t FindInvalidUtf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
+    at += CountAscii(text, at);
+    if (at == text.size()) break;
     const Utf8Character character = NextUtf8(text.substr(at));
     if (!character.valid) return at;
     at += character.bytes;
