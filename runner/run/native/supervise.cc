@@ -81,7 +81,7 @@ Result<bool> Supervisor::Read(int fd, AgentOutput::Pipe pipe, bool* open) {
   read_bytes_ += n;
   std::string_view said(chunk, static_cast<size_t>(n));
   if (pipe == AgentOutput::Pipe::kOutput) said = repeats_.Feed(said);
-  int64_t room = parts_.request.output_bytes - output_bytes_;
+  int64_t room = log_bytes_max() - output_bytes_;
   output_bytes_ += static_cast<int64_t>(said.size());
   said_.Take(pipe, said.substr(0, static_cast<size_t>(std::max<int64_t>(room, 0))));
   if (hooks_.take) hooks_.take(pipe, std::string_view(chunk, static_cast<size_t>(n)));

@@ -9,6 +9,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -86,6 +87,13 @@ class Supervisor {
   // A lasting sandbox bounds the output of each command instead.
   bool over_output() const {
     return !parts_.request.lasting && output_bytes_ > parts_.request.output_bytes;
+  }
+  // The log is written line by line, each searched for tokens: many times the cost of passing it
+  // on. Of a lasting sandbox, whose clients have it all, it has the beginning.
+  int64_t log_bytes_max() const {
+    constexpr int64_t kLastingBytes = int64_t{4} << 20;
+    const int64_t most = parts_.request.output_bytes;
+    return parts_.request.lasting ? std::min(most, kLastingBytes) : most;
   }
   // Returns false if nothing was there.
   Result<bool> Read(int fd, AgentOutput::Pipe pipe, bool* open);
