@@ -85,6 +85,7 @@ std::vector<Command> SandboxFileCommands();
 Result<int> SandboxPutCommand(const Arguments& arguments);
 Result<int> SandboxGetCommand(const Arguments& arguments);
 Result<int> SandboxApplyCommand(const Arguments& arguments);
+Result<int> SandboxPolicyCommand(const Arguments& arguments);
 Result<int> SandboxSnapshotCommand(const Arguments& arguments);
 Result<int> SandboxSnapshotsCommand(const Arguments& arguments);
 Result<int> SandboxRestoreCommand(const Arguments& arguments);

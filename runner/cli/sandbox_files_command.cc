@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/umask.h"
 #include "cli/output.h"
 #include "cli/sandbox_command.h"
@@ -21,6 +22,8 @@
 
 namespace cli {
 namespace {
+
+constexpr size_t kPolicyFileBytesMax = size_t{1} << 20;  // More than a policy may have.
 
 constexpr std::string_view kPutDoc =
     "Copy a file or directory of the host into the sandbox. TARGET is where the copy will be, "
@@ -40,6 +43,11 @@ constexpr std::string_view kApplyDoc =
     "status 77 otherwise). Prints the number of files. The sandbox goes on, and `sandbox diff` "
     "then "
     "shows only later changes.";
+constexpr std::string_view kPolicyDoc =
+    "Replace the network rules of a sandbox by those of another policy. The sandbox must have been "
+    "created with `--policy`, and its other sections cannot change: FILE is checked as a file that "
+    "is read again. If it is not accepted, the policy in force stays. Open connections that it "
+    "does not allow are closed. Prints the SHA-256 of FILE.";
 constexpr std::string_view kSnapshotDoc =
     "Save what was written in a sandbox as a snapshot. Its shell's variables, functions, "
     "options and directory are saved too. Prints the snapshot's digest. Processes are paused "
@@ -105,6 +113,11 @@ std::vector<Command> SandboxFileCommands() {
        .operands = "NAME",
        .doc = kApplyDoc,
        .example = "  agentic-ci sandbox apply work\n"},
+      {.name = "sandbox policy",
+       .carry_out = SandboxPolicyCommand,
+       .operands = "NAME FILE",
+       .doc = kPolicyDoc,
+       .example = "  agentic-ci sandbox policy work narrow.yml\n"},
       {.name = "sandbox snapshot",
        .carry_out = SandboxSnapshotCommand,
        .operands = "NAME",
@@ -165,6 +178,16 @@ Result<int> SandboxApplyCommand(const Arguments& arguments) {
     logging::Warn("not applied", {{"what", codec::NeutralLine(conflict)}});
   }
   TRY(PrintLines(std::to_string(applied.files)));
+  return 0;
+}
+
+Result<int> SandboxPolicyCommand(const Arguments& arguments) {
+  TRY(CheckOperands(arguments, 2, 2, "agentic-ci sandbox policy NAME FILE"));
+  const std::string& file = arguments.operands[1];
+  session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
+  std::string text = TRY(ReadNamedFile(file, kPolicyFileBytesMax).Context("reading the policy"));
+  std::string sha256 = TRY(session::ReplacePolicy(place, arguments.operands[0], text, file));
+  TRY(PrintLines(sha256));
   return 0;
 }
 

@@ -26,6 +26,14 @@ Status TakeImagePolicy(const RunImage& image, PolicySource* source) {
   return Ok();
 }
 
+// Returns nothing where the policy was not replaced.
+Result<std::optional<std::string>> ReadReplacedPolicy(const Request& request) {
+  if (request.replaced_policy.empty()) return std::optional<std::string>();
+  Result<std::string> text = sys::ReadFile(request.replaced_policy, policy::kPolicyBytesMax);
+  if (!text.ok() && sys::IsAbsent(text.error())) return std::optional<std::string>();
+  return std::optional(TRY(std::move(text).Context("reading the policy")));
+}
+
 }  // namespace
 
 // A policy names /usr/bin/python3; the kernel says /usr/bin/python3.11. Both are meant.
@@ -54,6 +62,8 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
     source.file = request.policy_file;
     source.record = {
         .source = "file", .path = request.policy_file, .ref = {}, .commit = {}, .sha256 = {}};
+    source.text = TRY(ReadReplacedPolicy(request));
+    if (source.text) return source;
     source.text = TRY(
         ReadNamedFile(request.policy_file, policy::kPolicyBytesMax).Context("reading the policy"));
     return source;

@@ -32,9 +32,9 @@ struct LoadedPolicy {
   report::PolicyRecord record;
 };
 
-// Finds the file of `--policy`, else the repository's file at `ref`. Fails as ReadTrustedFile()
-// does, with kNotFound for a named file that does not exist, and with kSetup if there is no
-// repository but a ref.
+// Finds the file of `--policy` (or what replaced it), else the repository's file at `ref`. Fails as
+// ReadTrustedFile() does, with kNotFound for a named file that does not exist, and with kSetup if
+// there is no repository but a ref.
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const TrustedRef& ref);
 

@@ -68,6 +68,8 @@ struct Request : sandbox::SandboxLimits {
   std::string model;        // If empty, the agent's own default.
   std::string workdir = ".";
   std::string policy_file;  // If empty, the repository's, at policy_ref.
+  // A file that takes the place of `policy_file` once it is there; may be empty.
+  std::string replaced_policy;
   // If empty, the event's base, else HEAD; "worktree" for the working tree.
   std::string policy_ref;
   bool keep_policy = false;  // PolicyReload::Rules::keeps_valid.

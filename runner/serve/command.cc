@@ -120,7 +120,7 @@ Status Command::Connect() {
 // While the client does not take what there is, it is not read either, so nothing is to be sent.
 void Command::AddSources(std::vector<pollfd>* sources) const {
   sources->push_back({output().full() ? -1 : channel_.fd(), channel_.events(), 0});
-  sources->push_back({-1, 0, 0});
+  sources->insert(sources->end(), {{-1, 0, 0}, {-1, 0, 0}});
 }
 
 void Command::Serve(const pollfd* sources) {
@@ -145,7 +145,7 @@ void Command::Serve(const pollfd* sources) {
 void Command::TakeMessage(std::string_view message) {
   using session::MessageKind;
   MessageKind kind{};
-  std::string bytes;
+  std::string_view bytes;
   session::CommandResult result;
   Error fault;
   if (wire::Read(message, kind, bytes) &&
@@ -164,21 +164,25 @@ void Command::TakeMessage(std::string_view message) {
 }
 
 void Command::TakeOutput(bool error, std::string_view bytes) {
-  if (!collected_) return Send(error, pieces_[error ? 1 : 0].Take(bytes));
+  if (!collected_) {
+    return Send(error, [&](std::string* line) { return pieces_[error ? 1 : 0].Take(bytes, line); });
+  }
   std::string& all = error ? collected_->error : collected_->output;
   const std::string_view taken = room_.Take(bytes);
   all += taken;
   left_out_[error ? 1 : 0] += static_cast<int64_t>(bytes.size() - taken.size());
 }
 
-void Command::Send(bool error, const std::string& member) {
-  if (member.empty()) return;
-  output().Write(RenderNotification("output", "\"request\":" + id() + ",\"stream\":\"" +
-                                                  (error ? "stderr" : "stdout") + "\"," + member));
+void Command::Send(bool error, const std::function<bool(std::string* line)>& append) {
+  line_ = BeginNotification(
+      "output", "\"request\":" + id() + ",\"stream\":\"" + (error ? "stderr" : "stdout") + "\",");
+  if (append(&line_)) output().Write(line_.append(kNotificationEnd));
 }
 
 void Command::End(session::CommandResult result) {
-  for (bool error : {false, true}) Send(error, pieces_[error ? 1 : 0].Finish());
+  for (bool error : {false, true}) {
+    Send(error, [&](std::string* line) { return pieces_[error ? 1 : 0].Finish(line); });
+  }
   result.truncated_stdout += left_out_[0];
   result.truncated_stderr += left_out_[1];
   codec::Json json = JsonOf(result, collected_);

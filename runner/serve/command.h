@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,8 @@ class Command final : public Task {
   Status Connect();
   void TakeMessage(std::string_view message);
   void TakeOutput(bool error, std::string_view bytes);
-  void Send(bool error, const std::string& member);
+  // Sends what `append` adds to a notification, if it adds anything.
+  void Send(bool error, const std::function<bool(std::string* line)>& append);
   void SendInput();
   void End(session::CommandResult result);
 
@@ -56,6 +58,7 @@ class Command final : public Task {
   CollectRoom room_;
   int64_t left_out_[2] = {0, 0};
   TextPieces pieces_[2];
+  std::string line_;   // Kept for its memory.
   std::string input_;  // What was not sent yet is from input_from_ on.
   size_t input_from_ = 0;
   bool input_ends_ = true;

@@ -24,6 +24,7 @@ codec::Json ResultOf(const session::Facts& facts, const session::SandboxState& s
 Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, std::string id,
                                                   Output& output, const CreateOptions& options,
                                                   const codec::Json& params,
+                                                  const std::string& origin,
                                                   const std::function<void()>& in_child) {
   std::string name = params.StringAt("name");
   if (name.empty()) name = "sandbox-" + sys::RandomHex().substr(0, 8);
@@ -34,8 +35,15 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
   if (!wanted.request.run.backend.local) {
     return Error{Code::kUnsupported, "only agentic-ci's own sandboxes can be created here"};
   }
+  if (!origin.empty()) {
+    wanted.request.policy = TRY(place.ReplacedPolicy(origin));
+  }
   std::unique_ptr<Creation> creation(
       new Creation(place, std::move(id), output, std::move(wanted), in_child));
+  // What the origin is asked to do later is not in it.
+  if (!origin.empty() && creation->wanted_.snapshot.empty()) {
+    creation->origin_ = TRY(session::AskSnapshot(place, origin));
+  }
   const pid_t server = ::getpid();
   creation->starting_ = TRY(session::StartKeeper(creation->wanted_.request, [&] {
     // It ends with the server, however that ends.
@@ -43,50 +51,61 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
     if (::getppid() != server) ::_exit(1);
     in_child();
   }));
-  return creation;
+  Status begun = creation->origin_.layer.valid() ? creation->BeginRestore() : Ok();
+  if (begun.ok()) return creation;
+  (void)::kill(static_cast<pid_t>(creation->starting_.facts.pid), SIGTERM);
+  return std::move(begun).error();
 }
 
 void Creation::AddSources(std::vector<pollfd>* sources) const {
-  if (restore_) return restore_->AddSources(sources);
+  // A copy of this process asks for them before there is a restore_.
+  if (!starting_.ready.valid() && restore_) return restore_->AddSources(sources);
   sources->push_back({starting_.ready.get(), POLLIN, 0});
-  sources->push_back({-1, 0, 0});
+  sources->insert(sources->end(), {{-1, 0, 0}, {-1, 0, 0}});
 }
 
 void Creation::Serve(const pollfd* sources) {
-  if (!restore_) {
-    if (sources[0].revents != 0) Begin();
-    return;
-  }
-  restore_->Serve(sources);
+  if (!starting_.ready.valid()) return restore_->Serve(sources);
+  if (sources[0].revents != 0) Begin();
 }
 
 void Creation::Begin() {
   Result<session::SandboxState> state = session::AwaitReady(starting_.ready);
   starting_.ready.Close();
   if (!state.ok()) return Fail(state.error());
+  if (restore_) return;
   if (wanted_.snapshot.empty()) return Succeed(ResultOf(starting_.facts, state.value()));
+  Status begun = BeginRestore();
+  if (begun.ok()) return;
+  (void)::kill(static_cast<pid_t>(starting_.facts.pid), SIGTERM);
+  Fail(begun.error());
+}
+
+Status Creation::BeginRestore() {
   auto restore = [this]() -> Result<codec::Json> {
-    auto restored = [this]() -> Result<session::SandboxState> {
-      session::FoundSnapshot found =
-          TRY(session::FindSnapshot(wanted_.snapshot, wanted_.snapshot_key));
-      return session::RestoreSnapshot(place_, starting_.facts.name, found);
-    }();
+    Result<session::SandboxState> restored = Restore();
     if (restored.ok()) return ResultOf(starting_.facts, restored.value());
+    // Not before it is there: its own start would be what failed.
+    (void)session::AskState(place_, starting_.facts.name, Deadline::Never());
     (void)session::Delete(place_, starting_.facts.name, {});
     return std::move(restored).error();
   };
-  Result<std::unique_ptr<Work>> work = Work::Start(id(), output(), restore, in_child_);
-  if (!work.ok()) {
-    (void)::kill(static_cast<pid_t>(starting_.facts.pid), SIGTERM);
-    return Fail(work.error());
-  }
-  restore_ = std::move(work).value();
+  restore_ = TRY(Work::Start(id(), output(), restore, in_child_));
   restore_->AnswerTo([this](const Result<codec::Json>& result) { Conclude(result); });
+  origin_ = {};
+  return Ok();
+}
+
+Result<session::SandboxState> Creation::Restore() const {
+  const std::string& name = starting_.facts.name;
+  if (origin_.layer.valid()) return session::CopyState(place_, origin_, name);
+  session::FoundSnapshot found = TRY(session::FindSnapshot(wanted_.snapshot, wanted_.snapshot_key));
+  return session::RestoreSnapshot(place_, name, found);
 }
 
 void Creation::Cancel() {
   (void)::kill(static_cast<pid_t>(starting_.facts.pid), SIGTERM);
-  if (restore_) return restore_->Cancel();
+  if (!starting_.ready.valid()) return restore_->Cancel();
   Fail(Cancelled());
 }
 

@@ -10,6 +10,7 @@
 #include "run/request.h"
 #include "serve/method.h"
 #include "serve/work.h"
+#include "session/client.h"
 #include "session/keeper.h"
 #include "session/place.h"
 
@@ -30,13 +31,15 @@ struct CreateOptions {
       read;
 };
 
-// A sandbox that is being started: `create`.
+// A sandbox that is being started: `create`, `fork`.
 class Creation final : public Task {
  public:
-  // `in_child` is what a process does first that is a copy of this one.
+  // With `origin`, its policy is what replaced that sandbox's, and its state that sandbox's unless
+  // there is a snapshot. `in_child` is what a process does first that is a copy of this one.
   static Result<std::unique_ptr<Creation>> Start(const session::Place& place, std::string id,
                                                  Output& output, const CreateOptions& options,
                                                  const codec::Json& params,
+                                                 const std::string& origin,
                                                  const std::function<void()>& in_child);
 
   void AddSources(std::vector<pollfd>* sources) const override;
@@ -54,12 +57,15 @@ class Creation final : public Task {
         wanted_(std::move(wanted)),
         in_child_(std::move(in_child)) {}
   void Begin();
+  Status BeginRestore();
+  Result<session::SandboxState> Restore() const;
 
   const session::Place& place_;
   CreateOptions::Wanted wanted_;
   std::function<void()> in_child_;
   session::Starting starting_;
-  std::unique_ptr<Work> restore_;
+  session::AskedSnapshot origin_;  // The state that a fork begins with, until restore_ has it.
+  std::unique_ptr<Work> restore_;  // Where it begins with another state than an empty one.
 };
 
 }  // namespace serve

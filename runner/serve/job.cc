@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "base/umask.h"
 #include "base/wire.h"
@@ -41,7 +42,7 @@ Result<codec::Json> PutBytes(const session::Place& place, const codec::Json& par
   TRY(sys::WriteAll(file.get(), bytes));
   Fd connection = TRY(place.Connect(params.StringAt("sandbox")));
   auto [reads, writes] = TRY(sys::Pipe());
-  const session::TransferRequest request{target, "file"};
+  const session::TransferRequest request{target, "file", false};
   TRY(session::Send(connection, wire::Write(session::MessageKind::kPut, request), reads.get()));
   reads.Close();
   Fd source = TRY(sys::Open("/proc/self/fd/" + std::to_string(file.get()), O_RDONLY));
@@ -52,7 +53,24 @@ Result<codec::Json> PutBytes(const session::Place& place, const codec::Json& par
   return codec::Json::EmptyObject();
 }
 
+// The sandbox reads the archive as the client sends it.
+Result<codec::Json> PutArchive(const session::Place& place, const codec::Json& params) {
+  if (params.Find("source") != nullptr || params.Find("executable") != nullptr) {
+    return Error{Code::kUsage, "an archive is put without 'source' and 'executable'"};
+  }
+  Fd connection = TRY(place.Connect(params.StringAt("sandbox")));
+  const session::TransferRequest request{params.StringAt("target"), {}, true};
+  TRY(session::Send(connection, wire::Write(session::MessageKind::kPut, request), STDIN_FILENO));
+  ::close(STDIN_FILENO);
+  TRY(session::AwaitDone(connection));
+  return codec::Json::EmptyObject();
+}
+
 Result<codec::Json> Put(const session::Place& place, const codec::Json& params) {
+  if (params.BooleanAt("archive")) return PutArchive(place, params);
+  if (params.Find("end") != nullptr) {
+    return Error{Code::kUsage, "'end' is for an archive", "\"archive\": true"};
+  }
   if (params.Find("source") == nullptr) return PutBytes(place, params);
   return LeftOut(TRY(session::Put(place, params.StringAt("sandbox"), params.StringAt("source"),
                                   params.StringAt("target"))));
@@ -61,7 +79,7 @@ Result<codec::Json> Put(const session::Place& place, const codec::Json& params) 
 // Sends the archive as the sandbox writes it.
 Result<codec::Json> GetArchive(const session::Place& place, const codec::Json& params) {
   Fd connection = TRY(place.Connect(params.StringAt("sandbox")));
-  const session::TransferRequest request{params.StringAt("source"), {}};
+  const session::TransferRequest request{params.StringAt("source"), {}, true};
   TRY(session::Send(connection, wire::Write(session::MessageKind::kGet, request), STDOUT_FILENO));
   ::close(STDOUT_FILENO);
   return LeftOut(TRY(session::AwaitDone(connection)));
@@ -100,6 +118,24 @@ Result<codec::Json> Apply(const session::Place& place, const codec::Json& params
   return json;
 }
 
+Result<codec::Json> Policy(const session::Place& place, const codec::Json& params) {
+  constexpr size_t kPolicyBytesMax = size_t{1} << 20;  // More than a policy may have.
+  const codec::Json* given = params.Find("text");
+  const std::string file = params.StringAt("file");
+  if (given != nullptr && params.Find("file") != nullptr) {
+    return Error{Code::kUsage, "'text' and 'file' exclude each other"};
+  }
+  std::string text = params.StringAt("text");
+  if (given == nullptr) {
+    text = TRY(ReadNamedFile(file, kPolicyBytesMax).Context("reading the policy"));
+  }
+  std::string sha256 = TRY(session::ReplacePolicy(place, params.StringAt("sandbox"), text,
+                                                  given != nullptr ? "policy" : file));
+  codec::Json json;
+  json.Set("sha256", std::move(sha256));
+  return json;
+}
+
 Result<codec::Json> Restore(const session::Place& place, const codec::Json& params) {
   session::FoundSnapshot found =
       TRY(session::FindSnapshot(params.StringAt("snapshot"), params.StringAt("key")));
@@ -134,6 +170,21 @@ Result<codec::Json> List(const session::Place& place) {
   return json;
 }
 
+Result<codec::Json> State(const session::Place& place, const codec::Json& params) {
+  const session::ShellState state = TRY(session::AskShellState(place, params.StringAt("sandbox")));
+  codec::Json limits = codec::Json::EmptyArray();
+  for (const session::LimitUse& use : state.sandbox.limits) limits.Push(JsonOf(use));
+  codec::Json json;
+  AddState(state.sandbox, &json);
+  json.Set("seconds_left", state.sandbox.seconds_left);
+  json.Set("limits", std::move(limits));
+  // One that was cut would make another shell than this one.
+  const bool whole = CollectRoom().Take(state.commands).size() == state.commands.size() &&
+                     WholeText(state.commands).size() == state.commands.size();
+  if (whole) json.Set("script", state.commands);
+  return json;
+}
+
 Result<codec::Json> ResetSandbox(const session::Place& place, const std::string& name) {
   codec::Json json;
   AddState(TRY(session::Reset(place, name)), &json);
@@ -160,8 +211,9 @@ Result<Job> JobOf(const session::Place& place, const std::string& method,
   }
   using Carried = Result<codec::Json> (*)(const session::Place&, const codec::Json&);
   constexpr std::pair<std::string_view, Carried> kJobs[] = {
-      {"put", Put},           {"get", Get},         {"diff", Diff},    {"apply", Apply},
-      {"snapshot", Snapshot}, {"restore", Restore}, {"delete", Delete}};
+      {"put", Put},       {"get", Get},           {"diff", Diff},
+      {"apply", Apply},   {"snapshot", Snapshot}, {"restore", Restore},
+      {"delete", Delete}, {"policy", Policy},     {"state", State}};
   for (const auto& [known, carry] : kJobs) {
     if (method == known) return Job([&place, params, carry] { return carry(place, params); });
   }

@@ -28,6 +28,22 @@ void Reap(pid_t child) {
   }
 }
 
+// The options of a sandbox that is created as one with `options` was, but for what `params` of
+// `fork` say. Its name, its report and its first state are its own.
+codec::Json ForkOptions(const codec::Json& options, const codec::Json& params) {
+  constexpr std::string_view kOwn[] = {"name", "report-dir", "snapshot", "snapshot-key"};
+  codec::Json merged = codec::Json::EmptyObject();
+  for (const auto& [name, value] :
+       options.object() != nullptr ? *options.object() : codec::Json::Object()) {
+    const bool own = std::find(std::begin(kOwn), std::end(kOwn), name) != std::end(kOwn);
+    if (!own && params.Find(name) == nullptr) merged.Set(name, value);
+  }
+  for (const auto& [name, value] : *params.object()) {
+    if (name != "sandbox") merged.Set(name, value);
+  }
+  return merged;
+}
+
 constexpr size_t kFixedSources = 4;  // Of Sources(), before those of sandboxes and tasks.
 
 }  // namespace
@@ -179,19 +195,31 @@ Result<std::unique_ptr<Task>> Loop::StartTask(const std::string& id, const std::
   auto in_child = [this] { Forget(); };
   if (method == "exec") return Command::Start(place_, id, params, output_);
   if (method == "events") return EventStream::Start(place_, id, params, output_);
-  if (method == "create") {
-    std::unique_ptr<Creation> creation =
-        TRY(Creation::Start(place_, id, output_, options_, params, in_child));
-    const auto keeper = static_cast<pid_t>(creation->facts().pid);
-    Fd process = TRY(sys::PidfdOpen(keeper));
-    own_.emplace(keeper, Own{creation->facts().name, std::move(process),
-                             params.Find("policy") != nullptr, creation.get()});
-    return std::unique_ptr<Task>(std::move(creation));
+  if (method == "create") return StartCreation(id, params, {});
+  if (method == "fork") {
+    const std::string origin = params.StringAt("sandbox");
+    const auto own = TRY(FindOwn(origin));
+    return StartCreation(id, ForkOptions(own->second.options, params), origin);
   }
   const Job job = TRY(JobOf(place_, method, params));
-  std::unique_ptr<Work> work = TRY(Work::Start(id, output_, job, in_child));
+  const bool takes_input = method == "put" && params.BooleanAt("archive");
+  std::unique_ptr<Work> work = TRY(Work::Start(id, output_, job, in_child, takes_input));
+  if (takes_input) {
+    std::string begins = TRY(BytesOf(params));
+    TRY(work->Input(std::move(begins), params.BooleanAt("end", true)));
+  }
   if (params.BooleanAt("collect")) work->Collect();
   return std::unique_ptr<Task>(std::move(work));
+}
+
+Result<std::unique_ptr<Task>> Loop::StartCreation(const std::string& id, const codec::Json& params,
+                                                  const std::string& origin) {
+  std::unique_ptr<Creation> creation =
+      TRY(Creation::Start(place_, id, output_, options_, params, origin, [this] { Forget(); }));
+  const auto keeper = static_cast<pid_t>(creation->facts().pid);
+  Fd process = TRY(sys::PidfdOpen(keeper));
+  own_.emplace(keeper, Own{creation->facts().name, std::move(process), params, creation.get()});
+  return std::unique_ptr<Task>(std::move(creation));
 }
 
 Task* Loop::FindTask(const std::string& id) {
@@ -199,19 +227,23 @@ Task* Loop::FindTask(const std::string& id) {
   return found == tasks_.end() ? nullptr : found->second.get();
 }
 
-Status Loop::ReloadPolicy(const std::string& sandbox) const {
+Result<std::map<pid_t, Loop::Own>::const_iterator> Loop::FindOwn(const std::string& sandbox) const {
   const auto own = std::find_if(own_.begin(), own_.end(), [&](const auto& entry) {
     return entry.second.name == sandbox && !entry.second.ended;
   });
   if (own == own_.end()) {
     return Error{Code::kNotFound, "'" + sandbox + "' was not created here, or has ended"};
   }
-  if (!own->second.has_policy) {
-    return Error{Code::kUsage, "'" + sandbox + "' was created without 'policy'"};
-  }
-  // Before, the signal would end it.
   if (own->second.creation != nullptr) {
     return Error{Code::kTemporary, "'" + sandbox + "' is being created"};
+  }
+  return own;
+}
+
+Status Loop::ReloadPolicy(const std::string& sandbox) const {
+  const auto own = TRY(FindOwn(sandbox));  // While it is being created, the signal would end it.
+  if (own->second.options.Find("policy") == nullptr) {
+    return Error{Code::kUsage, "'" + sandbox + "' was created without 'policy'"};
   }
   return ::kill(own->first, SIGUSR1) == 0 ? Ok() : Status(Errno("kill"));
 }

@@ -59,9 +59,9 @@ class Loop {
  private:
   // A sandbox that was created here, or is being.
   struct Own {
-    std::string name;  // One that ends may have given it up to another.
-    Fd process;        // A pidfd of its keeper.
-    bool has_policy = false;
+    std::string name;                // One that ends may have given it up to another.
+    Fd process;                      // A pidfd of its keeper.
+    codec::Json options;             // What it was created with.
     const Task* creation = nullptr;  // Until it is answered.
     bool ended = false;
   };
@@ -71,6 +71,11 @@ class Loop {
   Deadline Next() const;
   void ReadClient();
   void TakeLine(std::string_view line);
+  // Fails with kNotFound if no sandbox of that name was created here and lives, and with kTemporary
+  // if it is being created.
+  Result<std::map<pid_t, Own>::const_iterator> FindOwn(const std::string& sandbox) const;
+  Result<std::unique_ptr<Task>> StartCreation(const std::string& id, const codec::Json& params,
+                                              const std::string& origin);
   Result<std::unique_ptr<Task>> StartTask(const std::string& id, const std::string& method,
                                           const codec::Json& params);
   void DropEnded(const pollfd* sources);

@@ -76,12 +76,15 @@ std::string RenderError(const std::string& id, const Error& error) {
 }
 
 std::string RenderNotification(std::string_view method, std::string_view members) {
+  return BeginNotification(method, members).append(kNotificationEnd);
+}
+
+std::string BeginNotification(std::string_view method, std::string_view members) {
   std::string line = "{\"jsonrpc\":\"2.0\",\"method\":\"";
   line.reserve(line.size() + method.size() + members.size() + sizeof "\",\"params\":{}}\n");
   line += method;
   line += "\",\"params\":{";
   line += members;
-  line += "}}\n";
   return line;
 }
 

@@ -48,6 +48,9 @@ std::string RenderFault(const std::string& id, Fault fault, const std::string& w
 std::string RenderError(const std::string& id, const Error& error);
 // `members` are those of the params, rendered: "\"a\":1".
 std::string RenderNotification(std::string_view method, std::string_view members);
+// Renders its beginning; more members may follow, and then kNotificationEnd.
+std::string BeginNotification(std::string_view method, std::string_view members);
+inline constexpr std::string_view kNotificationEnd = "}}\n";
 
 // Returns the name of a kind of failure: "usage", "not_found".
 std::string_view NameOf(Code code);

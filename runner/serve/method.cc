@@ -137,6 +137,125 @@ std::vector<Member> ExecMembers() {
        "limit."}};
 }
 
+// The methods about sandboxes as wholes.
+std::vector<Method> SandboxMethods(const std::vector<Member>& options) {
+  return {
+      {"initialize",
+       "Must be the first request. Says which protocol the client speaks.",
+       {{"protocol", Form::kCount, "The version of the protocol: 1.", true},
+        {"client", Form::kObject, "What the client is, for people."}}},
+      {"create", "Starts a sandbox, which ends with this connection.", options},
+      {"fork",
+       "Starts a second sandbox with the options of a first one, and with its files and its shell "
+       "as "
+       "they are now, or those of a snapshot.",
+       {{"sandbox", Form::kText, "The first one, which was created over this connection.", true},
+        {"name", Form::kText, "The second one's name. If not given, one is made up."},
+        {"snapshot", Form::kOption, "The snapshot that it begins with, as for `create`."},
+        {"snapshot-key", Form::kOption, "A public key that must have signed it."},
+        {"ttl", Form::kOption, "How long it lives. If not given, as the first one from its start."},
+        {"report-dir", Form::kOption, "The directory for its report."}}},
+      {"list", "Lists this user's sandboxes.", {}},
+      {"delete",
+       "Ends a sandbox.",
+       {SandboxName(), {"apply", Form::kFlag, "True: apply the changes that pass the gates."}}},
+  };
+}
+
+// Those about what runs in them.
+std::vector<Method> CommandMethods() {
+  const Member text{"text", Form::kText, "Bytes that are UTF-8."};
+  const Member base64{"base64", Form::kText, "Bytes in Base64, instead of `text`."};
+  return {
+      {"exec",
+       "Runs a command in a sandbox's shell. What it writes comes as `output` notifications.",
+       ExecMembers()},
+      {"input",
+       "More standard input for a command that goes on, or more of an archive that is put.",
+       {RequestId(), text, base64, {"end", Form::kFlag, "True: its last."}}},
+      {"ack",
+       "Lets so many more bytes of a command's output be sent.",
+       {RequestId(), {"bytes", Form::kCount, "How many more.", true}}},
+      {"cancel",
+       "Ends a request. It is answered all the same: a command by a result whose `reason` is "
+       "`cancelled`.",
+       {RequestId()}},
+  };
+}
+
+// Those about files.
+std::vector<Method> FileMethods() {
+  const Member text{"text", Form::kText, "Bytes that are UTF-8."};
+  const Member base64{"base64", Form::kText, "Bytes in Base64, instead of `text`."};
+  return {
+      {"put",
+       "Copies a file or directory of the host into a sandbox, or writes a file or what an archive "
+       "holds.",
+       {SandboxName(),
+        {"target", Form::kText, "As for `sandbox put`.", true},
+        {"source", Form::kText, "A path of the host."},
+        text,
+        base64,
+        {"executable", Form::kFlag, "True: the file that is written can be executed."},
+        {"archive", Form::kFlag,
+         "True: `text` or `base64` is a tar archive, or its beginning; the directory `target`, "
+         "made "
+         "if missing, gets what is in it."},
+        {"end", Form::kFlag, "Of an archive, false: `input` follows with more of it."}}},
+      {"get",
+       "Copies a file or directory of a sandbox to the host, or sends it as `data` notifications.",
+       {SandboxName(),
+        {"source", Form::kText, "A path in the sandbox.", true},
+        {"target", Form::kText, "A path of the host. If not given, the content is sent."},
+        {"archive", Form::kFlag,
+         "True: send a tar archive, of a directory too, whose names are relative to it."},
+        {"collect", Form::kFlag, "The content in the result, at most 4 MiB, not in notifications."},
+        {"max-size", Form::kOption, "How much is copied at most; 8GiB if not given."}}},
+      {"diff",
+       "Returns what has changed in the checkout, as a list and a patch. One over 1 MiB comes as "
+       "`data` notifications.",
+       {SandboxName(),
+        {"collect", Form::kFlag,
+         "Such a patch in the result, at most 4 MiB, as `text` or `base64`."}}},
+      {"apply",
+       "Applies the changes to the checkout, if the gates let them pass.",
+       {SandboxName()}},
+  };
+}
+
+// Those about the state of a sandbox, and what it may do.
+std::vector<Method> StateMethods() {
+  return {
+      {"snapshot",
+       "Keeps everything written in the sandbox.",
+       {SandboxName(),
+        {"tag", Form::kText, "A name for it."},
+        {"output", Form::kText, "The OCI layout to write it to. If not given, this user's own."}}},
+      {"restore",
+       "Puts a sandbox where a snapshot was taken.",
+       {SandboxName(),
+        {"snapshot", Form::kText, "A tag, a digest, or oci:DIRECTORY[:TAG][@DIGEST].", true},
+        {"key", Form::kText, "A file with the public key that must have signed it."}}},
+      {"reset", "Puts a sandbox back to its beginning.", {SandboxName()}},
+      {"state",
+       "Returns what is used of the limits, and the `script` that makes another shell what the "
+       "sandbox's was after its last command: variables, functions, options, directory.",
+       {SandboxName()}},
+      {"events",
+       "Sends requests as they are judged, as `event` notifications, until cancelled.",
+       {SandboxName(),
+        {"all", Form::kFlag, "True: what was since the sandbox began, too."},
+        {"limits", Form::kFlag, "True: `limit` notifications as limits are 80% full, and full."},
+        {"files", Form::kFlag, "True: `changes` notifications as files of the checkout change."}}},
+      {"policy",
+       "Has a sandbox read the file of its `policy` again, or takes another policy in its place, "
+       "and applies the network rules.",
+       {SandboxName(),
+        {"text", Form::kText, "A policy. If it is not accepted, the one in force stays."},
+        {"file", Form::kText, "A file of the host with it, instead of `text`."}}},
+  };
+}
+
 }  // namespace
 
 codec::Json SchemaOf(const Method& method) {
@@ -155,74 +274,11 @@ codec::Json SchemaOf(const Method& method) {
 }
 
 std::vector<Method> Methods(const std::vector<Member>& options) {
-  const Member text{"text", Form::kText, "Bytes that are UTF-8."};
-  const Member base64{"base64", Form::kText, "Bytes in Base64, instead of `text`."};
-  return {
-      {"initialize",
-       "Must be the first request. Says which protocol the client speaks.",
-       {{"protocol", Form::kCount, "The version of the protocol: 1.", true},
-        {"client", Form::kObject, "What the client is, for people."}}},
-      {"create", "Starts a sandbox, which ends with this connection.", options},
-      {"exec",
-       "Runs a command in a sandbox's shell. What it writes comes as `output` notifications.",
-       ExecMembers()},
-      {"input",
-       "More standard input for a command that goes on.",
-       {RequestId(), text, base64, {"end", Form::kFlag, "True: its last."}}},
-      {"ack",
-       "Lets so many more bytes of a command's output be sent.",
-       {RequestId(), {"bytes", Form::kCount, "How many more.", true}}},
-      {"cancel",
-       "Ends a request. It is answered all the same: a command by a result whose `reason` is "
-       "`cancelled`.",
-       {RequestId()}},
-      {"put",
-       "Copies a file or directory of the host into a sandbox, or writes a file.",
-       {SandboxName(),
-        {"target", Form::kText, "As for `sandbox put`.", true},
-        {"source", Form::kText, "A path of the host."},
-        text,
-        base64,
-        {"executable", Form::kFlag, "True: the file that is written can be executed."}}},
-      {"get",
-       "Copies a file or directory of a sandbox to the host, or sends it as `data` notifications.",
-       {SandboxName(),
-        {"source", Form::kText, "A path in the sandbox.", true},
-        {"target", Form::kText, "A path of the host. If not given, the content is sent."},
-        {"archive", Form::kFlag, "True: send a tar archive, of a directory too."},
-        {"collect", Form::kFlag, "The content in the result, at most 4 MiB, not in notifications."},
-        {"max-size", Form::kOption, "How much is copied at most; 8GiB if not given."}}},
-      {"diff",
-       "Returns what has changed in the checkout, as a list and a patch. One over 1 MiB comes as "
-       "`data` notifications.",
-       {SandboxName(),
-        {"collect", Form::kFlag,
-         "Such a patch in the result, at most 4 MiB, as `text` or `base64`."}}},
-      {"apply",
-       "Applies the changes to the checkout, if the gates let them pass.",
-       {SandboxName()}},
-      {"snapshot",
-       "Keeps everything written in the sandbox.",
-       {SandboxName(),
-        {"tag", Form::kText, "A name for it."},
-        {"output", Form::kText, "The OCI layout to write it to. If not given, this user's own."}}},
-      {"restore",
-       "Puts a sandbox where a snapshot was taken.",
-       {SandboxName(),
-        {"snapshot", Form::kText, "A tag, a digest, or oci:DIRECTORY[:TAG][@DIGEST].", true},
-        {"key", Form::kText, "A file with the public key that must have signed it."}}},
-      {"reset", "Puts a sandbox back to its beginning.", {SandboxName()}},
-      {"events",
-       "Sends requests as they are judged, as `event` notifications, until cancelled.",
-       {SandboxName(), {"all", Form::kFlag, "True: those since the sandbox began, too."}}},
-      {"policy",
-       "Has a sandbox read the file of its `policy` again, and applies its network rules.",
-       {SandboxName()}},
-      {"delete",
-       "Ends a sandbox.",
-       {SandboxName(), {"apply", Form::kFlag, "True: apply the changes that pass the gates."}}},
-      {"list", "Lists this user's sandboxes.", {}},
-  };
+  std::vector<Method> all = SandboxMethods(options);
+  for (const std::vector<Method>& more : {CommandMethods(), FileMethods(), StateMethods()}) {
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
 }
 
 Result<const Method*> FindMethod(const std::vector<Method>& methods, const std::string& name) {

@@ -15,14 +15,31 @@
 namespace serve {
 namespace {
 
-std::string RenderBytes(std::string_view bytes) {
-  if (bytes.empty()) return {};
-  if (codec::FindInvalidUtf8(bytes) != std::string_view::npos) {
-    return "\"base64\":\"" + codec::EncodeBase64(bytes) + "\"";
+// The beginning of some bytes, without a character at the end that is not whole.
+struct Piece {
+  std::string_view whole;
+  bool is_text = true;
+};
+
+Piece Split(std::string_view bytes) {
+  constexpr size_t kCharacterBytesMax = 4;
+  const size_t invalid = codec::FindInvalidUtf8(bytes);
+  if (invalid == std::string_view::npos) return {bytes, true};
+  if (bytes.size() - invalid >= kCharacterBytesMax) return {bytes, false};
+  const codec::Utf8Character last = codec::NextUtf8(bytes.substr(invalid));
+  if (invalid + last.bytes != bytes.size()) return {bytes, false};
+  return {bytes.substr(0, invalid), true};
+}
+
+bool Append(const Piece& piece, std::string* line) {
+  if (piece.whole.empty()) return false;
+  if (piece.is_text) {
+    *line += "\"text\":";
+    codec::AppendJsonText(piece.whole, line);
+  } else {
+    ((*line += "\"base64\":\"") += codec::EncodeBase64(piece.whole)) += '"';
   }
-  std::string object;
-  codec::JsonLine(object).Text("text", bytes).Close();
-  return object.substr(1, object.size() - 2);
+  return true;
 }
 
 }  // namespace
@@ -37,23 +54,29 @@ Output::Output(int fd) : fd_(fd) {
 
 void Output::Write(std::string_view line) {
   if (closed_) return;
-  lines_ += line;
-  if (lines_.size() - from_ <= line.size()) Flush();
+  if (!waits()) line.remove_prefix(WriteNow(line));
+  if (!closed_) lines_ += line;
 }
 
-void Output::Flush() {
-  while (!closed_ && waits()) {
-    const std::string_view rest = std::string_view(lines_).substr(from_);
-    const ssize_t n = is_socket_
-                          ? ::send(fd_, rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                          : ::write(fd_, rest.data(), rest.size());
+size_t Output::WriteNow(std::string_view bytes) {
+  size_t written = 0;
+  while (!closed_ && written < bytes.size()) {
+    const char* rest = bytes.data() + written;
+    const size_t size = bytes.size() - written;
+    const ssize_t n = is_socket_ ? ::send(fd_, rest, size, MSG_DONTWAIT | MSG_NOSIGNAL)
+                                 : ::write(fd_, rest, size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       closed_ = errno != EAGAIN && errno != EWOULDBLOCK;
       break;
     }
-    from_ += static_cast<size_t>(n);
+    written += static_cast<size_t>(n);
   }
+  return written;
+}
+
+void Output::Flush() {
+  from_ += WriteNow(std::string_view(lines_).substr(from_));
   if (!waits() || closed_) {
     lines_.clear();
     from_ = 0;
@@ -88,24 +111,22 @@ std::string_view CollectRoom::Take(std::string_view bytes) {
   return bytes.substr(0, taken);
 }
 
-std::string_view WholeText(std::string_view text) {
-  constexpr size_t kCharacterBytesMax = 4;
-  const size_t invalid = codec::FindInvalidUtf8(text);
-  if (invalid == std::string_view::npos || text.size() - invalid >= kCharacterBytesMax) return text;
-  const codec::Utf8Character last = codec::NextUtf8(text.substr(invalid));
-  return invalid + last.bytes == text.size() ? text.substr(0, invalid) : text;
-}
+std::string_view WholeText(std::string_view text) { return Split(text).whole; }
 
-std::string TextPieces::Take(std::string_view bytes) {
+bool TextPieces::Take(std::string_view bytes, std::string* line) {
   std::string joined;
   if (!tail_.empty()) {
     joined = std::move(tail_) + std::string(bytes);
     bytes = joined;
   }
-  const std::string_view whole = WholeText(bytes);
-  std::string member = RenderBytes(whole);
-  tail_ = bytes.substr(whole.size());
-  return member;
+  const Piece piece = Split(bytes);
+  tail_ = bytes.substr(piece.whole.size());
+  return Append(piece, line);
+}
+
+bool TextPieces::Finish(std::string* line) {
+  const std::string tail = std::exchange(tail_, {});
+  return Append({tail, codec::FindInvalidUtf8(tail) == std::string_view::npos}, line);
 }
 
 void SetBytes(codec::Json* json, std::string bytes) {
@@ -115,7 +136,5 @@ void SetBytes(codec::Json* json, std::string bytes) {
     json->Set("base64", codec::EncodeBase64(bytes));
   }
 }
-
-std::string TextPieces::Finish() { return RenderBytes(std::exchange(tail_, {})); }
 
 }  // namespace serve

@@ -49,6 +49,9 @@ class Output {
  private:
   static constexpr size_t kWaitingBytesMax = size_t{1} << 20;
 
+  // Returns how many bytes were taken at once.
+  size_t WriteNow(std::string_view bytes);
+
   int fd_;
   bool is_socket_ = false;
   std::string lines_;
@@ -60,10 +63,10 @@ class Output {
 // `"base64":"..."`. A character at the end of a piece that is not whole waits for the next piece.
 class TextPieces {
  public:
-  // Returns nothing where all of it waits.
-  std::string Take(std::string_view bytes);
-  // Renders what waits.
-  std::string Finish();
+  // Appends the member to `line`. Returns false, and appends nothing, where all of it waits.
+  bool Take(std::string_view bytes, std::string* line);
+  // Renders what waits, if anything does.
+  bool Finish(std::string* line);
 
  private:
   std::string tail_;

@@ -84,6 +84,15 @@ void AddState(const session::SandboxState& state, codec::Json* json) {
   json->Set("commands", state.commands);
 }
 
+codec::Json JsonOf(const session::LimitUse& use) {
+  codec::Json json;
+  json.Set("name", use.name);
+  json.Set("used", Counted(use.used));
+  json.Set("most", use.most);
+  json.Set("unit", use.unit);
+  return json;
+}
+
 codec::Json JsonOf(const session::Diff& diff) {
   codec::Json json;
   json.Set("changes", JsonOf(diff.changes));

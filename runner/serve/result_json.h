@@ -33,6 +33,7 @@ codec::Json JsonOf(const std::vector<session::FileChange>& changes);
 codec::Json JsonOf(const session::Facts& facts);
 // Adds the members of a state to those of its sandbox.
 void AddState(const session::SandboxState& state, codec::Json* json);
+codec::Json JsonOf(const session::LimitUse& use);
 codec::Json JsonOf(const session::Diff& diff);
 // `directory` is the layout that it was written to.
 codec::Json JsonOf(const session::WrittenSnapshot& written, const std::string& directory);

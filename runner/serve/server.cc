@@ -57,7 +57,8 @@ Status Server::Begin(const Request& request) {
     }
     initialized_ = true;
     result = Introduce();
-  } else if (request.method == "policy") {
+  } else if (request.method == "policy" && request.params.Find("text") == nullptr &&
+             request.params.Find("file") == nullptr) {
     TRY(ReloadPolicy(request.params.StringAt("sandbox")));
   } else if (IsNotice(request.method)) {
     TRY(TakeControl(request, &result));

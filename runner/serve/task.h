@@ -21,7 +21,7 @@ namespace serve {
 // so when done().
 class Task {
  public:
-  static constexpr size_t kSources = 2;
+  static constexpr size_t kSources = 3;
   using Answer = std::function<void(const Result<codec::Json>& result)>;
 
   Task(std::string id, Output& output) : id_(std::move(id)), output_(output) {}
@@ -33,7 +33,7 @@ class Task {
   virtual void Serve(const pollfd* sources) = 0;
   virtual Deadline next() const { return Deadline::Never(); }
   virtual void Cancel() = 0;
-  // Only a command takes these: other requests fail with kUsage.
+  // Commands take these, and an archive that is put the first: other requests fail with kUsage.
   virtual Status Input(std::string, bool) { return Unfit(); }
   virtual Status Acknowledge(int64_t) { return Unfit(); }
   virtual bool input_full() const { return false; }
@@ -51,7 +51,7 @@ class Task {
   const Output& output() const { return output_; }
 
  private:
-  static Error Unfit() { return {Code::kUsage, "that request is not a command"}; }
+  static Error Unfit() { return {Code::kUsage, "that request takes none"}; }
 
   const std::string id_;
   Output& output_;

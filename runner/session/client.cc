@@ -77,6 +77,24 @@ Result<SandboxState> AskState(const Place& place, const std::string& name, Deadl
   return state;
 }
 
+Result<ShellState> AskShellState(const Place& place, const std::string& name) {
+  Fd connection = TRY(place.Connect(name));
+  TRY(Send(connection, wire::Write(MessageKind::kShellState)));
+  ShellState state;
+  for (;;) {
+    std::string message = TRY(Receive(connection, Deadline::Never()));
+    MessageKind kind{};
+    std::string piece;
+    if (wire::Read(message, kind, piece) && kind == MessageKind::kPiece) {
+      state.commands += piece;
+    } else if (wire::Read(message, kind, state.sandbox) && kind == MessageKind::kState) {
+      return state;
+    } else {
+      return Malformed();
+    }
+  }
+}
+
 Result<SandboxState> Reset(const Place& place, const std::string& name) {
   Fd connection = TRY(place.Connect(name));
   TRY(Send(connection, wire::Write(MessageKind::kReset)));
@@ -97,6 +115,19 @@ Result<EndReport> Delete(const Place& place, const std::string& name,
   EndReport report = TRY(AwaitEndReport(connection));
   TRY(place.AwaitEnd(name));
   return report;
+}
+
+Result<std::string> ReplacePolicy(const Place& place, const std::string& name,
+                                  std::string_view text, const std::string& shown) {
+  const Facts facts = TRY(place.Find(name));
+  if (facts.backend != "native") {
+    return Error{Code::kUnsupported, "the policy of '" + name + "' is replaced by its backend",
+                 "openshell policy set"};
+  }
+  Fd connection = TRY(place.Connect(name));
+  TRY(SendScript(connection, text));
+  TRY(Send(connection, wire::Write(MessageKind::kPolicy, shown)));
+  return AwaitDone(connection);
 }
 
 Result<FileWatch> FileWatch::Open(const Place& place, const std::string& name) {

@@ -55,7 +55,14 @@ struct TakenSnapshot {
   SnapshotFacts facts;
   std::string state;
 };
-Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
+// A snapshot that was asked for: it has its place among what the sandbox is asked to do.
+struct AskedSnapshot {
+  Fd connection;
+  Fd layer;
+};
+// Does not wait: fails with kTemporary while as many clients wait for the sandbox as may.
+Result<AskedSnapshot> AskSnapshot(const Place& place, const std::string& name);
+Result<TakenSnapshot> TakeSnapshot(const AskedSnapshot& asked,
                                    const std::function<Status(std::string_view)>& layer);
 // Puts the sandbox where a snapshot was taken: `stream` writes the layer, packed or not, to the
 // descriptor it is given. The sandbox stays as it was if anything fails.
@@ -65,11 +72,25 @@ Result<SandboxState> Restore(const Place& place, const std::string& name,
 
 // Waits while the sandbox is being started.
 Result<SandboxState> AskState(const Place& place, const std::string& name, Deadline deadline);
+// Asks for the same, and for the commands that make a new shell go on where the sandbox's was after
+// its last command: variables, functions, aliases, options, traps and the directory.
+struct ShellState {
+  SandboxState sandbox;
+  std::string commands;
+};
+Result<ShellState> AskShellState(const Place& place, const std::string& name);
 // Ends all that runs in it and discards what was written; the sandbox is as it was created.
 Result<SandboxState> Reset(const Place& place, const std::string& name);
 // Ends the sandbox. When this returns, its report is written and nothing else is left. Fails as the
 // sandbox's end did, for instance where its report could not be written.
 Result<EndReport> Delete(const Place& place, const std::string& name, const DeleteRequest& request);
+
+// Replaces the network rules of the sandbox's policy by those of the policy `text`, which errors
+// call `shown`, and returns the SHA-256 of that. It is checked as the file of `--policy` is when
+// that is read again; if it is not accepted, the policy stays in force. Fails with kUsage for a
+// sandbox whose policy is not of such a file.
+Result<std::string> ReplacePolicy(const Place& place, const std::string& name,
+                                  std::string_view text, const std::string& shown);
 
 struct ChangedFiles {
   std::vector<FileChange> changes;

@@ -176,7 +176,7 @@ Result<std::string> Put(const Place& place, const std::string& name, const std::
   std::string real = TRY(sys::RealPath(source));
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
-  TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source)};
+  TransferRequest request{target, NameOf(source == "." || source == ".." ? real : source), false};
   TRY(Send(connection, wire::Write(MessageKind::kPut, request), reads.get()));
   reads.Close();
   Result<Sent> sent = SendTransferred(opened, source, writes.get());
@@ -200,7 +200,7 @@ Result<std::string> Get(const Place& place, const std::string& name, const std::
   }
   Fd connection = TRY(place.Connect(name));
   auto [reads, writes] = TRY(sys::Pipe());
-  TransferRequest request{source, {}};
+  TransferRequest request{source, {}, false};
   TRY(Send(connection, wire::Write(MessageKind::kGet, request), writes.get()));
   writes.Close();
   Result<Received> received = output ? ReceiveContent(reads.get(), *output, target, limits)
@@ -230,14 +230,17 @@ Result<Applied> Apply(const Place& place, const std::string& name) {
   return applied;
 }
 
-Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
-                                   const std::function<Status(std::string_view)>& layer) {
-  Fd connection = TRY(place.Connect(name));
+Result<AskedSnapshot> AskSnapshot(const Place& place, const std::string& name) {
+  Fd connection = TRY(place.Connect(name, {}));
   auto [reads, writes] = TRY(sys::Pipe());
   TRY(Send(connection, wire::Write(MessageKind::kSnapshot), writes.get()));
-  writes.Close();
   (void)::fcntl(reads.get(), F_SETPIPE_SZ, 1 << 20);
-  StreamReader stream(reads.get());
+  return AskedSnapshot{std::move(connection), std::move(reads)};
+}
+
+Result<TakenSnapshot> TakeSnapshot(const AskedSnapshot& asked,
+                                   const std::function<Status(std::string_view)>& layer) {
+  StreamReader stream(asked.layer.get());
   for (;;) {
     std::string_view bytes = TRY(stream.Next());
     if (bytes.empty()) break;
@@ -245,7 +248,7 @@ Result<TakenSnapshot> TakeSnapshot(const Place& place, const std::string& name,
   }
   TakenSnapshot taken;
   for (;;) {
-    std::string message = TRY(Receive(connection, Deadline::Never()));
+    std::string message = TRY(Receive(asked.connection, Deadline::Never()));
     MessageKind kind{};
     std::string piece;
     if (wire::Read(message, kind, piece) && kind == MessageKind::kPiece) {

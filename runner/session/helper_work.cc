@@ -103,6 +103,13 @@ class InflatedInput {
 Helper::Work TakeFiles(const sandbox::SandboxPlan& plan, TransferRequest request) {
   return [&plan, request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
+    if (request.archive) {
+      Landing into = TRY(FindLanding(root.get(), request.path + "/", "archive", request.path));
+      StreamReader input(given[0].get());
+      TRY(ReceiveTree([&] { return input.Next(); }, into.parent.get(),
+                      LimitsOf(plan.limits.disk_bytes)));
+      return std::string();
+    }
     Landing landing = TRY(FindLanding(root.get(), request.path, request.name, request.path));
     TRY(ReceiveTransferred(given[0].get(), landing, LimitsOf(plan.limits.disk_bytes)));
     return std::string();
@@ -113,7 +120,8 @@ Helper::Work SendFiles(TransferRequest request) {
   return [request](const std::vector<Fd>& given) -> Result<std::string> {
     Fd root = TRY(OpenRoot());
     Fd source = TRY(OpenSource(root.get(), request.path, request.path));
-    Sent sent = TRY(SendTransferred(source, request.path, given[0].get()));
+    Sent sent = TRY(request.archive ? SendTree(source, request.path, given[0].get())
+                                    : SendTransferred(source, request.path, given[0].get()));
     return LeftOutText(sent);
   };
 }

@@ -60,10 +60,12 @@ int Supervise(const CreateRequest& create, const Entry& entry, int listener, Fd 
   config.command_timeout = std::chrono::seconds(create.run.timeout_s);
   config.output_bytes = create.run.output_bytes;
   config.expires = expires;
+  config.keep_policy = [&entry](std::string_view text) { return WritePolicy(entry, text); };
   config.keeper = Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getppid(), 0)));
   Server server(std::move(config));
   run::Request request = RequestOf(create);
   request.timeout_s = std::max<int64_t>(expires.poll_ms() / 1000, 1);
+  request.replaced_policy = entry.path + "/" + kPolicyName;
   Result<int> ended = run::Run(request, create.rules, &server);
   // First: who is told of a failure may use the name again at once.
   if (!server.reset()) Remove(entry);
@@ -276,6 +278,7 @@ Result<Starting> StartKeeper(const CreateRequest& wanted, const std::function<vo
   std::string name = entry.name;
   Status fine = MakeAbsolute(&create.run);
   if (fine.ok()) fine = CheckReport(place, create);
+  if (fine.ok() && !create.policy.empty()) fine = WritePolicy(entry, create.policy);
   if (fine.ok()) fine = WriteFacts(entry, FactsOf(create, name, 0));
   if (!fine.ok()) {
     Remove(entry);

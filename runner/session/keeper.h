@@ -22,8 +22,9 @@ struct CreateRequest {
   run::Request run;  // Its `timeout_s` is each command's; its command and prompt do not count.
   std::string name;  // Empty if one is made up.
   int64_t ttl_s = 0;
-  std::string pool = {};   // It waits there to be taken.
-  run::OptionRules rules;  // The rules, as Run() takes them.
+  std::string pool = {};    // It waits there to be taken.
+  run::OptionRules rules;   // The rules, as Run() takes them.
+  std::string policy = {};  // The text that replaces the policy of its request; empty if none does.
 };
 
 struct Created {

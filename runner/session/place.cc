@@ -28,8 +28,8 @@ namespace session {
 namespace {
 
 constexpr size_t kFactsBytesMax = 65536;
+constexpr size_t kReplacedPolicyBytesMax = size_t{1} << 20;  // More than a policy may have.
 constexpr char kFactsName[] = "sandbox.json";
-constexpr char kNewFactsName[] = "sandbox.json.new";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
 constexpr std::chrono::seconds kEndTime{30};
@@ -123,6 +123,16 @@ bool HasEnded(int place, const std::string& name) {
   Result<Fd> lock = sys::OpenBeneath(place, name + "/" + kLockName, O_RDWR);
   if (!lock.ok()) return lock.error().os_error == ENOENT;
   return ::flock(lock.value().get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+// Replaces a file in one step, so that readers find either the old or the new one.
+Status ReplaceFile(const Entry& entry, const std::string& name, std::string_view text) {
+  const int directory = entry.directory.get();
+  const std::string part = name + ".new";
+  Fd file = TRY(sys::OpenAt(directory, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
+  TRY(sys::WriteAll(file.get(), text));
+  if (::renameat(directory, part.c_str(), directory, name.c_str()) != 0) return Errno("rename");
+  return Ok();
 }
 
 Error NoSuch(const std::string& name) {
@@ -246,6 +256,15 @@ Result<Facts> Place::Find(const std::string& name) const {
   return facts;
 }
 
+Result<std::string> Place::ReplacedPolicy(const std::string& name) const {
+  TRY(Find(name));
+  Fd directory = TRY(sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Result<Fd> file = sys::OpenAt(directory.get(), kPolicyName, O_RDONLY | O_NOFOLLOW);
+  if (!file.ok() && sys::IsAbsent(file.error())) return std::string();
+  Fd opened = TRY(std::move(file));
+  return sys::ReadAll(opened.get(), kReplacedPolicyBytesMax);
+}
+
 Status Place::AwaitEnd(const std::string& name) const {
   for (Deadline deadline = Deadline::After(kEndTime); !deadline.passed();) {
     Result<Fd> directory = sys::OpenAt(directory_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -282,7 +301,6 @@ Status Place::Update(const Facts& facts) const {
   return WriteFacts(entry, facts);
 }
 
-// Replaces the file in one step, so that readers find either the old or the new one.
 Status WriteFacts(const Entry& entry, const Facts& facts) {
   codec::Json json;
   json.Set("name", facts.name);
@@ -298,12 +316,11 @@ Status WriteFacts(const Entry& entry, const Facts& facts) {
   SetPath(&json, "state", facts.state);
   json.Set("pool", facts.pool);
   json.Set("policy_ref", facts.policy_ref);
-  int directory = entry.directory.get();
-  Fd file =
-      TRY(sys::OpenAt(directory, kNewFactsName, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600));
-  TRY(sys::WriteAll(file.get(), codec::RenderJson(json)));
-  if (::renameat(directory, kNewFactsName, directory, kFactsName) != 0) return Errno("rename");
-  return Ok();
+  return ReplaceFile(entry, kFactsName, codec::RenderJson(json));
+}
+
+Status WritePolicy(const Entry& entry, std::string_view text) {
+  return ReplaceFile(entry, kPolicyName, text);
 }
 
 void Remove(const Entry& entry) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -16,6 +17,7 @@ namespace session {
 
 inline constexpr char kSocketName[] = "socket";
 inline constexpr char kLogName[] = "log";
+inline constexpr char kPolicyName[] = "policy.yml";  // The text that replaced its policy.
 inline constexpr size_t kNameBytesMax = 63;
 
 // The facts about a sandbox that are known without asking it.
@@ -65,6 +67,8 @@ class Place {
   // Returns the facts of all sandboxes, by name. Ends those that waited in a pool that was killed.
   std::vector<Facts> List() const;
   Result<Facts> Find(const std::string& name) const;
+  // Returns the text that replaced the policy of the sandbox; empty if none did.
+  Result<std::string> ReplacedPolicy(const std::string& name) const;
   // Replaces what is known of the sandbox `facts.name`.
   Status Update(const Facts& facts) const;
   // Waits until nothing of it is left.
@@ -86,6 +90,8 @@ bool SamePeer(int socket);
 // Opens the sandbox's own socket, in its directory, and listens.
 Result<Fd> Listen(const Entry& entry);
 Status WriteFacts(const Entry& entry, const Facts& facts);
+// Keeps the text that replaces the policy of the entry's sandbox, whole or not at all.
+Status WritePolicy(const Entry& entry, std::string_view text);
 // Removes the directory, unless that was done and another sandbox has the name by now. The lock is
 // held until the process ends.
 void Remove(const Entry& entry);

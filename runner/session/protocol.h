@@ -19,6 +19,7 @@ enum class MessageKind : uint8_t {
   kExec,    // Runs what the pieces made: an ExecRequest.
   kDiff,    // Asks for what changed: kPiece..., then kChanges.
   kStatus,
+  kShellState,  // Asks for what a new shell would be given: kPiece..., then kState.
   kReset,     // Begins anew: kState; or kEnded, and the next instance answers on the same address.
   kPut,       // A TransferRequest, with the descriptor that a tar stream is read from,
   kGet,       // or written to: kDone.
@@ -32,6 +33,8 @@ enum class MessageKind : uint8_t {
   kTerminal,  // A TerminalRequest, with a socket that the master of a terminal in the sandbox comes
               // over: kDone. Then a shell runs on it: kResult.
   kTouched,   // Asks for the files that changed since this connection asked before: kChanges.
+  kPolicy,    // Replaces the policy by what the kScript pieces made; a text, what errors call it:
+              // kDone, the policy's SHA-256.
   kTake,      // Asks a pool for a sandbox: kDone, its name.
   kInput,     // A piece of the standard input of this client's command, empty for its end. The next
               // one may follow once kInputTaken has come.
@@ -122,6 +125,9 @@ struct TerminalRequest {
 struct TransferRequest {
   std::string path;  // In the sandbox; relative to the checkout.
   std::string name;  // kPut: what it is called where it comes from.
+  // The stream is an archive for others than this program: of what is in the directory `path`, or
+  // of the file.
+  bool archive = false;
 };
 
 // The facts that a snapshot has besides its layer, and that a restore is given of it.
@@ -180,7 +186,7 @@ void Visit(Archive& archive, TerminalRequest& value) {
 }
 template <typename Archive>
 void Visit(Archive& archive, TransferRequest& value) {
-  archive(value.path, value.name);
+  archive(value.path, value.name, value.archive);
 }
 template <typename Archive>
 void Visit(Archive& archive, SnapshotFacts& value) {

@@ -167,6 +167,7 @@ void Server::Serve(const pollfd* sources) {
     }
   }
   if (sources[0].revents != 0) (void)Accept();
+  SendShellStates();
   Do({Event::Kind::kTimer});
   for (auto at = clients_.begin(); at != clients_.end();) {
     auto client = at++;
@@ -178,6 +179,7 @@ void Server::Serve(const pollfd* sources) {
 
 void Server::Leave(ClientId id) {
   std::erase_if(requests_, [id](const auto& entry) { return entry.second.job.client == id; });
+  awaits_shell_.erase(id);
   Do({Event::Kind::kLeft, id});
   clients_.erase(id);
 }

@@ -6,10 +6,12 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "change/layer_watch.h"
@@ -33,6 +35,8 @@ struct ServerConfig {
   std::chrono::milliseconds command_timeout{0};
   int64_t output_bytes = 0;  // The bytes of one command's output.
   Deadline expires = Deadline::Never();
+  // Keeps the text of a policy that is about to replace the sandbox's.
+  std::function<Status(std::string_view text)> keep_policy;
   Fd keeper;  // A pidfd of the process that keeps the sandbox's name: its end ends the sandbox.
 };
 
@@ -156,6 +160,8 @@ class Server final : public run::Driver {
   void Look(const Request& request);
   void SendDiff(ClientId client);
   void SendTouched(Client& client);
+  void SendShellStates();
+  void TakePolicy(Client& client, const std::string& shown);
   Result<change::LayerWatch> WatchLayer(change::LayerWatch::Since since) const;
   Result<std::string> Apply();
   Result<change::ChangeSet> Capture() const;
@@ -186,6 +192,7 @@ class Server final : public run::Driver {
   ClientId last_client_ = 0;
   JobId last_job_ = 0;
   State state_;
+  std::set<ClientId> awaits_shell_;
   std::deque<Event> events_;  // The first one is being taken.
   std::optional<Command> command_;
   std::optional<Pause> pause_;  // While a snapshot is taken.

@@ -128,6 +128,12 @@ bool Server::TakeTransfer(ClientId id, Client& client, std::string_view message,
   } else if (wire::Read(message, kind) && kind == MessageKind::kCommit) {
     Do({Event::Kind::kCommit, id});
     return true;
+  } else if (wire::Read(message, kind) && kind == MessageKind::kShellState) {
+    awaits_shell_.insert(id);
+    return true;
+  } else if (std::string shown; wire::Read(message, kind, shown) && kind == MessageKind::kPolicy) {
+    TakePolicy(client, shown);
+    return true;
   } else if (!fd.valid()) {
     return false;
   } else if (wire::Read(message, kind) && kind == MessageKind::kSnapshot) {
@@ -227,6 +233,23 @@ void Server::SendTouched(Client& client) {
   std::vector<FileChange> list;
   bool complete = AddChanges(touched.files, &list) && touched.complete;
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
+}
+
+// The end of a command is told before what it left the shell with.
+void Server::SendShellStates() {
+  if (!command_ && !shell_.idle()) return;
+  for (ClientId id : std::exchange(awaits_shell_, {})) {
+    SendPieces(id, MessageKind::kPiece, secrets().Mask(shell_.state()));
+    Do({Event::Kind::kStatus, id});
+  }
+}
+
+void Server::TakePolicy(Client& client, const std::string& shown) {
+  const run::PolicyReload::Text given{std::exchange(client.script, {}), shown};
+  Result<std::string> replaced =
+      place_->ReplacePolicy(given, [&] { return config_.keep_policy(given.text); });
+  client.channel.Send(replaced.ok() ? wire::Write(MessageKind::kDone, replaced.value())
+                                    : wire::Write(MessageKind::kFault, replaced.error()));
 }
 
 // Applies the changes by the gates that judge them at the sandbox's end.

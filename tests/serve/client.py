@@ -64,6 +64,7 @@ class Client:
         self.lock = threading.Lock()
         self.calls, self.last, self.ended = {}, 0, queue.Queue()
         self.longest = 0  # Bytes of a line.
+        self.strays = 0  # Answers to no request, or second ones.
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
         if initialize:
@@ -79,6 +80,8 @@ class Client:
                 call = self.calls.pop(message['id'], None)
                 if call is not None:
                     call.notes.put((None, message))
+                else:
+                    self.strays += 1
             elif message['method'] == 'ended':
                 self.ended.put(message['params']['sandbox'])
             else:

@@ -22,6 +22,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 COMMAND = [BIN, 'serve', '--stdio']
 
 
+def encoded(data):
+    """The member of bytes that need not be UTF-8."""
+    return {'base64': base64.b64encode(data).decode()}
+
+
 class Served(Case):
     def setUp(self):
         super().setUp()

@@ -16,15 +16,21 @@ def main():
     if 'SESSION_TEST_BIN' in os.environ:
         import mcp_cases
         import mixed_cases
+        import notice_cases
         import serve_cases
+        import tree_cases
         loader = unittest.TestLoader()
         if sys.argv[1:]:
             suite = loader.loadTestsFromNames(sys.argv[1:])
         else:
             class Landlock(serve_cases.Commands):
                 TIER = 'landlock'
-            suite = unittest.TestSuite([*map(loader.loadTestsFromModule, (serve_cases, mixed_cases, mcp_cases)),
-                                        loader.loadTestsFromTestCase(Landlock)])
+
+            class LandlockPolicies(notice_cases.Policies):
+                TIER = 'landlock'
+            modules = (serve_cases, mixed_cases, tree_cases, notice_cases, mcp_cases)
+            suite = unittest.TestSuite([*map(loader.loadTestsFromModule, modules),
+                                        *map(loader.loadTestsFromTestCase, (Landlock, LandlockPolicies))])
         result = unittest.TextTestRunner(verbosity=2).run(suite)
         sys.exit(not (result.wasSuccessful() and result.testsRun))
     base = tempfile.mkdtemp(prefix='serve-bin-')

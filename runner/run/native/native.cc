@@ -31,8 +31,16 @@ constexpr std::chrono::seconds kGatewayGrace{5};  // The time to write its last 
 
 // Reads `--policy FILE` as the run's beginning did. Borrows both.
 PolicyReload NewReload(const Request& request, const Plan& plan) {
-  auto read = [&request, &plan]() -> Result<LoadedPolicy> {
-    PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
+  auto read = [&request,
+               &plan](const std::optional<PolicyReload::Text>& given) -> Result<LoadedPolicy> {
+    PolicySource source;
+    if (given) {
+      source = {given->text,
+                given->shown,
+                {.source = "file", .path = given->shown, .ref = {}, .commit = {}, .sha256 = {}}};
+    } else {
+      source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
+    }
     LoadedPolicy next = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
     AddResolvedBinaries(plan.in_image(), &next.parsed.policy);
     TRY(CheckCountable(next, plan.budget));
@@ -181,6 +189,17 @@ Result<Supervisor*> NativeEnclosure::StartAgent(SupervisorHooks hooks) {
                  recorder.secrets(), plan.credentials.subject_files, recorder},
       OutputFilesOf(request, plan, directory), std::move(hooks));
   return &*supervisor_;
+}
+
+Result<std::string> NativeEnclosure::ReplacePolicy(const PolicyReload::Text& given,
+                                                   const std::function<Status()>& keep) {
+  LoadedPolicy next = TRY(reload_->Check(*gateway_, given));
+  TRY(keep());
+  std::string sha256 = next.record.sha256;
+  Status told = reload_->Replace(*gateway_, std::move(next));
+  if (told.ok()) return sha256;
+  supervisor_->End(EndKind::kGatewayLost);
+  return std::move(told).error();
 }
 
 Result<AgentEnd> NativeEnclosure::Finish() {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/fd.h"
@@ -36,6 +37,11 @@ class NativeEnclosure final : public Enclosure {
   // is this enclosure's; once it has ended, Finish() is to be called.
   Result<Supervisor*> StartAgent(SupervisorHooks hooks);
   Result<AgentEnd> Finish();
+  // Between the two: puts another policy in the place of `--policy`'s, by the same rules as when
+  // that file is read again, and returns its SHA-256. `keep` is called once it was checked. If
+  // anything fails, the policy stays in force.
+  Result<std::string> ReplacePolicy(const PolicyReload::Text& given,
+                                    const std::function<Status()>& keep);
 
   const Stage& stage() const { return stage_; }
   // Another instance may be put in its place (Sandbox::Replace()).

@@ -16,8 +16,8 @@ PolicyReload::PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
       sha256_(at_start.record.sha256),
       added_(std::move(added)) {}
 
-Result<LoadedPolicy> PolicyReload::ReadNext() const {
-  LoadedPolicy next = TRY(read_());
+Result<LoadedPolicy> PolicyReload::ReadNext(const std::optional<Text>& given) const {
+  LoadedPolicy next = TRY(read_(given));
   AddNetwork(added_, &next.parsed.policy);
   TRY(policy::CheckLiveUpdate(in_force_, next.parsed.policy));
   return next;
@@ -29,7 +29,7 @@ Status PolicyReload::Perform(gateway::Gateway& gateway) {
                   {{"why", "the run was started without --policy FILE"}});
     return Ok();
   }
-  Result<LoadedPolicy> next = ReadNext();
+  Result<LoadedPolicy> next = ReadNext(std::nullopt);
   if (!next.ok()) {
     if (!rules_.keeps_valid) sha256_.clear();
     const std::string then =
@@ -38,7 +38,22 @@ Status PolicyReload::Perform(gateway::Gateway& gateway) {
                   {{"why", next.error().what}, {"then", then}});
     return gateway.RejectUpdate(next.error().what, !rules_.keeps_valid);
   }
-  LoadedPolicy loaded = std::move(next).value();
+  return Replace(gateway, std::move(next).value());
+}
+
+Result<LoadedPolicy> PolicyReload::Check(gateway::Gateway& gateway, const Text& given) const {
+  if (!rules_.has_file) {
+    return Error{Code::kUsage,
+                 "the policy of this sandbox does not change: it was created without a policy "
+                 "file, or it only reads",
+                 "agentic-ci sandbox create --policy FILE"};
+  }
+  Result<LoadedPolicy> next = ReadNext(given);
+  if (!next.ok()) TRY(gateway.RejectUpdate(next.error().what, false));
+  return next;
+}
+
+Status PolicyReload::Replace(gateway::Gateway& gateway, LoadedPolicy loaded) {
   if (loaded.record.sha256 == sha256_) {
     logging::Info("the policy is unchanged", {{"file", loaded.file}, {"sha256", sha256_}});
     return Ok();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the file of `--policy` again on SIGUSR1, and gives the gateway the result or an empty
-// policy.
+// policy; or takes another text in its place.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,16 @@ class PolicyReload {
     bool has_file = false;     // Without `--policy` there is nothing to read again.
     bool keeps_valid = false;  // An invalid file leaves the policy in force; else nothing passes.
   };
-  using Read = std::function<Result<LoadedPolicy>()>;
+  // A text that comes in place of the file's.
+  struct Text {
+    std::string text;
+    std::string shown;  // What errors call it.
+  };
+  using Read = std::function<Result<LoadedPolicy>(const std::optional<Text>& given)>;
 
-  // `read` gives the file's policy as LoadPolicy does. `at_start` is what the gateway and the
-  // sandbox began with; `added` of it (ecosystems) is not the file's and joins each later one.
+  // `read` gives the policy of a text, or else the file's, as LoadPolicy does. `at_start` is what
+  // the gateway and the sandbox began with; `added` of it (ecosystems) is not the file's and joins
+  // each later one.
   PolicyReload(Rules rules, Read read, const LoadedPolicy& at_start,
                std::vector<policy::NetworkPolicy> added);
 
@@ -35,11 +42,17 @@ class PolicyReload {
   // and closes no connection. Fails if the gateway cannot be told.
   Status Perform(gateway::Gateway& gateway);
 
+  // Checks a text as the file is checked, and returns its policy. Fails with kUsage where there is
+  // no file whose place it can take, and as LoadPolicy does; the policy stays in force then.
+  Result<LoadedPolicy> Check(gateway::Gateway& gateway, const Text& given) const;
+  // Puts what was checked in force. Fails if the gateway cannot be told.
+  Status Replace(gateway::Gateway& gateway, LoadedPolicy loaded);
+
   // Returns the last that the gateway was given.
   const policy::Policy& in_force() const { return in_force_; }
 
  private:
-  Result<LoadedPolicy> ReadNext() const;
+  Result<LoadedPolicy> ReadNext(const std::optional<Text>& given) const;
 
   Rules rules_;
   Read read_;

@@ -9,6 +9,7 @@
 
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "codec/data/digest.h"
 #include "image/open_source.h"
 #include "image/source/layout.h"
 #include "image/store.h"
@@ -18,6 +19,7 @@
 #include "session/snapshot/layout_files.h"
 #include "session/snapshot/part_file.h"
 #include "session/snapshot/snapshot_document.h"
+#include "session/transfer/stream.h"
 
 namespace session {
 namespace {
@@ -93,6 +95,21 @@ Result<Fd> OpenLayout(const std::string& directory) {
   return sys::Open(directory, O_RDONLY | O_DIRECTORY);
 }
 
+// An open file that has no name any more, at its beginning: to be written, and to be read.
+struct Spool {
+  Fd writes;
+  Fd reads;
+};
+
+Result<Spool> MakeSpool() {
+  Fd layout = TRY(OpenLayout(DefaultSnapshots()).Context(DefaultSnapshots()));
+  RemoveLeftParts(layout.get());
+  PartFile part = TRY(PartFile::Create(layout.get(), 0600));
+  const std::string path = "/proc/self/fd/" + std::to_string(part.fd().get());
+  Fd writes = TRY(sys::Open(path, O_WRONLY));
+  return Spool{std::move(writes), TRY(sys::Open(path, O_RDONLY))};
+}
+
 }  // namespace
 
 std::string DefaultSnapshots() { return image::DefaultStore() + "/snapshots"; }
@@ -106,8 +123,9 @@ Result<WrittenSnapshot> WriteSnapshot(const Place& place, const std::string& san
   Fd blobs = TRY(OpenBlobs(layout.get()).Context(directory));
   RemoveLeftParts(blobs.get());
   LayerFile layer = TRY(LayerFile::Open(blobs.get()));
-  TakenSnapshot taken = TRY(
-      TakeSnapshot(place, sandbox, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
+  AskedSnapshot asked = TRY(AskSnapshot(place, sandbox));
+  TakenSnapshot taken =
+      TRY(TakeSnapshot(asked, [&layer](std::string_view bytes) { return layer.Take(bytes); }));
   TRY(layer.Finish());
   // From here on, what removes unused blobs waits.
   TRY(LockLayout(layout.get()).Context(directory));
@@ -159,6 +177,26 @@ Result<SandboxState> RestoreSnapshot(const Place& place, const std::string& sand
     return snapshot.source->StreamBlob(snapshot.layer, sink, restart, Deadline::After(kReadTime));
   };
   return Restore(place, sandbox, snapshot.request, snapshot.state, stream);
+}
+
+Result<SandboxState> CopyState(const Place& place, const AskedSnapshot& from,
+                               const std::string& to) {
+  Spool spool = TRY(MakeSpool());
+  codec::Sha256 hash;
+  TakenSnapshot taken = TRY(TakeSnapshot(from, [&](std::string_view bytes) {
+    hash.Update(bytes);
+    return sys::WriteAll(spool.writes.get(), bytes).Context("keeping the state");
+  }));
+  TRY(AskState(place, to, Deadline::Never()));
+  const RestoreRequest request{std::move(taken.facts), "sha256:" + hash.Hex()};
+  return Restore(place, to, request, taken.state, [&spool](int fd) -> Status {
+    StreamReader layer(spool.reads.get());
+    for (;;) {
+      std::string_view bytes = TRY(layer.Next());
+      if (bytes.empty()) return Ok();
+      TRY(sys::WriteAll(fd, bytes));
+    }
+  });
 }
 
 }  // namespace session

@@ -49,4 +49,9 @@ Result<FoundSnapshot> FindSnapshot(const std::string& reference, const std::stri
 Result<SandboxState> RestoreSnapshot(const Place& place, const std::string& sandbox,
                                      FoundSnapshot& snapshot);
 
+// Puts the sandbox `to` where the snapshot `from` is taken; waits while `to` is being started. What
+// is in between lies in the directory of DefaultSnapshots(), without a name.
+Result<SandboxState> CopyState(const Place& place, const AskedSnapshot& from,
+                               const std::string& to);
+
 }  // namespace session

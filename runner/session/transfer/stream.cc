@@ -2,6 +2,7 @@
 #include "session/transfer/stream.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -29,12 +30,28 @@ TarWriter WriterTo(int fd, int owner) {
   return TarWriter([fd](std::string_view bytes) { return sys::WriteAll(fd, bytes); }, owner);
 }
 
-Result<Sent> SendTransferred(const Fd& source, const std::string& shown, int stream) {
+namespace {
+
+Result<Sent> SendAs(const std::string& name, const Fd& source, const std::string& shown,
+                    int stream) {
   TarWriter tar = WriterTo(stream, 0);
   TreeSender sender(tar, TreeSender::Kind::kFiles);
-  TRY(sender.Send(source, kName, shown));
+  TRY(sender.Send(source, name, shown));
   TRY(tar.Finish());
   return sender.sent();
+}
+
+}  // namespace
+
+Result<Sent> SendTransferred(const Fd& source, const std::string& shown, int stream) {
+  return SendAs(kName, source, shown, stream);
+}
+
+Result<Sent> SendTree(const Fd& source, const std::string& shown, int stream) {
+  struct stat st {};
+  if (::fstat(source.get(), &st) != 0) return Errno("fstat " + shown);
+  const std::string leaf = shown.substr(shown.rfind('/') + 1);
+  return SendAs(S_ISDIR(st.st_mode) ? "." : leaf, source, shown, stream);
 }
 
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,

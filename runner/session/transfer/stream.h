@@ -32,7 +32,9 @@ TarWriter WriterTo(int fd, int owner);
 // Sends an archive of `source`, under a name that means nothing; errors call it `shown`. What may
 // not be read below it is left out.
 Result<Sent> SendTransferred(const Fd& source, const std::string& shown, int stream);
-// Receives such an archive at a place of files.
+// Sends an archive for another tar: of "." if `source` is a directory, or of a file with its name.
+Result<Sent> SendTree(const Fd& source, const std::string& shown, int stream);
+// Receives what SendTransferred() sends at a place of files.
 Result<Received> ReceiveTransferred(int stream, const Landing& landing,
                                     const ReceiveLimits& limits);
 
@@ -41,8 +43,8 @@ Result<Received> ReceiveTransferred(int stream, const Landing& landing,
 Result<Received> ReceiveContent(int stream, const Fd& output, const std::string& shown,
                                 const ReceiveLimits& limits);
 
-// Receives an archive of "." as another tar packs it, into `directory`. Fails with kInvalid as
-// TreeReceiver does. `input` gives its bytes.
+// Receives an archive of "." as another tar packs it, into `directory`; makes directories that it
+// does not mention. Fails with kInvalid as TreeReceiver does. `input` gives its bytes.
 Result<Received> ReceiveTree(const image::TarReader::Input& input, int directory,
                              const ReceiveLimits& limits);
 

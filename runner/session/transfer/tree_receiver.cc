@@ -49,6 +49,23 @@ void TakeOffDot(std::string& path) {
   if (path.starts_with("./")) path.erase(0, 2);
 }
 
+// Makes a directory that the archive does not mention, and those above it.
+Result<Fd> MakeDirectory(int directory, const std::string& path) {
+  constexpr mode_t kMode = 0755;
+  const size_t slash = path.rfind('/');
+  Fd above;
+  if (slash != std::string::npos) {
+    const std::string parent = path.substr(0, slash);
+    Result<Fd> there = sys::OpenBeneath(directory, parent, O_PATH | O_DIRECTORY);
+    const bool absent = !there.ok() && there.error().os_error == ENOENT;
+    above = TRY(absent ? MakeDirectory(directory, parent) : std::move(there));
+  }
+  const int at = above.valid() ? above.get() : directory;
+  const std::string leaf = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (::mkdirat(at, leaf.c_str(), kMode) != 0) return Errno("mkdir " + path);
+  return sys::OpenAt(at, leaf, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+}
+
 // While it lives, files get the mode that is asked for.
 class NoUmask {
  public:
@@ -106,7 +123,11 @@ Result<int> TreeReceiver::Parent(const Spot& spot, std::string* leaf) {
   if (slash == std::string::npos) return spot.directory;
   std::string above = spot.path.substr(0, slash);
   if (!parent_.valid() || parent_of_ != spot.directory || above != parent_path_) {
-    parent_ = TRY(sys::OpenBeneath(spot.directory, above, O_PATH | O_DIRECTORY).Context(above));
+    Result<Fd> opened = sys::OpenBeneath(spot.directory, above, O_PATH | O_DIRECTORY);
+    if (!opened.ok() && opened.error().os_error == ENOENT && kind_ == Kind::kTree) {
+      opened = MakeDirectory(spot.directory, above);
+    }
+    parent_ = TRY(std::move(opened).Context(above));
     parent_of_ = spot.directory;
     parent_path_ = std::move(above);
   }
