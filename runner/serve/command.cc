@@ -174,8 +174,9 @@ void Command::TakeOutput(bool error, std::string_view bytes) {
 }
 
 void Command::Send(bool error, const std::function<bool(std::string* line)>& append) {
-  line_ = BeginNotification(
-      "output", "\"request\":" + id() + ",\"stream\":\"" + (error ? "stderr" : "stdout") + "\",");
+  // A copy, into the memory that it has.
+  line_.assign(BeginNotification(
+      "output", "\"request\":" + id() + ",\"stream\":\"" + (error ? "stderr" : "stdout") + "\","));
   if (append(&line_)) output().Write(line_.append(kNotificationEnd));
 }
 

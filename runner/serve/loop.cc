@@ -29,9 +29,10 @@ void Reap(pid_t child) {
 }
 
 // The options of a sandbox that is created as one with `options` was, but for what `params` of
-// `fork` say. Its name, its report and its first state are its own.
+// `fork` say. Its name, its report and its first state are its own, and two that apply their
+// changes at their ends would meet.
 codec::Json ForkOptions(const codec::Json& options, const codec::Json& params) {
-  constexpr std::string_view kOwn[] = {"name", "report-dir", "snapshot", "snapshot-key"};
+  constexpr std::string_view kOwn[] = {"name", "report-dir", "snapshot", "snapshot-key", "apply"};
   codec::Json merged = codec::Json::EmptyObject();
   for (const auto& [name, value] :
        options.object() != nullptr ? *options.object() : codec::Json::Object()) {

@@ -7,7 +7,7 @@ import tarfile
 import time
 
 from client import Fault
-from harness import BUSY_SECONDS, wait_until
+from harness import BUSY_SECONDS, read, wait_until
 from serve_cases import Served, encoded
 
 
@@ -74,13 +74,18 @@ class Forks(Served):
 
     def test_many_forks_of_one(self):
         client = self.connect()
-        self.sandbox(client)
+        self.sandbox(client, apply=True)
         client.run('one', 'echo kept > made')
         forks = [client.start('fork', sandbox='one', name=f'fork{i}') for i in range(4)]
         names = [fork.wait(BUSY_SECONDS)[0]['name'] for fork in forks]
         runs = [client.start('exec', sandbox=name, script=f'cat made; echo {name} > made; cat made') for name in names]
         self.assertEqual([run.wait(BUSY_SECONDS)[1]['stdout'].decode() for run in runs],
                          [f'kept\n{name}\n' for name in names])
+        # Only the first was created to apply its changes.
+        client.call('delete', BUSY_SECONDS, sandbox='fork0')
+        self.assertFalse(os.path.exists(self.work + '/made'))
+        client.call('delete', BUSY_SECONDS, sandbox='one')
+        self.assertEqual(read(self.work + '/made'), 'kept\n')
 
 
 class Archives(Served):
