@@ -236,12 +236,12 @@ Result<session::TerminalShell::End> CarryShells(const std::string& name,
 }  // namespace
 
 int StatusOf(const session::CommandResult& result) {
-  const serve::EndForm& form = serve::FormOf(result);
+  const serve::EndForm& form = serve::FormOf(result.reason);
   return form.warning == nullptr ? result.status : static_cast<int>(form.code);
 }
 
 void WarnOfEnd(const session::CommandResult& result, const std::string& sandbox) {
-  const serve::EndForm& form = serve::FormOf(result);
+  const serve::EndForm& form = serve::FormOf(result.reason);
   if (form.warning != nullptr) logging::Warn(form.warning, {{"sandbox", sandbox}});
 }
 

@@ -178,6 +178,9 @@ Result<codec::Json> State(const session::Place& place, const codec::Json& params
   AddState(state.sandbox, &json);
   json.Set("seconds_left", state.sandbox.seconds_left);
   json.Set("limits", std::move(limits));
+  codec::Json history = codec::Json::EmptyArray();
+  for (const session::PastCommand& past : state.history) history.Push(JsonOf(past));
+  json.Set("history", std::move(history));
   // One that was cut would make another shell than this one.
   const bool whole = CollectRoom().Take(state.commands).size() == state.commands.size() &&
                      WholeText(state.commands).size() == state.commands.size();

@@ -238,7 +238,8 @@ std::vector<Method> StateMethods() {
         {"key", Form::kText, "A file with the public key that must have signed it."}}},
       {"reset", "Puts a sandbox back to its beginning.", {SandboxName()}},
       {"state",
-       "Returns what is used of the limits, and the `script` that makes another shell what the "
+       "Returns what is used of the limits, the last commands, and the `script` that makes another "
+       "shell what the "
        "sandbox's was after its last command: variables, functions, options, directory.",
        {SandboxName()}},
       {"events",

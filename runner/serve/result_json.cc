@@ -19,13 +19,13 @@ codec::Json Counted(int64_t value) { return value < 0 ? codec::Json() : codec::J
 
 }  // namespace
 
-const EndForm& FormOf(const session::CommandResult& result) {
-  return kEndForms[std::min(static_cast<size_t>(result.reason), std::size(kEndForms) - 1)];
+const EndForm& FormOf(session::EndReason reason) {
+  return kEndForms[std::min(static_cast<size_t>(reason), std::size(kEndForms) - 1)];
 }
 
 codec::Json JsonOf(const session::CommandResult& result, const std::optional<Written>& written) {
   codec::Json json;
-  json.Set("reason", FormOf(result).name);
+  json.Set("reason", FormOf(result.reason).name);
   json.Set("status", static_cast<int64_t>(result.status));
   if (result.reason == session::EndReason::kSignal)
     json.Set("signal", static_cast<int64_t>(result.status - 128));
@@ -90,6 +90,15 @@ codec::Json JsonOf(const session::LimitUse& use) {
   json.Set("used", Counted(use.used));
   json.Set("most", use.most);
   json.Set("unit", use.unit);
+  return json;
+}
+
+codec::Json JsonOf(const session::PastCommand& past) {
+  codec::Json json;
+  json.Set("script", past.script);
+  json.Set("reason", FormOf(past.reason).name);
+  json.Set("status", static_cast<int64_t>(past.status));
+  json.Set("wall_ms", past.wall_ms);
   return json;
 }
 

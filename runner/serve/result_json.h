@@ -21,7 +21,7 @@ struct EndForm {
   ExitCode code;        // Otherwise, the status of agentic-ci.
 };
 // What another version may say counts as the last form, "cancelled".
-const EndForm& FormOf(const session::CommandResult& result);
+const EndForm& FormOf(session::EndReason reason);
 
 // What a command wrote.
 struct Written {
@@ -34,6 +34,7 @@ codec::Json JsonOf(const session::Facts& facts);
 // Adds the members of a state to those of its sandbox.
 void AddState(const session::SandboxState& state, codec::Json* json);
 codec::Json JsonOf(const session::LimitUse& use);
+codec::Json JsonOf(const session::PastCommand& past);
 codec::Json JsonOf(const session::Diff& diff);
 // `directory` is the layout that it was written to.
 codec::Json JsonOf(const session::WrittenSnapshot& written, const std::string& directory);

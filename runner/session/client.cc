@@ -85,8 +85,11 @@ Result<ShellState> AskShellState(const Place& place, const std::string& name) {
     std::string message = TRY(Receive(connection, Deadline::Never()));
     MessageKind kind{};
     std::string piece;
+    std::vector<PastCommand> history;
     if (wire::Read(message, kind, piece) && kind == MessageKind::kPiece) {
       state.commands += piece;
+    } else if (wire::Read(message, kind, history) && kind == MessageKind::kHistory) {
+      state.history = std::move(history);
     } else if (wire::Read(message, kind, state.sandbox) && kind == MessageKind::kState) {
       return state;
     } else {

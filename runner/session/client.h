@@ -77,6 +77,7 @@ Result<SandboxState> AskState(const Place& place, const std::string& name, Deadl
 struct ShellState {
   SandboxState sandbox;
   std::string commands;
+  std::vector<PastCommand> history;  // The last ones that ended.
 };
 Result<ShellState> AskShellState(const Place& place, const std::string& name);
 // Ends all that runs in it and discards what was written; the sandbox is as it was created.

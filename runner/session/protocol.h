@@ -19,7 +19,7 @@ enum class MessageKind : uint8_t {
   kExec,    // Runs what the pieces made: an ExecRequest.
   kDiff,    // Asks for what changed: kPiece..., then kChanges.
   kStatus,
-  kShellState,  // Asks for what a new shell would be given: kPiece..., then kState.
+  kShellState,  // Asks for what a new shell would be given: kPiece..., then kHistory, and kState.
   kReset,     // Begins anew: kState; or kEnded, and the next instance answers on the same address.
   kPut,       // A TransferRequest, with the descriptor that a tar stream is read from,
   kGet,       // or written to: kDone.
@@ -49,6 +49,7 @@ enum class MessageKind : uint8_t {
   kResult,      // A CommandResult.
   kPiece,       // Of a text that is too long for one message.
   kChanges,     // The ChangedFiles since the sandbox's beginning, behind the patch in pieces.
+  kHistory,     // A list of PastCommand, the oldest first.
   kState,       // A SandboxState.
   kDone,        // A text: what was done.
   kSnapshotFacts,
@@ -97,6 +98,17 @@ struct CommandResult {
   std::vector<FileChange> changes;
   bool changes_complete = true;  // False too if no list was asked for.
 };
+
+// A command that has ended, as it is remembered.
+struct PastCommand {
+  std::string script;  // Its beginning, at most kPastScriptBytesMax, with secrets masked.
+  EndReason reason = EndReason::kExit;
+  int32_t status = 0;
+  int64_t wall_ms = 0;
+};
+// What is remembered fits into one message.
+inline constexpr size_t kPastScriptBytesMax = 1024;
+inline constexpr size_t kPastCommandsMax = 40;
 
 // The use of one limit.
 struct LimitUse {
@@ -170,6 +182,10 @@ void Visit(Archive& archive, CommandResult& value) {
   archive(value.reason, value.status, value.shell_lost, value.wall_ms, value.cpu_ms,
           value.memory_peak_bytes, value.truncated_stdout, value.truncated_stderr, value.cwd,
           value.changes, value.changes_complete);
+}
+template <typename Archive>
+void Visit(Archive& archive, PastCommand& value) {
+  archive(value.script, value.reason, value.status, value.wall_ms);
 }
 template <typename Archive>
 void Visit(Archive& archive, LimitUse& value) {

@@ -15,6 +15,7 @@
 #include "base/wire.h"
 #include "change/capture.h"
 #include "change/given/given_files.h"
+#include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
 #include "run/environment.h"
 #include "run/prepare.h"
@@ -47,10 +48,6 @@ std::string TerminalScript(const std::string& kind, const std::string& term,
 }
 
 }  // namespace
-
-std::string Server::ScriptInput(const Fd& pipe) {
-  return "/proc/self/fd/" + std::to_string(pipe.get());
-}
 
 Server::Server(ServerConfig config)
     : config_(std::move(config)), shell_(""), key_(sys::RandomHex()) {
@@ -350,6 +347,7 @@ Status Server::BeginExec(const Request& request) {
   BeginCommand(request.script, request.exec.input);
   command_->repeats = agent::RepeatFilter(request.exec.stream);
   command_->lists_changes = request.exec.lists_changes;
+  command_->script = codec::CutUtf8(secrets().Mask(request.script), kPastScriptBytesMax);
   return Ok();
 }
 
@@ -428,6 +426,7 @@ void Server::SendResult() {
   SendPieces(client, MessageKind::kOutput, command_->output.Finish());
   SendPieces(client, MessageKind::kError, command_->error.Finish());
   CommandResult result = ResultOf(*command_);
+  Remember(result);
   if (!command_->lists_changes) Send(client, wire::Write(MessageKind::kResult, result));
   const change::TouchedFiles touched = LookAfter(*command_);
   if (command_->lists_changes) {

@@ -90,6 +90,7 @@ class Server final : public run::Driver {
   // What the command that runs was, wrote and used.
   struct Command {
     explicit Command(const codec::SecretMask& mask) : output(mask), error(mask) {}
+    std::string script = {};    // PastCommand::script.
     bool lists_changes = true;  // Whether its result lists the files that changed.
     bool has_input = false;
     Deadline::Clock::time_point started = Deadline::Clock::now();
@@ -161,6 +162,7 @@ class Server final : public run::Driver {
   void SendDiff(ClientId client);
   void SendTouched(Client& client);
   void SendShellStates();
+  void Remember(const CommandResult& result);
   void TakePolicy(Client& client, const std::string& shown);
   Result<change::LayerWatch> WatchLayer(change::LayerWatch::Since since) const;
   Result<std::string> Apply();
@@ -193,6 +195,7 @@ class Server final : public run::Driver {
   JobId last_job_ = 0;
   State state_;
   std::set<ClientId> awaits_shell_;
+  std::vector<PastCommand> history_;
   std::deque<Event> events_;  // The first one is being taken.
   std::optional<Command> command_;
   std::optional<Pause> pause_;  // While a snapshot is taken.

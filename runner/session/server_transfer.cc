@@ -96,6 +96,10 @@ void Server::PassInput() {
   if (client.input_ends) to_script_.Close();
 }
 
+std::string Server::ScriptInput(const Fd& pipe) {
+  return "/proc/self/fd/" + std::to_string(pipe.get());
+}
+
 // Before its script is told to the shell: a reader without a writer is at its end.
 void Server::BeginInput() {
   Result<Fd> writer = sys::Open(ScriptInput(script_input_), O_WRONLY | O_NONBLOCK);
@@ -240,8 +244,16 @@ void Server::SendShellStates() {
   if (!command_ && !shell_.idle()) return;
   for (ClientId id : std::exchange(awaits_shell_, {})) {
     SendPieces(id, MessageKind::kPiece, secrets().Mask(shell_.state()));
+    Send(id, wire::Write(MessageKind::kHistory, history_));
     Do({Event::Kind::kStatus, id});
   }
+}
+
+// The shell of a person on a terminal is not a command.
+void Server::Remember(const CommandResult& result) {
+  if (state_.command->terminal) return;
+  if (history_.size() == kPastCommandsMax) history_.erase(history_.begin());
+  history_.push_back({std::move(command_->script), result.reason, result.status, result.wall_ms});
 }
 
 void Server::TakePolicy(Client& client, const std::string& shown) {

@@ -143,4 +143,15 @@ class Notices(Served):
                          f"it's b c\nf\n{self.work}/dir\ne=1\n")
         running.input(end=True)
         running.wait()
-        self.assertIn('other', client.call('state', sandbox='one')['script'])
+        client.run('one', 'exit 3')
+        client.run('one', 'sleep 1000', timeout='1s')
+        state = client.call('state', sandbox='one')
+        self.assertIn('other', state['script'])
+        self.assertEqual([(past['script'].split(';')[0], past['reason'], past['status']) for past in state['history']][1:3],
+                         [('v=other', 'exit', 1), ('exit 3', 'exit', 3)])
+        self.assertEqual(state['history'][3]['reason'], 'timeout')
+        for number in range(50):
+            client.run('one', f'echo {number} ' + 'x' * 5000, changes=False)
+        history = client.call('state', sandbox='one')['history']
+        self.assertEqual((len(history), history[0]['script'][:8], history[-1]['script'][:8]), (40, 'echo 10 ', 'echo 49 '))
+        self.assertLessEqual(max(len(past['script']) for past in history), 1024)
