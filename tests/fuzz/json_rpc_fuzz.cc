@@ -28,16 +28,20 @@ void CheckJson(std::string_view body) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string body(reinterpret_cast<const char*>(data), size);
   CheckJson(body);
-  Result<JsonRpcRequest> rpc = codec::ParseJsonRpc(body);
-  Result<JsonRpcRequest> loose = codec::ParseMcp(body, false);
-  Result<JsonRpcRequest> strict = codec::ParseMcp(body, true);
+  Result<codec::Json> json = codec::ParseJson(body);
+  if (!json.ok()) return 0;
+  Result<JsonRpcRequest> rpc = codec::ParseJsonRpc(json.value());
+  Result<JsonRpcRequest> loose = codec::ParseMcp(json.value(), false);
+  Result<JsonRpcRequest> strict = codec::ParseMcp(json.value(), true);
   ENSURE(!strict.ok() || loose.ok());
   ENSURE(!loose.ok() || rpc.ok());
   if (!rpc.ok()) return 0;
   ENSURE(!rpc.value().calls.empty() || rpc.value().has_response);
   if (loose.ok()) CheckSameMethods(loose.value(), rpc.value());
-  if (rpc.value().is_batch || body.starts_with("\xef\xbb\xbf")) return 0;
-  Result<JsonRpcRequest> batch = codec::ParseJsonRpc("[" + body + "]");
+  if (rpc.value().is_batch) return 0;
+  codec::Json list;
+  list.Push(json.value());
+  Result<JsonRpcRequest> batch = codec::ParseJsonRpc(list);
   ENSURE(batch.ok() && batch.value().is_batch);
   CheckSameMethods(batch.value(), rpc.value());
   return 0;

@@ -57,7 +57,7 @@ struct Param {
 };
 constexpr bool kOptional = false;
 
-// The Model Context Protocol's schema, versions 2024-11-05 to 2025-11-25, as far as all agree.
+// The Model Context Protocol's schema, versions 2024-11-05 to 2026-07-28, as far as all agree.
 constexpr auto kParams = std::to_array<Param>({
     {"initialize", "protocolVersion", Shape::kString},
     {"initialize", "capabilities", Shape::kObject},
@@ -80,6 +80,8 @@ constexpr auto kParams = std::to_array<Param>({
     {"tasks/result", "taskId", Shape::kString},
     {"tasks/cancel", "taskId", Shape::kString},
     {"tasks/list", "cursor", Shape::kString, kOptional},
+    {"tasks/update", "taskId", Shape::kString},
+    {"subscriptions/listen", "notifications", Shape::kObject},
     {"notifications/cancelled", "requestId", Shape::kId, kOptional},
     {"notifications/progress", "progressToken", Shape::kId},
     {"notifications/progress", "progress", Shape::kNumber},
@@ -153,13 +155,9 @@ Result<JsonRpcRequest> ReadAll(const Json& json) {
 
 }  // namespace
 
-Result<JsonRpcRequest> ParseJsonRpc(std::string_view body) {
-  const Json json = TRY(ParseJson(body));
-  return ReadAll(json);
-}
+Result<JsonRpcRequest> ParseJsonRpc(const Json& body) { return ReadAll(body); }
 
-Result<JsonRpcRequest> ParseMcp(std::string_view body, bool strict_tool_names) {
-  const Json json = TRY(ParseJson(body));
+Result<JsonRpcRequest> ParseMcp(const Json& json, bool strict_tool_names) {
   JsonRpcRequest request = TRY(ReadAll(json));
   if (json.array() == nullptr) {
     if (!request.calls.empty()) {

@@ -149,6 +149,10 @@ BodyVerdict JudgeBody(const BodyQuestion& question, std::string_view body) {
   std::vector<policy::Operation> refused = policy::RefusedOperations(decision);
   BodyVerdict judged = Conclude(question, std::move(decision.verdict), summary);
   judged.operations = std::move(refused);
+  if (judged.refusal.has_value() && !decision.mcp_answer.empty()) {
+    judged.refusal->answer = {
+        400, {{"Content-Type", "application/json"}}, std::move(decision.mcp_answer)};
+  }
   return judged;
 }
 

@@ -164,6 +164,80 @@ TEST_CASE_METHOD(Fixture, "The proxy's own clients get OpenShell's other answers
   CHECK(ErrorOf(rpc) == "invalid_jsonrpc_request");
 }
 
+int64_t RpcErrorOf(const BodyVerdict& verdict) {
+  REQUIRE(verdict.refusal.has_value());
+  Result<codec::Json> json = codec::ParseJson(verdict.refusal->answer.body);
+  REQUIRE(json.ok());
+  REQUIRE(json.value().Find("error") != nullptr);
+  CHECK(json.value().IntegerAt("id") == 1);
+  return json.value().Find("error")->IntegerAt("code");
+}
+
+constexpr std::string_view kModernCall =
+    R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_status","_meta":)"
+    R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
+
+TEST_CASE_METHOD(Fixture, "A request of MCP whose header disagrees is answered by its protocol") {
+  fields_.push_back({"MCP-Protocol-Version", "2026-07-28"});
+  fields_.push_back({"Mcp-Method", "tools/call"});
+  fields_.push_back({"Mcp-Name", "read_status"});
+  CHECK(JudgeBody(Ask("POST", "/mcp"), kModernCall).verdict.allowed);
+  fields_.back().value = "drop_tables";
+  for (bool forward : {false, true}) {
+    BodyVerdict verdict = JudgeBody(Ask("POST", "/mcp", forward), kModernCall);
+    CHECK_FALSE(verdict.verdict.allowed);
+    CHECK(RpcErrorOf(verdict) == -32020);
+    CHECK(verdict.refusal->answer.status == 400);
+    CHECK(verdict.reason ==
+          "JSON-RPC request rejected: the header and the body disagree: Mcp-Name is 'drop_tables', "
+          "and the body's name is not");
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "A stream that only receives has no header that describes a message") {
+  framing_ = {};
+  fields_ = {{"Accept", "text/event-stream"}, {"Mcp-Protocol-Version", "2025-11-25"}};
+  CHECK(FindBodyNeeds(Ask("GET", "/mcp"))->verdict->verdict.allowed);
+  fields_.push_back({"Mcp-Method", "tools/call"});
+  CHECK_FALSE(FindBodyNeeds(Ask("GET", "/mcp"))->verdict->verdict.allowed);
+}
+
+TEST_CASE("A policy of 2025 refuses server/discover so that clients fall back") {
+  const std::string discover =
+      R"({"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":)"
+      R"({"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}})";
+  const codec::HttpFields fields = {{"Content-Type", "application/json"},
+                                    {"MCP-Protocol-Version", "2026-07-28"},
+                                    {"Mcp-Method", "server/discover"}};
+  const policy::Caller caller = {"/usr/bin/curl", {}, {}};
+  for (const char* method : {"initialize", "tools/list", "server/discover"}) {
+    Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(
+        "version: 1\nnetwork_policies: {a: {binaries: [{path: '/**'}], endpoints: [{host: "
+        "h.example, "
+        "port: 443, protocol: mcp, rules: [{allow: {method: " +
+            std::string(method) + "}}]}]}}\n",
+        {});
+    REQUIRE(parsed.ok());
+    const policy::CompiledPolicy compiled(parsed.value().policy);
+    const policy::Route route = compiled.FindRoute(compiled.MatchCaller(caller), "h.example", 443);
+    const BodyQuestion question{route, caller, "POST", "/",
+                                "/",   "",     fields, {codec::BodyFraming::kChunked, 0}};
+    BodyVerdict verdict = JudgeBody(question, discover);
+    INFO(method);
+    CHECK(verdict.verdict.allowed == (method == std::string("server/discover")));
+    if (verdict.verdict.allowed) continue;
+    REQUIRE(verdict.operations.size() == 1);
+    CHECK(verdict.operations[0].method == "server/discover");
+    const bool falls_back = method == std::string("initialize");
+    CHECK(verdict.refusal->answer.status == (falls_back ? 400 : 403));
+    if (!falls_back) continue;
+    CHECK(RpcErrorOf(verdict) == -32022);
+    CHECK(verdict.refusal->answer.body.find("{allow: {method: server/discover}}") !=
+          std::string::npos);
+    CHECK(verdict.refusal->answer.body.find(R"("supported":["2025-11-25")") != std::string::npos);
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "Names that a client chose do not make a record long") {
   std::string batch = "[";
   for (int i = 0; i < 200; ++i) {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "codec/call/json_body.h"
+#include "codec/call/mcp_fields.h"
+#include "codec/text/neutral.h"
 #include "codec/wire/http_target.h"
 #include "policy/decide/graphql_decide.h"
 #include "policy/decide/rpc_decide.h"
@@ -65,17 +67,65 @@ JudgedBody DecideOperations(const Route& route, const BodyRequest& asked, std::s
   return decision;
 }
 
+// Returns the answer to a request whose header and body disagree, or whose revision of MCP is not
+// known here, and sets `why`; empty if there is nothing wrong.
+std::string RefuseMcp(const codec::HttpFields& fields, const codec::Json& body, std::string* why) {
+  Status agree = codec::CompareMcpFields(fields, body);
+  if (!agree.ok()) {
+    *why = "the header and the body disagree: " + agree.error().what;
+    return codec::RenderMcpError(body, codec::kMcpHeaderMismatch, "HeaderMismatch: " + *why);
+  }
+  const std::string version = codec::McpVersionOf(body);
+  if (version.empty() || version == codec::kMcpMirrored) return {};
+  *why = "a revision of MCP that is not known: " + codec::NeutralLine(version);
+  return codec::RenderMcpError(body, codec::kMcpUnsupportedVersion, *why,
+                               codec::McpVersions(true, version));
+}
+
+// Returns the answer to a refused `server/discover` where the rules allow clients of older
+// revisions to begin: clients that speak both fall back. Empty for any other request.
+std::string OfferInitialize(const Route& route, const BodyRequest& asked,
+                            const codec::JsonRpcRequest& request, const codec::Json& body) {
+  if (request.calls.size() != 1 || request.calls.front().method != codec::kServerDiscover) {
+    return {};
+  }
+  codec::JsonRpcRequest older;
+  older.calls.push_back({std::string(codec::kMcpInitialize), {}});
+  if (!DecideRpc(route, asked.request, older).allowed) return {};
+  return codec::RenderMcpError(
+      body, codec::kMcpUnsupportedVersion,
+      "the policy does not allow server/discover, by which clients of MCP 2026-07-28 begin; "
+      "it would with the rule {allow: {method: server/discover}}",
+      codec::McpVersions(false, codec::McpVersionOf(body)));
+}
+
 JudgedBody DecideCalls(const Route& route, const Endpoint& governing, const BodyRequest& asked,
                        std::string_view body) {
   JudgedBody decision;
+  const bool mcp = governing.protocol == Protocol::kMcp;
+  Result<codec::Json> json = codec::ParseJson(body);
+  if (!json.ok()) {
+    decision.verdict = Malformed(route, asked.request.path, json.error().what);
+    return decision;
+  }
   Result<codec::JsonRpcRequest> request =
-      governing.protocol == Protocol::kMcp ? codec::ParseMcp(body, governing.mcp.strict_tool_names)
-                                           : codec::ParseJsonRpc(body);
+      mcp ? codec::ParseMcp(json.value(), governing.mcp.strict_tool_names)
+          : codec::ParseJsonRpc(json.value());
   if (!request.ok()) {
     decision.verdict = Malformed(route, asked.request.path, request.error().what);
     return decision;
   }
+  if (mcp || codec::MirrorsMcp(asked.fields)) {
+    decision.mcp_answer = RefuseMcp(asked.fields, json.value(), &decision.verdict.detail);
+  }
+  if (!decision.mcp_answer.empty()) {
+    decision.verdict = Malformed(route, asked.request.path, decision.verdict.detail);
+    return decision;
+  }
   decision.verdict = DecideRpc(route, asked.request, request.value());
+  if (mcp && !decision.verdict.allowed) {
+    decision.mcp_answer = OfferInitialize(route, asked, request.value(), json.value());
+  }
   decision.calls = std::move(request.value().calls);
   return decision;
 }
@@ -89,6 +139,8 @@ std::optional<Verdict> DecideBodyHead(const Route& route, const BodyRequest& ask
   Status readable = codec::CheckJsonBodyFields(asked.fields);
   if (!readable.ok()) return Malformed(route, asked.request.path, readable.error().what);
   if (governing->protocol != Protocol::kGraphql && IsReceiveStream(asked)) {
+    Status agree = codec::CompareMcpFields(asked.fields);
+    if (!agree.ok()) return Malformed(route, asked.request.path, agree.error().what);
     return DecideReceiveStream(route, asked.request);
   }
   bool too_long = asked.framing.kind == codec::BodyFraming::kLength &&

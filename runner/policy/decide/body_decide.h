@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct JudgedBody {
   Verdict verdict;
   std::vector<codec::GraphqlOperation> operations;
   std::vector<codec::JsonRpcCall> calls;
+  // Not empty if MCP has an error of its own for a refused request: the whole answer, a JSON-RPC
+  // message.
+  std::string mcp_answer = {};
 };
 
 // Returns the verdict on a request that Route::NeedsBody, if its head alone decides: an upgrade to
