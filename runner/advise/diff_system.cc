@@ -65,6 +65,14 @@ void CompareHostedTools(const policy::Policy& from, const policy::Policy& to,
   }
 }
 
+void CompareAfterUntrusted(const policy::Policy& now, const policy::Policy& next,
+                           std::vector<Difference>* changes) {
+  const std::string before = policy::RenderAfterUntrusted(now.after_untrusted);
+  const std::string after = policy::RenderAfterUntrusted(next.after_untrusted);
+  if (before == after) return;
+  changes->push_back(About("after_untrusted", "now " + after + ", before " + before));
+}
+
 void CompareUser(std::string_view key, const std::optional<std::string>& now,
                  const std::optional<std::string>& next, std::vector<Difference>* changes) {
   if (now == next) return;
@@ -88,6 +96,7 @@ void CompareSystems(const policy::Policy& now, const policy::Policy& next,
               &difference->changes);
   CompareUser("run_as_group", now.process.run_as_group, next.process.run_as_group,
               &difference->changes);
+  CompareAfterUntrusted(now, next, &difference->changes);
   CompareHostedTools(now, next, &difference->opens);
   CompareHostedTools(next, now, &difference->closes);
   CompareMiddlewares(now, next, true, &difference->changes);

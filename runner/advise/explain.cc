@@ -2,6 +2,7 @@
 #include "advise/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "advise/nearest_rule.h"
@@ -14,6 +15,7 @@
 #include "policy/decide/body_decide.h"
 #include "policy/decide/compiled.h"
 #include "policy/decide/websocket_decide.h"
+#include "policy/model/after_untrusted.h"
 #include "policy/model/host_pattern.h"
 
 namespace advise {
@@ -202,6 +204,34 @@ class Explainer {
   Explanation explanation_;
 };
 
+// Returns whether requests at this path ask a model, as far as its end says.
+bool AsksModel(std::string_view path) {
+  constexpr auto kEnds =
+      std::to_array<std::string_view>({"/messages", "/chat/completions", "/responses",
+                                       ":generateContent", ":streamGenerateContent"});
+  return std::ranges::any_of(kEnds, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+// Notes what the policy says of an allowed request beyond its own decision.
+void NoteBeyond(const policy::ParsedPolicy& parsed, const Question& question,
+                Explanation* explanation) {
+  const policy::Policy& policy = parsed.policy;
+  if (!explanation->allowed) return;
+  if (question.method == "POST" && AsksModel(explanation->path)) {
+    explanation->notes.push_back("tools of the model's provider that it may ask for: " +
+                                 policy::RenderHostedTools(policy.hosted_tools));
+  }
+  if (!policy.after_untrusted.used()) return;
+  policy::ParsedPolicy narrowed = parsed;
+  narrowed.policy = policy::Narrow(policy, {}, {}, "");
+  narrowed.policy.after_untrusted = {};
+  Result<Explanation> after = Explain(narrowed, question);
+  const bool stays = after.ok() && after.value().allowed;
+  explanation->notes.push_back(
+      stays ? "after a stranger's text: still allowed"
+            : "after a stranger's text: refused, unless the host is the run's model");
+}
+
 }  // namespace
 
 Result<Explanation> Explain(const policy::ParsedPolicy& parsed, const Question& question) {
@@ -221,7 +251,9 @@ Result<Explanation> Explain(const policy::ParsedPolicy& parsed, const Question& 
     return Error{Code::kInvalid, "'" + question.method + "' is not a method",
                  "--method " + (codec::IsMethod(upper) ? upper : "GET")};
   }
-  return Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
+  Explanation explanation = Explainer(parsed, question, std::move(url).value(), upgrade).Explain();
+  NoteBeyond(parsed, question, &explanation);
+  return explanation;
 }
 
 Result<Explanation> Explain(const policy::ParsedPolicy& parsed, std::string_view url_or_hostport,

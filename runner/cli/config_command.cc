@@ -219,6 +219,9 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   if (!config.hosted_tools.empty()) {
     add("hosted_tools", policy::RenderHostedTools(config.hosted_tools));
   }
+  if (config.after_untrusted.used()) {
+    add("after_untrusted", policy::RenderAfterUntrusted(config.after_untrusted));
+  }
   std::vector<std::string> required;
   for (sandbox::ControlName name : config.require) required.emplace_back(sandbox::TextOf(name));
   add("require", Join(required, ", "));

@@ -93,6 +93,9 @@ Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& 
     co_return co_await SendRefusal(services, client, std::move(event), std::move(plan.refusal));
   }
   std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
+  if (services.ratchet != nullptr && services.ratchet->Keeps(plan.authority)) {
+    lease->KeepWhenNarrowed();
+  }
   const policy::CompiledPolicy& compiled = lease->compiled();
   policy::Route route = compiled.FindRoute(compiled.MatchCaller(caller::Judged(owner)),
                                            plan.authority.host, plan.authority.port);

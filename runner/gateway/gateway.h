@@ -26,6 +26,7 @@
 #include "gateway/http/authority.h"
 #include "gateway/limits.h"
 #include "policy/model/policy.h"
+#include "policy/model/untrusted_text.h"
 
 namespace gateway {
 
@@ -42,6 +43,7 @@ struct GatewayConfig {
   BudgetLimits budget = {};
   std::vector<std::string> sent_texts = {};  // SentWatch's, as the next.
   std::vector<Authority> models = {};
+  policy::UntrustedTexts untrusted_texts = {};  // Ratchet's.
   int64_t host_bytes_max = 0;   // The bytes to and from each host; 0 if not bounded.
   PriceList prices = {};        // In front of the built-in ones.
   std::vector<Fd> groups = {};  // JoinCgroups(): the limits that it works under.

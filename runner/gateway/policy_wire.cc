@@ -14,8 +14,9 @@ namespace policy {
 // The gateway has no use for the other three; they must be named all the same.
 template <typename Archive>
 void Visit(Archive& archive, Policy& value) {
-  auto& [filesystem, landlock, process, network, middlewares, hosted_tools] = value;
-  archive(network, middlewares, hosted_tools);
+  auto& [filesystem, landlock, process, network, middlewares, hosted_tools, after_untrusted,
+         narrowed_by] = value;
+  archive(network, middlewares, hosted_tools, after_untrusted, narrowed_by);
 }
 
 }  // namespace policy

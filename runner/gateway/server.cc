@@ -47,6 +47,22 @@ std::vector<std::string> HostsOf(const std::vector<Authority>& models) {
   return hosts;
 }
 
+// The hosts that credentials are bound to: the models', or all others.
+std::vector<policy::HostPort> BoundHosts(const std::vector<BoundSecret>& secrets, bool of_models) {
+  std::vector<policy::HostPort> hosts;
+  for (const BoundSecret& secret : secrets) {
+    if (secret.bodies_pass == of_models) hosts.push_back({secret.host, secret.port});
+  }
+  return hosts;
+}
+
+Ratchet::Facts RatchetFacts(GatewayConfig& config) {
+  Ratchet::Facts facts{std::move(config.untrusted_texts), BoundHosts(config.secrets, true),
+                       BoundHosts(config.secrets, false)};
+  for (const Authority& model : config.models) facts.models.push_back({model.host, model.port});
+  return facts;
+}
+
 // Everything of the process that must not move once connections hold references to it.
 class Server {
  public:
@@ -68,6 +84,8 @@ class Server {
         allowances_(config.host_bytes_max, [this](const record::Notice& notice) { Note(notice); }),
         pool_(loop_),
         policy_(std::move(config.policy)),
+        ratchet_(policy_, RatchetFacts(config),
+                 [this](const record::Notice& notice) { Note(notice); }),
         policy_file_(codec::NeutralLine(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_, MakeGrantHooks()),
@@ -116,6 +134,7 @@ class Server {
   HostAllowances allowances_;  // The allowances of the streams in the pool.
   UpstreamPool pool_;
   LivePolicy policy_;
+  Ratchet ratchet_;
   std::string policy_file_;
   Credentials credentials_;
   TokenGrants grants_;
@@ -170,6 +189,7 @@ Result<std::unique_ptr<Server>> Server::Open(GatewayConfig config, CertificateAu
   server->services_->grants = &server->grants_;
   server->services_->model_names = &server->model_names_;
   server->services_->hosted = &server->hosted_;
+  server->services_->ratchet = &server->ratchet_;
   if (server->proxy_) server->services_->proxy = &*server->proxy_;
   return server;
 }
@@ -259,7 +279,7 @@ bool Server::Update(std::string_view hash, const Fd& file) {
                     {"hash", std::string(hash)}};
   Note(notice);
   // A change that cannot be recorded does not happen.
-  if (!recorder_.failed()) policy_.Replace(std::move(*next));
+  if (!recorder_.failed()) policy_.Replace(ratchet_.Narrowed(std::move(*next)));
   return true;
 }
 

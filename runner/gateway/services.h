@@ -15,6 +15,7 @@
 #include "gateway/identity_asker.h"
 #include "gateway/inspect/hosted_judge.h"
 #include "gateway/inspect/live_policy.h"
+#include "gateway/inspect/ratchet.h"
 #include "gateway/inspect/sent_watch.h"
 #include "gateway/inspect/websocket_inspector.h"
 #include "gateway/names/model_names.h"
@@ -48,6 +49,7 @@ struct Services {
   LargeMessages large_messages = {};
   ModelNames* model_names = nullptr;  // May be null.
   HostedApis* hosted = nullptr;       // Null if no request is judged for hosted tools.
+  Ratchet* ratchet = nullptr;         // Null if nothing ever closes.
 
   // Records, and ends the process's loop when that fails: the caller then drops its connection.
   [[nodiscard]] bool Record(const record::Event& event) {

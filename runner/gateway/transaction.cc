@@ -10,7 +10,7 @@
 #include "gateway/http/relay.h"
 #include "gateway/inspect/body_treatment.h"
 #include "gateway/limits.h"
-#include "gateway/silence.h"
+#include "gateway/patience.h"
 #include "gateway/token_grant.h"
 
 namespace gateway {
@@ -48,6 +48,7 @@ Task<void> Transaction::Run() {
     if (server_) server_->Abort();
   });
   co_await JudgeAndSend();
+  context_.lease.EndSpared();
   client_.WhenGone(nullptr);
 }
 
@@ -68,8 +69,7 @@ Task<void> Transaction::JudgeAndSend() {
   if (verdict_.websocket) {
     upgrade_.emplace(services_.loop, services_.large_messages, context_, verdict_, client_.head(),
                      [this](record::Event event) { return RecordOwned(services_, owner_, event); });
-    if (!treatment_.refusal.has_value())
-      treatment_.refusal = upgrade_->Prepare(verdict_.request.fields);
+    if (!treatment_.refusal) treatment_.refusal = upgrade_->Prepare(verdict_.request.fields);
   }
   if (treatment_.refusal.has_value()) {
     co_await RefuseOutgoing(std::move(*treatment_.refusal));
@@ -90,6 +90,7 @@ Task<void> Transaction::JudgeAndSend() {
     co_await RefuseOutgoing(std::move(refusal));
   } else if (Record(verdict_.event)) {
     WatchSent();
+    if (!whole_) WatchUntrusted();
     co_await Converse();
   }
 }
@@ -164,6 +165,21 @@ void Transaction::WatchSent() {
   if (!whole_) treatment_.filters.push_back(services_.sent->NewFilter(sent_to_));
 }
 
+// The body is as the client sent it, if it was read whole.
+void Transaction::WatchUntrusted() {
+  if (services_.ratchet == nullptr || !services_.ratchet->watches()) return;
+  services_.ratchet->LookAtRequest(context_.authority, verdict_.event.path, verdict_.request);
+  std::unique_ptr<StreamFilter> filter;
+  if (!whole_) filter = services_.ratchet->NewFilter(context_.authority, verdict_.event.path);
+  if (filter) treatment_.filters.push_back(std::move(filter));
+}
+
+// An answer, whatever it says, is a stranger's text.
+void Transaction::NoteAnswer() {
+  if (services_.ratchet == nullptr) return;
+  services_.ratchet->NoteAnswer(context_.authority, verdict_.event, context_.lease);
+}
+
 // The request wants an access token that is not there, or not any more.
 Task<void> Transaction::FetchToken(std::optional<codec::BodyFraming> framed) {
   ENSURE(services_.grants != nullptr);
@@ -183,6 +199,7 @@ Task<bool> Transaction::TakeSteps() {
     bool read = co_await ReadWholeBody();
     if (!read) co_return false;
     whole_ = true;
+    WatchUntrusted();  // Before it is judged: this may be the request that closes.
   }
   if (verdict_.judged_body_bytes_max > 0) {
     std::optional<RequestVerdict> refused =
@@ -366,6 +383,8 @@ Task<Transaction::Moved> Transaction::MoveBody() {
       why_ = piece.error().what;
       co_return piece.error().code == Code::kInvalid ? Moved::kMalformed : Moved::kCut;
     }
+    // Narrowed meanwhile by another request of a connection that is spared.
+    if (context_.lease.replaced()) co_return Moved::kCut;
     std::string_view bytes = piece.value().bytes;
     for (const std::unique_ptr<StreamFilter>& filter : treatment_.filters) {
       next.clear();

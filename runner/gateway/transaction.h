@@ -47,6 +47,8 @@ class Transaction {
   Task<bool> TakeSteps();
   bool Admitted(OutgoingRefusal& refusal);
   void WatchSent();
+  void WatchUntrusted();
+  void NoteAnswer();
   Task<void> Converse();
   Task<Status> OpenAndSend(bool fresh);
   Task<bool> RenewToken();

@@ -2,7 +2,7 @@
 // The answer of a transaction on its way back.
 #include "gateway/http/limits.h"
 #include "gateway/limits.h"
-#include "gateway/silence.h"
+#include "gateway/patience.h"
 #include "gateway/transaction.h"
 
 namespace gateway {
@@ -18,6 +18,7 @@ Task<Result<codec::ResponseHead>> Transaction::ReadAnswer() {
     }
     if (status >= 200 || status == 101) co_return head;
     if (status == 100) continue;  // It was said by us already.
+    NoteAnswer();
     Status passed =
         co_await client_.SendInterim(status, codec::EndToEndFields(head.value().fields));
     if (!passed.ok()) co_return std::move(passed).error();
@@ -38,6 +39,7 @@ Task<bool> Transaction::SendAnswer(codec::ResponseHead head) {
   codec::KeepEndToEnd(head.fields);
   if (length.has_value()) head.fields.push_back(std::move(*length));
   answering_ = true;
+  NoteAnswer();
   Status sent = co_await client_.SendHead(head.status, head.reason, head.fields, framing);
   bool complete = false;
   if (sent.ok()) complete = co_await MoveAnswer(IdleOf(head, framing));
@@ -84,6 +86,7 @@ Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
     co_await Fail(fields.error());
     co_return;
   }
+  NoteAnswer();
   Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
                                           {codec::BodyFraming::kUntilClose, 0});
   if (sent.ok()) sent = co_await client_.answer().Flush();

@@ -148,6 +148,9 @@ Task<void> Tunnel::RunCaptured(Authority authority) {
 Task<void> Tunnel::Decide() {
   // Another policy is in force: what is under way ends, and the client has to ask anew.
   policy_->WhenReplaced([this] { client_.AbortReading(); });
+  if (services_.ratchet != nullptr && services_.ratchet->Keeps(authority_)) {
+    policy_->KeepWhenNarrowed();
+  }
   route_ = policy_->compiled().FindRoute(caller_match_, authority_.host, authority_.port);
   OwnerDecision decided = DecideOwner(owner_, route_);
   decision_ = std::move(decided.decision);
@@ -311,6 +314,7 @@ Task<void> Tunnel::ServeRaw(bool tls) {
   Result<std::unique_ptr<Stream>> server = co_await upstream_->OpenStream(tls);
   if (!server.ok()) co_return;
   if (services_.sent != nullptr) services_.sent->NotePassage(authority_);
+  if (services_.ratchet != nullptr) services_.ratchet->NotePassage(authority_);
   co_await Relay(services_.loop, client_, *server.value());
 }
 

@@ -90,6 +90,9 @@ inline constexpr std::string_view kBudgetSpent = "the run's budget is used up: "
 // The reason of a captured connection that was allowed: its message is shown (OpenShell).
 inline constexpr char kTransparentAllowed[] = "transparent_tcp_allowed";
 
+// The type of the finding that a run was narrowed (`after_untrusted`).
+inline constexpr std::string_view kNarrowedType = "untrusted.closed";
+
 // A record that is not about a connection: the use of a model, a warning, a change of policy.
 struct Notice {
   // API Activity (6003), Detection Finding (2004), Device Config State Change (5019), Application

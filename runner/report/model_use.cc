@@ -2,7 +2,9 @@
 #include "report/model_use.h"
 
 #include <algorithm>
+#include <ctime>
 
+#include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
@@ -26,6 +28,7 @@ class Sum {
     if (notice == nullptr) return;
     if (notice->kind == Notice::Kind::kInference) TakeInference(*notice);
     if (notice->kind == Notice::Kind::kFinding) TakeFinding(*notice);
+    if (notice->type == record::kNarrowedType) TakeNarrowed(*notice, line);
   }
 
   ModelUse Take() {
@@ -76,6 +79,15 @@ class Sum {
     constexpr std::string_view kScheme = "https://";
     if (host.starts_with(kScheme)) host.erase(0, kScheme.size());
     use_.refused_by = codec::NeutralLine(host, 255);
+  }
+
+  void TakeNarrowed(const Notice& notice, std::string_view line) {
+    const Result<codec::Json> json = codec::ParseJson(line);
+    const time_t at = json.ok() ? json.value().IntegerAt("time") / 1000 : 0;
+    tm utc{};
+    char time[32] = "";
+    if (::gmtime_r(&at, &utc) != nullptr) std::strftime(time, sizeof time, "%H:%M:%S UTC", &utc);
+    use_.narrowed = codec::NeutralLine(std::string(time) + ": " + notice.title, 600);
   }
 
   void TakeFinding(const Notice& notice) {

@@ -30,6 +30,8 @@ struct ModelUse {
   int64_t last_status = 0;
   bool broke_off = false;
   std::vector<std::string> warnings;  // In order, one line each.
+  // What narrowed the run, and when, on one line; empty if nothing did.
+  std::string narrowed;
 };
 
 // Reads the report's events.ocsf.jsonl. Fails only if the file cannot be read.

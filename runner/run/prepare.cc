@@ -19,6 +19,7 @@
 #include "run/shown/base_instructions.h"
 #include "run/shown/left_files.h"
 #include "run/trusted/prompt_file.h"
+#include "run/trusted/untrusted_texts.h"
 
 namespace run {
 namespace {
@@ -35,6 +36,7 @@ policy::ParseContext PolicyContext(const Request& request, const forge::Event& e
   policy::ParseContext context;
   context.agent_name = request.agent;
   context.hosted_tools = subject.config.hosted_tools;
+  context.after_untrusted = subject.config.after_untrusted;
   context.model_hosts = [hosts = ModelHostsOf(subject.description(), request)](const std::string&) {
     return hosts;
   };
@@ -317,6 +319,10 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
     plan.notes.emplace_back("a fork's run: all endpoints but its model's are for reading only");
   }
   plan.ca_bundle_pem = TRY(ReadCaBundle(request).Context("reading the certificate bundle"));
+  if (plan.policy.parsed.policy.after_untrusted.used()) {
+    plan.untrusted = TRY(FindUntrustedTexts(event, plan.checkout.git(), plan.ref)
+                             .Context("reading what strangers wrote"));
+  }
   return plan;
 }
 

@@ -56,7 +56,8 @@ struct Plan : Subject, Tools, Rules, Shown {
   RunCredentials credentials;
   agent::AgentPlan agent;
   SharedText ca_bundle_pem;
-  std::optional<LearnFile> learn;  // `--learn`.
+  policy::UntrustedTexts untrusted;  // Found only where the policy asks for them.
+  std::optional<LearnFile> learn;    // `--learn`.
   // The base branch's commit that the agent merged, once it has ended; or empty.
   std::string merged;
 };

@@ -61,6 +61,7 @@ Status ReadRecords(const Stage& stage, RunSigns* signs) {
   if (!request.backend.local) return Ok();  // Its records do not say what models answered.
   report::ModelUse use = TRY(report::ReadModelUse(directory.at()));
   recorder.Note(use, plan.budget);
+  if (!use.narrowed.empty()) recorder.NoteAbout({}, "after-untrusted", use.narrowed);
   signs->budget = use.exhausted;
   signs->refused_by = use.refused_by;
   if (!plan.agent.streams_json()) return Ok();

@@ -130,6 +130,14 @@ class HostedTools(unittest.TestCase):
             self.assertEqual((one['decision'], one['operations']), ('allowed', [{'method': 'hosted_tools', 'tool': 'web_search'}]))
         self.assertIn('hosted_tools web_search', self.page)
 
+    def test_over_http2_it_is_the_same(self):
+        requests = [(MESSAGES, {**QUESTIONS[MESSAGES][0], **QUESTIONS[MESSAGES][1]}), (MESSAGES, QUESTIONS[MESSAGES][0])]
+        over = ['--proxytunnel', '--http2-prior-knowledge']
+        self.assertEqual([status for status, _ in self.run_agent(requests, fields=over)], [403, 200])
+        self.assertEqual([status for status, _ in self.run_agent(requests, hosted_tools=['web_search'], fields=over)], [200, 200])
+        versions = self.run_agent(requests, fields=[*over, '-w', "'%{http_version}\\n'"])
+        self.assertEqual([version for version, _ in versions], [2, 2])
+
     def test_domains_are_those_of_the_request(self):
         plain, _ = QUESTIONS[MESSAGES]
 

@@ -80,6 +80,10 @@ Status CheckPlan(const run::Plan& plan) {
   const char* what = nullptr;
   if (plan.budget.any()) {
     what = "a budget for models cannot be enforced by OpenShell";
+  } else if (plan.policy.parsed.policy.after_untrusted.used()) {
+    what = "after_untrusted cannot be enforced by OpenShell";
+  } else if (!plan.policy.parsed.policy.hosted_tools.empty()) {
+    what = "hosted_tools, and that no others pass, cannot be enforced by OpenShell";
   } else if (!plan.checks.scripts.empty()) {
     what = "a task's checks run in agentic-ci's own sandboxes";
   }

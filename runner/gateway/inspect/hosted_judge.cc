@@ -202,7 +202,8 @@ std::optional<RequestVerdict> JudgeHosted(const RequestContext& context,
     const bool socket = question.api == ModelApi::kSocket;
     uses = {{std::string(question.kind), socket ? "a WebSocket" : allowed.event.path}};
   }
-  policy::HostedVerdict verdict = policy::DecideHostedUses(context.policy().hosted_tools, uses);
+  policy::HostedVerdict verdict =
+      policy::DecideHostedUses(context.lease.in_force().hosted_tools, uses);
   if (verdict.operations.empty()) return std::nullopt;
   record::Event& event = allowed.event;
   if (verdict.allowed) {

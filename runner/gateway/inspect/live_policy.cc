@@ -41,6 +41,23 @@ void LivePolicy::Replace(policy::Policy next) {
   DropUnused();
 }
 
+void LivePolicy::Narrow(policy::Policy next, const Lease* spared) {
+  editions_.push_back({policy::CompiledPolicy(std::move(next)), version() + 1});
+  for (Lease* lease : leases_) lease->replaced_ = lease->replaced_ || !lease->kept_;
+  for (Lease* lease : leases_) {
+    if (lease->kept_ || lease == spared) continue;
+    std::function<void()> call = std::exchange(lease->when_replaced_, nullptr);
+    if (call) call();
+  }
+  DropUnused();
+}
+
+void LivePolicy::Lease::EndSpared() const {
+  if (!replaced_) return;
+  std::function<void()> call = std::exchange(when_replaced_, nullptr);
+  if (call) call();
+}
+
 void LivePolicy::DropUnused() {
   while (editions_.size() > 1 && editions_.front().leases == 0) editions_.pop_front();
 }

@@ -27,12 +27,18 @@ class LivePolicy {
     Lease& operator=(const Lease&) = delete;
 
     const policy::CompiledPolicy& compiled() const;
+    // Returns the policy that is in force, which another may have replaced.
+    const policy::Policy& in_force() const { return policy_.source(); }
     // Returns 1 for the first policy of a run, 2 for the next, and so on.
     uint64_t version() const;
     // True once another policy is in force.
     const bool& replaced() const { return replaced_; }
     // Has `call` called once when that happens.
     void WhenReplaced(std::function<void()> call) { when_replaced_ = std::move(call); }
+    // The connection is as open under any policy that Narrow() puts in force: it is not told.
+    void KeepWhenNarrowed() { kept_ = true; }
+    // Tells a connection that Narrow() spared, and whose time is over now.
+    void EndSpared() const;
 
    private:
     friend class LivePolicy;
@@ -41,8 +47,9 @@ class LivePolicy {
     LivePolicy& policy_;
     std::list<Edition>::iterator edition_;
     std::list<Lease*>::iterator place_;
-    std::function<void()> when_replaced_;
+    mutable std::function<void()> when_replaced_;
     bool replaced_ = false;
+    bool kept_ = false;
   };
 
   explicit LivePolicy(policy::Policy first);
@@ -57,6 +64,9 @@ class LivePolicy {
 
   // Puts `next` in force, then tells every lease of the policies before it.
   void Replace(policy::Policy next);
+  // Does the same with a policy that allows less. Leases that are kept are not told, and `spared`,
+  // which may be null, only by EndSpared().
+  void Narrow(policy::Policy next, const Lease* spared);
 
  private:
   struct Edition {

@@ -135,7 +135,8 @@ void JoinHandling(const CompiledEndpoint& compiled, std::string_view host, Handl
       handling->inspect || (Judges(endpoint) && endpoint.protocol != Protocol::kSql);
   handling->captured = handling->captured || endpoint.protocol == Protocol::kTcp;
   handling->allow_encoded_slash = handling->allow_encoded_slash || endpoint.allow_encoded_slash;
-  handling->declared_host = handling->declared_host || endpoint.host == host;
+  handling->declared_host =
+      handling->declared_host || (endpoint.host == host && !endpoint.of_pattern);
   handling->allow_uninspected_credentials =
       handling->allow_uninspected_credentials || endpoint.allow_uninspected_credentials;
   for (const std::string& cidr : endpoint.allowed_ips) {
@@ -199,6 +200,7 @@ Route CompiledPolicy::FindRoute(const CallerMatch& caller, std::string_view host
   Route route;
   route.host_ = CanonicalHost(host);
   route.port_ = port;
+  route.narrowed_by_ = tables_->source.narrowed_by;
   Verdict& verdict = route.connection_;
   if (tables_->source.network.empty()) return route;
   verdict.reason = Reason::kNoEndpoint;

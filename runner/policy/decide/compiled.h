@@ -53,6 +53,8 @@ class Route {
   std::span<const CompiledEndpoint* const> judging() const { return judging_; }
   const std::string& host() const { return host_; }  // Canonical.
   uint16_t port() const { return port_; }
+  // Returns Policy::narrowed_by.
+  std::string_view narrowed_by() const { return narrowed_by_; }
 
   // Covers host and port, but not the caller. Empty if the connection is allowed by others.
   std::span<const NetworkPolicy* const> missed() const { return missed_; }
@@ -81,6 +83,7 @@ class Route {
   Handling handling_;
   std::string host_;
   uint16_t port_ = 0;
+  std::string_view narrowed_by_;                  // Of the CompiledPolicy.
   std::vector<const CompiledEndpoint*> judging_;  // Those with request rules, by policy key.
   std::vector<const NetworkPolicy*> missed_;
 };

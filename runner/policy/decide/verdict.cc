@@ -47,8 +47,10 @@ codec::Position Verdict::at() const {
   return endpoint == nullptr ? codec::Position{} : endpoint->at;
 }
 
-std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
-                         const HttpRequest& request) {
+namespace {
+
+std::string RenderRule(const Verdict& verdict, const Route& route, const Caller& caller,
+                       const HttpRequest& request) {
   std::string subject = std::string(request.method) + " " + std::string(request.path);
   switch (verdict.reason) {
     case Reason::kAllowed:
@@ -87,6 +89,18 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
       return "JSON-RPC response frames are not permitted from client to server";
   }
   return {};
+}
+
+}  // namespace
+
+std::string RenderReason(const Verdict& verdict, const Route& route, const Caller& caller,
+                         const HttpRequest& request) {
+  std::string reason = RenderRule(verdict, route, caller, request);
+  const bool refused = verdict.reason != Reason::kAllowed && !verdict.allowed;
+  if (refused && !route.narrowed_by().empty()) {
+    reason.append("; after_untrusted narrowed this run: ").append(route.narrowed_by());
+  }
+  return reason;
 }
 
 }  // namespace policy

@@ -11,6 +11,7 @@
 #include "policy/load/network_parse.h"
 #include "policy/load/overlap.h"
 #include "policy/load/short_form.h"
+#include "policy/load/untrusted_parse.h"
 #include "policy/model/own_places.h"
 
 namespace policy {
@@ -175,9 +176,12 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
                            "a policy must be a mapping, not " + std::string(DescribeKind(root)),
                            "write 'endpoints:' above the list");
   }
-  const bool hosted_alone = root.Find("hosted_tools") != nullptr && root.Find("version") == nullptr;
+  const YamlNode* hosted_tools = root.Find("hosted_tools");
+  const YamlNode* after_untrusted = root.Find("after_untrusted");
+  const bool alone =
+      (hosted_tools != nullptr || after_untrusted != nullptr) && root.Find("version") == nullptr;
   bool has_short_key =
-      root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr || hosted_alone;
+      root.Find("endpoints") != nullptr || root.Find("defaults") != nullptr || alone;
   if (root.Find("version") != nullptr && has_short_key) {
     return reader->Invalid(root.at, "a policy has either 'version' or 'endpoints', not both",
                            "remove 'version', or move the endpoints into 'network_policies'");
@@ -185,7 +189,6 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
   ParsedPolicy parsed;
   parsed.file = context.file;
   parsed.short_form = has_short_key;
-  const YamlNode* hosted_tools = root.Find("hosted_tools");
   if (parsed.short_form) {
     parsed.policy.filesystem = DefaultFilesystem();
     parsed.policy.network = TRY(ParseShortForm(reader, root, context));
@@ -197,6 +200,11 @@ Result<ParsedPolicy> ParseForm(Reader* reader, const YamlNode& root, const Parse
   if (parsed.short_form && hosted_tools != nullptr) {
     auto list = reader->Keep(ParseHostedTools(context.file, *hosted_tools));
     if (list) parsed.policy.hosted_tools = *std::move(list);
+  }
+  parsed.policy.after_untrusted = context.after_untrusted;
+  if (parsed.short_form && after_untrusted != nullptr) {
+    auto value = reader->Keep(ParseAfterUntrusted(context.file, *after_untrusted));
+    if (value) parsed.policy.after_untrusted = *std::move(value);
   }
   if (reader->errors.empty()) TRY(CheckOverlaps(context.file, parsed.policy));
   for (Warning& warning : FindBypassedCalls(parsed.policy)) {
@@ -234,6 +242,7 @@ Policy DefaultPolicy(const ParseContext& context) {
   policy.filesystem = DefaultFilesystem();
   policy.network = DefaultNetworkPolicies(Defaults::kMinimal, context);
   policy.hosted_tools = context.hosted_tools;
+  policy.after_untrusted = context.after_untrusted;
   return policy;
 }
 

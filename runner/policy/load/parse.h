@@ -38,6 +38,7 @@ struct ParseContext {
   std::string forge_host = "github.com";  // The forge that hosts the repository.
   // What `hosted_tools` is where the policy does not say.
   std::vector<HostedAllowance> hosted_tools = {};
+  AfterUntrusted after_untrusted = {};  // Likewise.
 };
 
 // Something legal that its author should know: shown by `policy check`, never an error.

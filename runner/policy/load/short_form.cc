@@ -320,7 +320,7 @@ NetworkPolicy ModelPolicy(const ParseContext& context, const std::vector<Endpoin
 Result<Defaults> ParseDefaults(const Fields& fields) {
   std::optional<size_t> choice = TRY(fields.Choice("defaults", {"agentic-ci", "minimal", "none"}));
   if (choice) return static_cast<Defaults>(*choice);
-  if (fields.Find("endpoints") == nullptr) return Defaults::kMinimal;  // `hosted_tools` alone.
+  if (fields.Find("endpoints") == nullptr) return Defaults::kMinimal;  // Other keys alone.
   // Files written before the key keep their meaning, but an empty list is not one that leaves out
   // what is open anyway.
   const YamlNode* list = TRY(fields.List("endpoints"));

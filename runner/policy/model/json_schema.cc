@@ -123,6 +123,8 @@ Json ShapeSchema(const KeySpec& key) {
       return MapTo(AnyOf(Pattern(), Reference(key.inner)), may_be_empty);
     case Shape::kHosted:
       return HostedToolsSchema();
+    case Shape::kUntrusted:
+      return AfterUntrustedSchema();
   }
   return Json();
 }
@@ -185,6 +187,15 @@ Json HostedToolsSchema() {
   Json name = AnyOf(Json().Set("enum", std::move(names)), std::move(type));
   return AnyOf(Json().Set("const", "none"),
                ListOf(AnyOf(std::move(name), std::move(entry)), false));
+}
+
+Json AfterUntrustedSchema() {
+  const Json list = ListOf(Types({"string"}).Set("pattern", kNotBlank), false);
+  Json mapping = Types({"object"});
+  mapping.Set("additionalProperties", false)
+      .Set("properties", Json().Set("closes", list).Set("stays", list).Set("trusts", list))
+      .Set("required", Json::FromStrings({"closes"}));
+  return AnyOf(Json().Set("const", "none"), std::move(mapping));
 }
 
 std::string RenderPolicySchema() {

@@ -9,6 +9,8 @@ namespace policy {
 
 // Returns the schema of the value of `hosted_tools`, in a policy and in a configuration.
 codec::Json HostedToolsSchema();
+// Returns the same of `after_untrusted`.
+codec::Json AfterUntrustedSchema();
 
 // Renders a JSON Schema (2020-12) of both forms of the policy file, from the table of schema.h. It
 // accepts every policy that ParsePolicy accepts but for numbers in quotes, and refuses unknown

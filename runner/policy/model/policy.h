@@ -13,6 +13,7 @@
 
 #include "base/wire.h"
 #include "codec/data/position.h"
+#include "policy/model/after_untrusted.h"
 #include "policy/model/hosted_tools.h"
 
 namespace policy {
@@ -101,13 +102,15 @@ struct Endpoint {
   // max_body_bytes.
   uint32_t body_bytes_max = 65536;
   McpOptions mcp;
+  bool of_pattern =
+      false;  // Narrow(): its host was a pattern's, so a private address stays closed.
   codec::Position at;
 };
 WIRE_ALL(Endpoint, host, ports, path, protocol, protocol_implied, tls, enforcement, access, rules,
          deny_rules, only_reads, allowed_ips, allow_encoded_slash, websocket_credential_rewrite,
          request_body_credential_rewrite, allow_uninspected_credentials, signing, signing_service,
          signing_region, credential_provider, allow_registered_queries, persisted_queries,
-         body_bytes_max, mcp, at)
+         body_bytes_max, mcp, of_pattern, at)
 
 // Stands in place of a path for the agent, whose connections the short form is about: the command a
 // run starts, whatever it executes, and everything it starts. An executable would not name it: a
@@ -160,6 +163,8 @@ struct Policy {
   std::vector<Middleware> middlewares;  // By `order`.
   // The tools of models' providers that requests to models may ask for.
   std::vector<HostedAllowance> hosted_tools;
+  AfterUntrusted after_untrusted;
+  std::string narrowed_by;  // What Narrow() was told; empty before.
 };
 
 }  // namespace policy

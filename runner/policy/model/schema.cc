@@ -89,6 +89,8 @@ std::string RenderShape(const KeySpec& key) {
       return "mapping of names to patterns";
     case Shape::kHosted:
       return "`none`, or list";
+    case Shape::kUntrusted:
+      return "`none`, or mapping";
   }
   return "";
 }
@@ -132,6 +134,48 @@ std::string RenderHostedReference() {
          "read is\n`unread`. A body of more than 32 MiB is refused by every policy.\n";
 }
 
+// The section about `after_untrusted`.
+std::string RenderUntrustedReference() {
+  return "\n## After a stranger's text\n\nThe moment that matters is when a stranger's text enters "
+         "the model's context. From then on, until the run ends,\n`after_untrusted` closes what it "
+         "names. It never opens anything, and without it nothing is looked at.\n\n```yaml\n"
+         "after_untrusted:\n  closes: [writes, hosted_tools]\n  stays: [\"api.example.com:443\"]\n"
+         "  trusts: [packages.example.com]\n```\n\n| key | meaning |\n|---|---|\n"
+         "| `closes` | `writes`: what inspected endpoints would write, and all that is not "
+         "inspected "
+         "as `rest` or `graphql`, with MCP. `credentials`: every host that a credential is bound "
+         "to, "
+         "but the model's. `hosted_tools`, or a kind of them. `all`. Otherwise a host, with or "
+         "without "
+         "a port, or a pattern of hosts. |\n"
+         "| `stays` | Hosts and kinds of hosted tools that stay as they are. The run's model "
+         "always "
+         "stays. |\n"
+         "| `trusts` | Hosts whose answers do not count as a stranger's. |\n\n"
+         "A stranger's texts are:\n\n"
+         "- the title, the text and the comment of the event that started the run, and the lines "
+         "that "
+         "its pull request adds: once a\n  request to the run's model has a piece of one. A piece "
+         "is "
+         "47 letters in a row, or a whole text of 12 to 46; blanks,\n  digits, punctuation, case, "
+         "line "
+         "numbers and JSON's escapes do not count. A request to the model that is compressed or "
+         "a\n  "
+         "WebSocket counts as one that has a piece, and so does every request where the commits to "
+         "compare are not there, or\n  differ by more than 4 MiB;\n"
+         "- each answer of a server that is neither the model's nor trusted (a page, a result of "
+         "an MCP "
+         "server, a package), and\n  each connection to one that is not inspected: before the "
+         "first "
+         "byte of it reaches the sandbox.\n\n"
+         "Requests that are under way to what has closed are cut off. A policy that is loaded "
+         "later is "
+         "narrowed in the same way. The\nrecord has a finding `untrusted.closed` with the text and "
+         "the "
+         "request, the page shows it, and every refusal after it\nnames it. Where an endpoint is a "
+         "pattern, it closes if any host below it would, and what stays is kept by name.\n";
+}
+
 }  // namespace
 
 std::string_view SectionName(Section section) { return TextOf(section).name; }
@@ -162,6 +206,7 @@ std::string RenderPolicyReference() {
       "hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
   out += RenderHostedReference();
+  out += RenderUntrustedReference();
   out +=
       "\n## Paths of requests\n\nA pattern is compared literally: case and a trailing `/` are "
       "significant. Many servers treat `/user/keys/`, or\n`/User/Keys`, as `/user/keys`, and a "

@@ -38,16 +38,17 @@ enum class Section {
 enum class Shape {
   kText,  // A plain number or boolean too, as it is written; of a matcher, neither.
   kBoolean,
-  kNumber,    // From `least` to `most`.
-  kNumbers,   // A list of them.
-  kChoice,    // One of `values`.
-  kTexts,     // A list.
-  kMapping,   // Of section `inner`, as all below.
-  kMappings,  // A list.
-  kMap,       // Names of the author's choice to mappings.
-  kPattern,   // One pattern, as text, or a mapping.
-  kPatterns,  // Names of the author's choice to these.
-  kHosted,    // `none`, or a list of kinds of hosted tools (hosted_tools.h).
+  kNumber,     // From `least` to `most`.
+  kNumbers,    // A list of them.
+  kChoice,     // One of `values`.
+  kTexts,      // A list.
+  kMapping,    // Of section `inner`, as all below.
+  kMappings,   // A list.
+  kMap,        // Names of the author's choice to mappings.
+  kPattern,    // One pattern, as text, or a mapping.
+  kPatterns,   // Names of the author's choice to these.
+  kHosted,     // `none`, or a list of kinds of hosted tools (hosted_tools.h).
+  kUntrusted,  // `none`, or a mapping (after_untrusted.h).
 };
 
 struct KeySpec {

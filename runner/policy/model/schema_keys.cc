@@ -75,12 +75,15 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
         "`request-body-credential-rewrite`, separated by commas."),
     Choice(kShortForm, "defaults", kDefaults, "`agentic-ci`",
            "Which endpoints are open in addition to those listed; `none` if `endpoints` is an "
-           "empty list, and `minimal` if there is only `hosted_tools`. `minimal` opens the agent's "
+           "empty list, and `minimal` if there is no `endpoints`. `minimal` opens the agent's "
            "model endpoint, and the forge for read-only "
            "git access."),
     {kShortForm, "hosted_tools", kHosted, "`none`",
      "The tools of a model's provider that requests to models may ask for: "
      "`[web_search: {domains: [docs.example.com]}, image_generation]`. See below."},
+    {kShortForm, "after_untrusted", kUntrusted, "`none`",
+     "What closes for good once a stranger's text may have reached the model: "
+     "`{closes: [writes, hosted_tools]}`. See below."},
     Number(kDocument, "version", 1, 1, "required", "Must be 1."),
     Nested(kDocument, "filesystem_policy", kMapping, kFilesystem, "the restrictive default",
            "Which paths the sandbox may read and write."),

@@ -69,6 +69,7 @@ Result<gateway::GatewayConfig> ConfigureGateway(const Request& request, Plan& pl
   config.budget = plan.budget;
   config.budget.model_servers = ModelServers(request, config.secrets);
   config.sent_texts = request.sent_texts;
+  config.untrusted_texts = plan.untrusted;
   std::vector<gateway::Authority>& models = config.models;
   for (const policy::ModelHost& model : ModelHostsOf(plan.description(), request)) {
     models.push_back({model.host, model.port});

@@ -9,6 +9,7 @@
 #include "codec/text/quantity.h"
 #include "gateway/credential/provider.h"
 #include "policy/load/hosted_parse.h"
+#include "policy/load/untrusted_parse.h"
 #include "run/trusted/actors.h"
 
 namespace run {
@@ -197,11 +198,11 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
     return codec::InvalidAt(file, {1, 1}, "the configuration is empty", "remove the file");
   }
   // No model listed would be any model.
-  YamlFields fields =
-      TRY(reader->Open(root, "the configuration",
-                       {"limits", "models", "prices", "ecosystems", "images", "gates", "require",
-                        "agents", "tasks", "bots", "forks", "hosted_tools", "providers"},
-                       {"limits", "models", "agents", "tasks"}));
+  YamlFields fields = TRY(reader->Open(
+      root, "the configuration",
+      {"limits", "models", "prices", "ecosystems", "images", "gates", "require", "agents", "tasks",
+       "bots", "forks", "hosted_tools", "after_untrusted", "providers"},
+      {"limits", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
   config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
@@ -224,6 +225,10 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   if (const YamlNode* hosted = fields.Find("hosted_tools")) {
     auto list = reader->Keep(policy::ParseHostedTools(file, *hosted));
     if (list) config->hosted_tools = *std::move(list);
+  }
+  if (const YamlNode* untrusted = fields.Find("after_untrusted")) {
+    auto value = reader->Keep(policy::ParseAfterUntrusted(file, *untrusted));
+    if (value) config->after_untrusted = *std::move(value);
   }
   if (const YamlNode* gates = fields.Find("gates")) {
     auto parsed = reader->Keep(ParseGates(*gates, reader));

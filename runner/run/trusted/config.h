@@ -15,6 +15,7 @@
 #include "gateway/budget/price_list.h"
 #include "gateway/credential/provider_identity.h"
 #include "image/trust.h"
+#include "policy/model/after_untrusted.h"
 #include "policy/model/hosted_tools.h"
 #include "run/trusted/gates.h"
 #include "run/trusted/task.h"
@@ -38,6 +39,7 @@ struct Config {
   std::vector<std::string> ecosystems;
   // What a policy that does not say allows of models' providers.
   std::vector<policy::HostedAllowance> hosted_tools;
+  policy::AfterUntrusted after_untrusted;  // For a policy that does not say.
   // The identities of the job, by the provider that takes one.
   std::vector<std::pair<std::string, gateway::IdentityValues>> identities;
   image::TrustPolicy trust;                     // The signers of images.

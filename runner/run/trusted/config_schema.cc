@@ -254,6 +254,10 @@ std::string RenderConfigSchema() {
       .Set("hosted_tools",
            Described(policy::HostedToolsSchema(),
                      "The tools of models' providers, for a policy that does not say."))
+      .Set("after_untrusted",
+           Described(policy::AfterUntrustedSchema(),
+                     "What closes once a stranger's text may have reached the model, for a policy "
+                     "that does not say."))
       .Set("providers", ProvidersSchema())
       .Set("images", ImagesSchema())
       .Set("gates", GatesSchema())

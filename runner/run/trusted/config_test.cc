@@ -68,6 +68,9 @@ TEST_CASE("A configuration describes agents, and its tasks name them") {
 
 TEST_CASE("A configuration says what models' providers may do") {
   CHECK(Parse("hosted_tools: none\n").value().hosted_tools.empty());
+  CHECK_FALSE(Parse("after_untrusted: none\n").value().after_untrusted.used());
+  CHECK(Parse("after_untrusted: {closes: [all]}\n").value().after_untrusted.used());
+  CHECK_FALSE(Parse("after_untrusted: {}\n").ok());
   Result<Config> config = Parse("hosted_tools: [urls, web_search: {domains: [a.example]}]\n");
   REQUIRE(config.ok());
   CHECK(policy::RenderHostedTools(config.value().hosted_tools) ==

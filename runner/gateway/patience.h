@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the body of a request or a response may fall silent before it is given up.
+// How long a body may be silent before it counts as ended. Pure.
 #pragma once
 
 #include <chrono>
@@ -9,15 +9,15 @@
 
 namespace gateway {
 
-// Returns whether a body of this type may: streams of events and of gRPC's messages are silent for
-// as long as nothing happens.
+// Returns whether the body under these fields falls silent for as long as nothing happens: a stream
+// of events, or of gRPC's messages.
 bool MayFallSilent(const codec::HttpFields& fields);
 
-// Returns the silence in an answer's body that ends it; zero if any is fine.
+// Returns the silence in the body of an answer that ends it; zero if silence is fine.
 std::chrono::milliseconds IdleOf(const codec::ResponseHead& head,
                                  const codec::BodyFraming& framing);
 
-// Returns when a silence that begins now has lasted that long; never for zero.
+// Returns the end of such a silence that begins now.
 Deadline IdleDeadline(std::chrono::milliseconds idle);
 
 }  // namespace gateway

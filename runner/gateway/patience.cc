@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gateway/silence.h"
+#include "gateway/patience.h"
 
+#include <string_view>
+
+#include "gateway/async/limits.h"
 #include "gateway/http/limits.h"
 #include "gateway/limits.h"
 
@@ -17,14 +20,14 @@ bool MayFallSilent(const codec::HttpFields& fields) {
   return false;
 }
 
-Deadline IdleDeadline(milliseconds idle) {
-  return idle.count() == 0 ? Deadline::Never() : Deadline::After(idle);
-}
-
 milliseconds IdleOf(const codec::ResponseHead& head, const codec::BodyFraming& framing) {
   if (MayFallSilent(head.fields)) return milliseconds{0};
   bool unframed = framing.kind == codec::BodyFraming::kUntilClose;
   return unframed ? kUnframedBodyIdleTimeout : kBodyIdleTimeout;
+}
+
+Deadline IdleDeadline(milliseconds idle) {
+  return idle.count() == 0 ? Deadline::Never() : Deadline::After(idle);
 }
 
 }  // namespace gateway

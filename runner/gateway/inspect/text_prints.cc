@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gateway/inspect/text_prints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ascii.h"
+#include "codec/text/utf8.h"
+
+namespace gateway {
+namespace {
+
+constexpr uint64_t kBase = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio; odd.
+constexpr int kHexDigits = 4;
+
+// The power of kBase by which the letter that leaves a window has been multiplied.
+constexpr uint64_t Power(size_t exponent) {
+  uint64_t power = 1;
+  for (size_t i = 0; i < exponent; ++i) power *= kBase;
+  return power;
+}
+
+// The high bits of a sum of multiples are those that all letters had a part in.
+uint64_t Mix(uint64_t hash) {
+  hash ^= hash >> 32;
+  return hash * kBase;
+}
+
+// Blanks, marks and arrows beyond ASCII, which programs put around lines.
+bool IsMark(char32_t c) {
+  return (c >= 0x80 && c <= 0xbf) || (c >= 0x2000 && c <= 0x303f) || (c >= 0xfe00 && c <= 0xfeff);
+}
+
+void AppendUtf8(char32_t c, std::string* out) {
+  const auto rest = [&](int shift) { *out += static_cast<char>(0x80 | ((c >> shift) & 0x3f)); };
+  if (c < 0x800) {
+    *out += static_cast<char>(0xc0 | (c >> 6));
+  } else if (c < 0x10000) {
+    *out += static_cast<char>(0xe0 | (c >> 12));
+    rest(6);
+  } else {
+    *out += static_cast<char>(0xf0 | (c >> 18));
+    rest(12);
+    rest(6);
+  }
+  rest(0);
+}
+
+}  // namespace
+
+void LetterReader::TakeCharacter(char32_t character, std::string* letters) {
+  const bool low = character >= 0xdc00 && character <= 0xdfff;
+  if (low && high_ != 0) character = 0x10000 + ((high_ - 0xd800) << 10) + (character - 0xdc00);
+  high_ = 0;
+  if (character >= 0xd800 && character <= 0xdfff) {
+    if (!low) high_ = character;
+  } else if (character < 0x80) {
+    const char c = static_cast<char>(character);
+    if (ascii::IsAlpha(c)) *letters += ascii::ToLower(c);
+  } else if (!IsMark(character)) {
+    AppendUtf8(character, letters);
+  }
+}
+
+void LetterReader::Take(char c, std::string* letters) {
+  if (hex_left_ > 0) {
+    const int digit = ascii::HexValue(c);
+    if (digit >= 0) {
+      code_ = code_ * 16 + static_cast<char32_t>(digit);
+      if (--hex_left_ == 0) TakeCharacter(code_, letters);
+      return;
+    }
+    hex_left_ = 0;  // No escape: of a path, say.
+  }
+  if (c == '\\') {
+    escape_ = true;
+    return;
+  }
+  if (std::exchange(escape_, false)) {
+    if (c == 'u') {
+      hex_left_ = kHexDigits;
+      code_ = 0;
+    }
+    if (std::string_view("untrbf").find(c) != std::string_view::npos) return;
+  }
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte < 0x80) {
+    character_.clear();
+    return TakeCharacter(byte, letters);
+  }
+  character_ += c;
+  const codec::Utf8Character next = codec::NextUtf8(character_);
+  constexpr size_t kBytesMax = 4;
+  if (next.valid) TakeCharacter(next.value, letters);
+  const bool begins = (byte & 0xc0) == 0xc0;
+  if (next.valid || character_.size() >= kBytesMax) {
+    character_.clear();
+  } else if (begins && character_.size() > 1) {
+    character_ = c;
+  }
+}
+
+void LetterReader::Read(std::string_view bytes, std::string* letters) {
+  for (char c : bytes) {
+    // Most of what models are sent.
+    const bool plain = hex_left_ == 0 && !escape_ && high_ == 0 && ascii::IsLower(c);
+    if (plain) {
+      *letters += c;
+    } else {
+      Take(c, letters);
+    }
+  }
+}
+
+TextPrints::TextPrints(const std::vector<std::string>& texts) {
+  for (size_t i = 0; i < texts.size(); ++i) {
+    LetterReader reader;
+    std::string letters;
+    reader.Read(texts[i], &letters);
+    Add(i, letters);
+  }
+}
+
+// Of the windows that begin at kOneOf letters in a row, the one with the smallest hash counts:
+// a text that has all of them has that one ("winnowing", Schleimer and others, 2003).
+void TextPrints::Add(size_t text, std::string_view letters) {
+  if (letters.size() < kLettersMin) return;
+  if (letters.size() < kWindow) {
+    shorts_.emplace_back(letters, text);
+    return;
+  }
+  std::vector<uint64_t> hashes;
+  uint64_t hash = 0;
+  for (size_t i = 0; i < letters.size(); ++i) {
+    hash = hash * kBase + static_cast<unsigned char>(letters[i]);
+    if (i >= kWindow) hash -= static_cast<unsigned char>(letters[i - kWindow]) * Power(kWindow);
+    if (i + 1 >= kWindow) hashes.push_back(Mix(hash));
+  }
+  const size_t group = std::min(kOneOf, hashes.size());
+  for (size_t i = 0; i + group <= hashes.size(); ++i) {
+    const uint64_t least = *std::min_element(hashes.begin() + static_cast<ptrdiff_t>(i),
+                                             hashes.begin() + static_cast<ptrdiff_t>(i + group));
+    prints_.emplace(least, text);
+    begins_.set(least >> (64 - kBeginsBits));
+  }
+}
+
+std::optional<size_t> TextPrints::Look::FindShort() {
+  for (const auto& [letters, text] : prints_.shorts_) {
+    if (letters_.find(letters) != std::string::npos) return text;
+  }
+  return std::nullopt;
+}
+
+std::optional<size_t> TextPrints::Look::Find(std::string_view bytes) {
+  constexpr uint64_t kLeaving = Power(kWindow);
+  const size_t known = letters_.size();
+  reader_.Read(bytes, &letters_);
+  for (size_t i = known; i < letters_.size(); ++i) {
+    hash_ = hash_ * kBase + static_cast<unsigned char>(letters_[i]);
+    if (seen_ < kWindow) {
+      if (++seen_ < kWindow) continue;
+    } else {
+      hash_ -= static_cast<unsigned char>(letters_[i - kWindow]) * kLeaving;
+    }
+    const uint64_t print = Mix(hash_);
+    if (!prints_.begins_[print >> (64 - kBeginsBits)]) continue;
+    const auto found = prints_.prints_.find(print);
+    if (found != prints_.prints_.end()) return found->second;
+  }
+  const std::optional<size_t> found = FindShort();
+  letters_.erase(0, letters_.size() - std::min(letters_.size(), kWindow));
+  return found;
+}
+
+}  // namespace gateway
