@@ -134,46 +134,58 @@ std::string RenderHostedReference() {
          "read is\n`unread`. A body of more than 32 MiB is refused by every policy.\n";
 }
 
+// The section about MCP's header fields.
+std::string RenderMcpReference() {
+  return R"(
+## Revisions of MCP
+
+Requests of 2026-07-28 say in header fields what is in their body, and routers in front of a server go by these. The
+gateway judges the body. A request whose `MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` or `Mcp-Param-NAME` says
+something else, is there twice or is missing where the protocol needs it, is refused with the error -32020, under
+`enforcement: audit` too. Which arguments a tool mirrors only its server knows: `Mcp-Param-NAME` has to be the value of
+the argument of that name, or else of any, and one that is left out is not noticed. Older revisions have no such fields.
+
+Clients of 2026-07-28 begin with `server/discover`, older ones with `initialize`. A policy that names methods allows a
+client by the one that it begins with. Where only `initialize` is allowed, `server/discover` is refused with -32022 and
+the older revisions, so that a client of both takes one of those.
+)";
+}
+
 // The section about `after_untrusted`.
 std::string RenderUntrustedReference() {
-  return "\n## After a stranger's text\n\nThe moment that matters is when a stranger's text enters "
-         "the model's context. From then on, until the run ends,\n`after_untrusted` closes what it "
-         "names. It never opens anything, and without it nothing is looked at.\n\n```yaml\n"
-         "after_untrusted:\n  closes: [writes, hosted_tools]\n  stays: [\"api.example.com:443\"]\n"
-         "  trusts: [packages.example.com]\n```\n\n| key | meaning |\n|---|---|\n"
-         "| `closes` | `writes`: what inspected endpoints would write, and all that is not "
-         "inspected "
-         "as `rest` or `graphql`, with MCP. `credentials`: every host that a credential is bound "
-         "to, "
-         "but the model's. `hosted_tools`, or a kind of them. `all`. Otherwise a host, with or "
-         "without "
-         "a port, or a pattern of hosts. |\n"
-         "| `stays` | Hosts and kinds of hosted tools that stay as they are. The run's model "
-         "always "
-         "stays. |\n"
-         "| `trusts` | Hosts whose answers do not count as a stranger's. |\n\n"
-         "A stranger's texts are:\n\n"
-         "- the title, the text and the comment of the event that started the run, and the lines "
-         "that "
-         "its pull request adds: once a\n  request to the run's model has a piece of one. A piece "
-         "is "
-         "47 letters in a row, or a whole text of 12 to 46; blanks,\n  digits, punctuation, case, "
-         "line "
-         "numbers and JSON's escapes do not count. A request to the model that is compressed or "
-         "a\n  "
-         "WebSocket counts as one that has a piece, and so does every request where the commits to "
-         "compare are not there, or\n  differ by more than 4 MiB;\n"
-         "- each answer of a server that is neither the model's nor trusted (a page, a result of "
-         "an MCP "
-         "server, a package), and\n  each connection to one that is not inspected: before the "
-         "first "
-         "byte of it reaches the sandbox.\n\n"
-         "Requests that are under way to what has closed are cut off. A policy that is loaded "
-         "later is "
-         "narrowed in the same way. The\nrecord has a finding `untrusted.closed` with the text and "
-         "the "
-         "request, the page shows it, and every refusal after it\nnames it. Where an endpoint is a "
-         "pattern, it closes if any host below it would, and what stays is kept by name.\n";
+  return R"(
+## After a stranger's text
+
+The moment that matters is when a stranger's text enters the model's context. From then on, until the run ends,
+`after_untrusted` closes what it names. It never opens anything, and without it nothing is looked at.
+
+```yaml
+after_untrusted:
+  closes: [writes, hosted_tools]
+  stays: ["api.example.com:443"]
+  trusts: [packages.example.com]
+```
+
+| key | meaning |
+|---|---|
+| `closes` | `writes`: what `rest` and `graphql` endpoints would write, and every endpoint of another kind, as those of MCP. `credentials`: every host that a credential is bound to, but the model's. `hosted_tools`, or a kind of them. `all`. Otherwise a host, with or without a port, or a pattern of hosts. |
+| `stays` | Hosts and kinds of hosted tools that stay as they are. The run's model always stays. |
+| `trusts` | Hosts whose answers do not count as a stranger's. |
+
+A stranger's texts are:
+
+- the title, the text and the comment of the event that started the run, and the lines that its pull request adds, once
+  a request to the run's model has a piece of one. A piece is 47 letters in a row, or a whole text of 12 to 46; blanks,
+  digits, punctuation, case, line numbers and JSON's escapes do not count. A request to the model that is compressed or
+  a WebSocket counts as one that has a piece, and so does every request where the commits to compare are not there, or
+  differ by more than 4 MiB;
+- each answer of a server that is neither the model's nor trusted (a page, a result of an MCP server, a package), and
+  each connection to one that is not inspected: before the first byte of it reaches the sandbox.
+
+Requests that are under way to what has closed are cut off. A policy that is loaded later is narrowed in the same way.
+The record has a finding `untrusted.closed` with the text and the request, the page shows it, and every refusal after it
+names it. Where an endpoint is a pattern, it closes if any host below it would, and what stays is kept by name.
+)";
 }
 
 }  // namespace
@@ -205,6 +217,7 @@ std::string RenderPolicyReference() {
       "control planes (2379, 2380, 6443, 10250, 10255) are\nclosed under `allowed_ips` and for "
       "hosts that are written out.\n";
   for (Section section : PolicySections()) RenderSection(section, &out);
+  out += RenderMcpReference();
   out += RenderHostedReference();
   out += RenderUntrustedReference();
   out +=
