@@ -131,10 +131,15 @@ class HostedTools(unittest.TestCase):
         self.assertIn('hosted_tools web_search', self.page)
 
     def test_over_http2_it_is_the_same(self):
+        """The scripted model knows HTTP/1 alone: what passes gets 502."""
         requests = [(MESSAGES, {**QUESTIONS[MESSAGES][0], **QUESTIONS[MESSAGES][1]}), (MESSAGES, QUESTIONS[MESSAGES][0])]
         over = ['--proxytunnel', '--http2-prior-knowledge']
-        self.assertEqual([status for status, _ in self.run_agent(requests, fields=over)], [403, 200])
-        self.assertEqual([status for status, _ in self.run_agent(requests, hosted_tools=['web_search'], fields=over)], [200, 200])
+        for allowed, statuses in ((None, [403, 502]), (['web_search'], [502, 502])):
+            answers = self.run_agent(requests, hosted_tools=allowed, fields=over)
+            self.assertEqual([status for status, _ in answers], statuses, answers)
+            decisions = [one['decision'] for one in self.requests_recorded() if one.get('decision')]
+            self.assertEqual(decisions.count('denied'), statuses.count(403), decisions)
+            self.assertEqual(decisions.count('allowed'), statuses.count(502), decisions)
         versions = self.run_agent(requests, fields=[*over, '-w', "'%{http_version}\\n'"])
         self.assertEqual([version for version, _ in versions], [2, 2])
 
