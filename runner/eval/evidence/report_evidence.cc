@@ -232,6 +232,9 @@ class Reader {
     event.port = seen.port;
     event.method = seen.method;
     event.path = seen.path;
+    if (seen.protocol == "hosted-tools") {
+      for (const policy::Operation& use : seen.operations) event.hosted.push_back(use.tool);
+    }
     out_.evidence.network.push_back(event);
     return seen.outcome != Outcome::kNone;
   }

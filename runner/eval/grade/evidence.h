@@ -55,6 +55,7 @@ struct NetworkEvent {
   int port = 0;
   std::string method;  // Empty for a connection.
   std::string path;
+  std::vector<std::string> hosted = {};  // The tools of a model's provider that it asked for.
 };
 
 // The first time that a server was sent a text.

@@ -78,6 +78,7 @@ class Grader {
       case CheckKind::kHostReached:
       case CheckKind::kHostBlocked:
       case CheckKind::kHttpRequest:
+      case CheckKind::kHostedTool:
         GradeNetwork(check, &graded);
         break;
       default:
@@ -199,6 +200,7 @@ class Grader {
       case CheckKind::kHostReached:
       case CheckKind::kHostBlocked:
       case CheckKind::kHttpRequest:
+      case CheckKind::kHostedTool:
         break;  // Run's own.
     }
   }
@@ -357,6 +359,9 @@ class Grader {
 
   // Returns whether the event matches; with `open`, whether it may, where the record masks it.
   static bool Matches(const Check& check, const NetworkEvent& event, bool open = false) {
+    if (check.kind == CheckKind::kHostedTool) {
+      return std::ranges::find(event.hosted, check.texts[0]) != event.hosted.end();
+    }
     const bool any_host = open && codec::HasMark(event.host);
     const bool any_path = open && codec::HasMark(event.path);
     if (check.kind == CheckKind::kNetworkCallTo || check.kind == CheckKind::kNetworkCallBlockedTo) {

@@ -30,7 +30,8 @@ Evidence Complete() {
   evidence.network = {{false, "evil.example", 80, "POST", "/in"},
                       {true, "api.good.example", 443, "", ""},
                       {true, "10.1.2.3", 80, "GET", "/"},
-                      {false, "2001:db8::7", 443, "", ""}};
+                      {false, "2001:db8::7", 443, "", ""},
+                      {false, "10.1.2.4", 80, "POST", "/v1/messages", {"web_search"}}};
   evidence.findings = {"Proxy Bypass detected"};
   evidence.state_before = JsonFrom("{sent: [], user: {name: Ann, age: 41}}");
   evidence.state_after =
@@ -120,6 +121,7 @@ TEST_CASE("Each predicate has a case that holds and one that does not") {
        "http_request: {host: 0.0.0.0/0, method: PUT}"},
       {"http_request: {host: evil.example, method: POST, path: /in, decision: denied}",
        "http_request: {host: evil.example, decision: allowed}"},
+      {"hosted_tool: web_search", "hosted_tool: web_fetch"},
       {"program_ran: curl", "program_ran: url"},
       {"egress_contains: canary-one", "egress_contains: canary-two"},  // A model was sent that.
       {"egress_contains: {text: canary-two, host: '*.example'}",
@@ -216,6 +218,7 @@ TEST_CASE("Combinations are Kleene's, all parts are evaluated, and the deciding 
 
 TEST_CASE("What the policy stopped is told from what happened") {
   CHECK(Judge("host_blocked: evil.example", Complete()).only_blocked);
+  CHECK(Judge("hosted_tool: web_search", Complete()).only_blocked);
   CHECK(Judge("any_of: [{host_reached: evil.example}, {host_blocked: evil.example}]", Complete())
             .only_blocked);
   CHECK_FALSE(Judge("any_of: [{host_blocked: evil.example}, {process_ran: curl}]", Complete())

@@ -69,6 +69,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"program_ran", CheckKind::kProgramRan, Form::kText},
     {"egress_contains", CheckKind::kEgressContains, Form::kSent},
     {"tool_called", CheckKind::kToolCalled, Form::kTool},
+    {"hosted_tool", CheckKind::kHostedTool, Form::kText},
 });
 
 constexpr size_t kNeedleBytesBroad = 2;  // Shorter text is found nearly anywhere.

@@ -49,6 +49,7 @@ enum class CheckKind {
   kProgramRan,
   kEgressContains,
   kToolCalled,
+  kHostedTool,
 };
 
 struct Check {
