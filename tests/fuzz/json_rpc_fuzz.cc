@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "codec/call/json_rpc.h"
+#include "codec/call/mcp_fields.h"
 
 namespace {
 
@@ -44,5 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Result<JsonRpcRequest> batch = codec::ParseJsonRpc(list);
   ENSURE(batch.ok() && batch.value().is_batch);
   CheckSameMethods(batch.value(), rpc.value());
+  // Without fields, exactly the requests of older revisions agree; as a batch, they do, too.
+  const bool agrees = codec::CompareMcpFields({}, json.value()).ok();
+  ENSURE(!agrees || codec::McpVersionOf(json.value()).empty());
+  ENSURE(agrees == codec::CompareMcpFields({}, list).ok());
   return 0;
 }

@@ -74,7 +74,8 @@ void Ratchet::LookAtRequest(const Authority& server, std::string_view path,
   if (!IsReadable(request)) {
     return Close("a request to the model that cannot be read", server, path, nullptr);
   }
-  const std::optional<size_t> text = TextPrints::Look(prints_).Find(request.body);
+  if (request.body.empty()) return;
+  const std::optional<size_t> text = TextPrints::Look(prints_).Find(last_.NewPart(request.body));
   if (text) CloseByText(*text, server, path);
 }
 

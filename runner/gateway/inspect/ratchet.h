@@ -70,6 +70,7 @@ class Ratchet {
   LivePolicy& policy_;
   Facts facts_;
   TextPrints prints_;
+  LastMessage last_;  // To the model; none of it was found.
   std::function<void(const record::Notice&)> record_;
   bool closed_ = false;
   std::string by_;                // What closed it.

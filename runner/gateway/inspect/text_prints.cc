@@ -2,6 +2,7 @@
 #include "gateway/inspect/text_prints.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/ascii.h"
@@ -44,6 +45,18 @@ void AppendUtf8(char32_t c, std::string* out) {
     rest(6);
   }
   rest(0);
+}
+
+// Returns how many bytes two texts have in common at their beginnings.
+size_t CommonBegin(std::string_view a, std::string_view b) {
+  constexpr size_t kBlock = 4096;
+  const size_t shorter = std::min(a.size(), b.size());
+  size_t same = 0;
+  while (same + kBlock <= shorter && std::memcmp(a.data() + same, b.data() + same, kBlock) == 0) {
+    same += kBlock;
+  }
+  while (same < shorter && a[same] == b[same]) ++same;
+  return same;
 }
 
 }  // namespace
@@ -101,6 +114,7 @@ void LetterReader::Take(char c, std::string* letters) {
 }
 
 void LetterReader::Read(std::string_view bytes, std::string* letters) {
+  letters->reserve(letters->size() + bytes.size());
   for (char c : bytes) {
     // Most of what models are sent.
     const bool plain = hex_left_ == 0 && !escape_ && high_ == 0 && ascii::IsLower(c);
@@ -110,6 +124,31 @@ void LetterReader::Read(std::string_view bytes, std::string* letters) {
       Take(c, letters);
     }
   }
+}
+
+std::string_view LastMessage::NewPart(std::string_view message) {
+  constexpr size_t kKeptMax = size_t{8} << 20;
+  constexpr size_t kAround = 2 * TextPrints::kFoundLetters;
+  const size_t shorter = std::min(message.size(), last_.size());
+  const size_t same = CommonBegin(message, last_);
+  if (same == message.size() && same == last_.size()) return {};
+  size_t same_end = 0;
+  while (same_end < shorter - same &&
+         message[message.size() - 1 - same_end] == last_[last_.size() - 1 - same_end]) {
+    ++same_end;
+  }
+  size_t begin = same;
+  size_t end = message.size() - same_end;
+  last_.replace(same, last_.size() - same - same_end, message.substr(same, end - same));
+  if (last_.size() > kKeptMax) last_.clear();
+  const auto is_letter = [&](size_t at) {
+    return ascii::IsAlpha(message[at]) || static_cast<unsigned char>(message[at]) >= 0x80;
+  };
+  for (size_t letters = 0; begin > 0 && letters < kAround; letters += is_letter(begin)) --begin;
+  for (size_t letters = 0; end < message.size() && letters < kAround; ++end) {
+    letters += is_letter(end) ? 1 : 0;
+  }
+  return message.substr(begin, end - begin);
 }
 
 TextPrints::TextPrints(const std::vector<std::string>& texts) {

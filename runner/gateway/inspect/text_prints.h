@@ -72,4 +72,17 @@ class TextPrints {
   std::vector<std::pair<std::string, size_t>> shorts_;  // Letters of short texts, whole.
 };
 
+// Knows the message before: agents send a conversation again with each turn, and most of it has
+// been looked at.
+class LastMessage {
+ public:
+  // Returns the part of `message` that differs from the message before, with so many letters around
+  // it that a piece of a text on its edge is whole; empty if they are the same. Then `message` is
+  // the message before.
+  std::string_view NewPart(std::string_view message);
+
+ private:
+  std::string last_;
+};
+
 }  // namespace gateway

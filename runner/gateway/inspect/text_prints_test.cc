@@ -84,6 +84,34 @@ TEST_CASE("Letters beyond ASCII count, escaped or not") {
   CHECK(FindIn("\\u039f \\u03b1\\u03bd\\u03b1" + kGreek.substr(8)) == 2);
 }
 
+TEST_CASE("Of a conversation that goes on, only what is new is looked at") {
+  const std::string system(100000, 'x');
+  const std::string begin = "{\"system\":\"" + system + "\",\"messages\":[\"one\"";
+  const std::string end = "],\"tools\":\"" + system + "\"}";
+  LastMessage last;
+  CHECK(last.NewPart(begin + end).size() == begin.size() + end.size());
+  CHECK(last.NewPart(begin + end).empty());
+  const std::string_view added = last.NewPart(begin + ",\"two\"" + end);
+  CHECK(added.find("two") != std::string_view::npos);
+  CHECK(added.size() < 1000);
+  const std::string_view changed = last.NewPart(begin + ",\"too\"" + end);
+  CHECK(changed.find("too") != std::string_view::npos);
+  CHECK(changed.size() < 1000);
+  CHECK(last.NewPart("{}").size() == 2);
+}
+
+TEST_CASE("A piece that is split between two messages is found") {
+  const TextPrints prints = Known();
+  const std::string body = Quoted(kIssue);
+  for (size_t at = 1; at < body.size(); ++at) {
+    LastMessage last;
+    std::string first = body.substr(0, at) + std::string(1000, '.') + body.substr(at + 1);
+    (void)last.NewPart(first);
+    const std::string second = body;
+    CHECK(TextPrints::Look(prints).Find(last.NewPart(second)) == 0);
+  }
+}
+
 TEST_CASE("Another text is not taken for a known one") {
   CHECK_FALSE(FindIn("").has_value());
   CHECK_FALSE(FindIn(Quoted("The parser keeps every field of all records, and the last one too. "
