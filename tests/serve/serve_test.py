@@ -14,6 +14,7 @@ USER = 12345  # Of no account.
 
 def main():
     if 'SESSION_TEST_BIN' in os.environ:
+        import acceptance_cases
         import mcp_cases
         import mixed_cases
         import notice_cases
@@ -28,7 +29,7 @@ def main():
 
             class LandlockPolicies(notice_cases.Policies):
                 TIER = 'landlock'
-            modules = (serve_cases, mixed_cases, tree_cases, notice_cases, mcp_cases)
+            modules = (serve_cases, acceptance_cases, mixed_cases, tree_cases, notice_cases, mcp_cases)
             suite = unittest.TestSuite([*map(loader.loadTestsFromModule, modules),
                                         *map(loader.loadTestsFromTestCase, (Landlock, LandlockPolicies))])
         result = unittest.TextTestRunner(verbosity=2).run(suite)
