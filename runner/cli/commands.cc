@@ -190,18 +190,23 @@ Command PostCommandSpec() {
            {"ca-file", "FILE", "",
             "The CA certificates (PEM) for verifying the forge. If not given, the system's."},
            kJsonOption},
-      .variables = {{"GITHUB_TOKEN",
-                     "The token to post with: `pull-requests: write`, and for the agent's changes "
-                     "`contents: write`."},
-                    {"GITLAB_TOKEN",
-                     "The same for GitLab: a project or group access token with the role Developer "
-                     "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
-                     "findings are printed, and the exit status is 78."},
-                    kMatrixVariable,
-                    kProxyVariable,
-                    kNoProxyVariable,
-                    kGitHubVariables,
-                    kGitLabVariables}};
+      .variables = {
+          {"GITHUB_TOKEN",
+           "The token to post with: `pull-requests: write`, and for the agent's changes "
+           "`contents: write`."},
+          {"AGENTIC_CI_APP_ID, AGENTIC_CI_APP_KEY",
+           "A GitHub App and its private key (PEM): the post comes from that application, "
+           "with a token for what is posted, which ends with it. See "
+           "docs/reference/posting.md."},
+          {"GITLAB_TOKEN",
+           "The same for GitLab: a project or group access token with the role Developer "
+           "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
+           "findings are printed, and the exit status is 78."},
+          kMatrixVariable,
+          kProxyVariable,
+          kNoProxyVariable,
+          kGitHubVariables,
+          kGitLabVariables}};
 }
 
 Command CheckCommandSpec() {

@@ -16,6 +16,7 @@
 #include "codec/text/quantity.h"
 #include "forge/actions.h"
 #include "forge/open/open.h"
+#include "forge/open/token.h"
 #include "forge/posted_part.h"
 #include "post/pull_request.h"
 #include "report/findings.h"
@@ -75,26 +76,13 @@ post::Target TargetAt(forge::Place place, const Arguments& arguments, const forg
   return target;
 }
 
-Result<Secret> ReadToken(const forge::Facts& facts, const std::string& hint) {
-  const auto read = [](const char* name) { return sys::Environment(name).value_or(""); };
-  std::string token = read(facts.token);
-  if (!token.empty()) return Secret(std::move(token));
-  std::string what = std::string(facts.token) + " is not set";
-  if (!read(facts.weak_token).empty()) {
-    what += ", and " + std::string(facts.weak_token) + " may not post: the findings are in " +
-            std::string(facts.findings_elsewhere);
-  }
-  return Error{Code::kSetup, what, hint};
-}
-
 // `limit` is what the whole post has: a request that hangs leaves time for the others.
-Result<forge::Client> Connect(const Arguments& arguments, forge::ClientOptions options,
-                              std::chrono::seconds limit) {
-  options.ca_file = arguments.Get("ca-file");
-  options.proxy = run::HostProxy();
-  options.dry_run = arguments.Has("dry-run");
-  options.stall_seconds = static_cast<int>(std::clamp<int64_t>(limit.count() / 3, 1, 60));
-  return forge::Client::Create(std::move(options));
+void SetOptions(const Arguments& arguments, std::chrono::seconds limit,
+                forge::ClientOptions* options) {
+  options->ca_file = arguments.Get("ca-file");
+  options->proxy = run::HostProxy();
+  options->dry_run = arguments.Has("dry-run");
+  options->stall_seconds = static_cast<int>(std::clamp<int64_t>(limit.count() / 3, 1, 60));
 }
 
 Error UnknownPart(std::string_view word) {
@@ -245,6 +233,7 @@ codec::Json OutcomeJson(const post::Outcome& outcome) {
       .Set("settled", delivered.settled)
       .Set("of_others", outcome.comment.others + delivered.others)
       .Set("commit", outcome.patch.commit)
+      .Set("verification", outcome.patch.verification)
       .Set("branch", outcome.patch.branch)
       .Set("pull_request_url", outcome.patch.url)
       .Set("how", outcome.patch.how)
@@ -306,6 +295,10 @@ std::string OutcomeLines(const post::Outcome& outcome) {
   if (!outcome.patch.commit.empty()) {
     text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
     text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
+    const std::string& verification = outcome.patch.verification;
+    if (!verification.empty() && verification != "verified") {
+      text += "changes: not verified: " + codec::NeutralLine(verification) + "\n";
+    }
     if (!outcome.patch.how.empty()) {
       text += codec::NeutralLine("changes: " + outcome.patch.how) + "\n";
     }
@@ -406,9 +399,12 @@ Error WithoutToken(const Arguments& arguments, Error error) {
 
 // Returns the token that posts. Without one, the findings go to the job's log where the forge has
 // them elsewhere.
-Result<Secret> TakeToken(const Arguments& arguments, const forge::Facts& facts,
-                         const std::string& hint) {
-  Result<Secret> token = ReadToken(facts, hint);
+Result<forge::PostingToken> TakeToken(const Arguments& arguments, const forge::Facts& facts,
+                                      const forge::ClientOptions& options,
+                                      const std::string& repository, const post::Parts& parts,
+                                      Deadline deadline) {
+  Result<forge::PostingToken> token = forge::TakePostingToken(
+      sys::Environment, facts, options, repository, post::PermissionsOf(parts), deadline);
   if (token.ok() || facts.findings_elsewhere.empty()) return token;
   return WithoutToken(arguments, std::move(token).error());
 }
@@ -446,8 +442,12 @@ Result<int> PostCommand(const Arguments& arguments) {
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));
   const Deadline deadline = Deadline::After(limit);
   forge::ClientOptions options = forge::OptionsFor(place, arguments.Get("api-url", event.api_url));
-  options.token = TRY(TakeToken(arguments, facts, options.token_hint));
-  forge::Client client = TRY(Connect(arguments, std::move(options), limit));
+  SetOptions(arguments, limit, &options);
+  forge::PostingToken token =
+      TRY(TakeToken(arguments, facts, options, place.repository, parts, deadline));
+  options.token = std::move(token.value);
+  forge::Client client = TRY(forge::Client::Create(std::move(options)));
+  const forge::Revocation revocation(facts, &client, token.of_app);
   if (asks) {
     place.number = TRY(facts.find_proposal(client, event, deadline));
     TRY(CheckNumber(parts, place));

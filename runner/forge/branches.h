@@ -85,6 +85,10 @@ class Branches {
   // Reads a blob of at most 64 MiB.
   virtual Result<std::string> ReadBlob(const std::string& id, Deadline deadline) = 0;
 
+  // Returns whether the forge vouches for who made the last commit of Commit(): "verified", or its
+  // own word for why not ("unsigned"); empty if it does not say.
+  virtual std::string verification() const { return ""; }
+
   // Makes one commit, on top of `on` and of the branch's tip, whose tree is that of `on` with
   // `files`. Never discards another author's commit: if the branch is elsewhere by now, fails with
   // kInvalid and `moved()`. Returns the new commit, or "" in a dry run.

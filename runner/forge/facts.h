@@ -8,9 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/deadline.h"
 #include "base/result.h"
+#include "base/secret.h"
 #include "codec/text/neutral.h"
 #include "forge/client.h"
 #include "forge/event.h"
@@ -33,6 +35,12 @@ struct SignatureTerms {
   std::string keys_file;  // Empty if the issuer publishes them.
   std::string ca_file;    // If empty, the system's.
   net::Proxy proxy;
+};
+
+// An application of the forge, which can post in its own name.
+struct AppKey {
+  std::string id;
+  Secret pem;  // Its private key.
 };
 
 // A member that a row leaves out permits nothing, or is the usual word.
@@ -72,6 +80,11 @@ struct Facts {
   std::string_view repository = "repository";  // The word for one.
   std::string_view repository_form = "OWNER/NAME";
   const char* token = "";  // The variable with the token that posts.
+  // Returns a token of the application for `repository` alone, with `permissions` alone; and ends
+  // that token. Both null if there are no applications.
+  Result<Secret> (*app_token)(const ClientOptions&, const std::string& repository, const AppKey&,
+                              const std::vector<std::string>& permissions, Deadline) = nullptr;
+  Status (*revoke)(Client&, Deadline) = nullptr;
   // A token that jobs have, which may not post, and where the findings are instead: in the job's
   // log, whenever a part could not be posted. Both empty if there is none.
   const char* weak_token = "";

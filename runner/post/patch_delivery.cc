@@ -370,6 +370,7 @@ Status PatchDelivery::CommitOnce(Deadline deadline) {
   outcome_.commit = TRY(branches_.Commit(commit_, deadline));
   outcome_.branch = commit_.branch;
   outcome_.fresh = true;
+  outcome_.verification = branches_.verification();
   state_ = State::kDelivered;
   return Ok();
 }

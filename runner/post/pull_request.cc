@@ -440,6 +440,15 @@ class Poster {
 
 }  // namespace
 
+std::vector<std::string> PermissionsOf(const Parts& parts) {
+  std::vector<std::string> permissions = {"pull_requests"};
+  if (parts.check) permissions.emplace_back("checks");
+  if (parts.status) permissions.emplace_back("statuses");
+  if (parts.sarif) permissions.emplace_back("security_events");
+  if (parts.patch.way != PatchWay::kNone) permissions.emplace_back("contents");
+  return permissions;
+}
+
 Outcome PostToPullRequest(forge::Forge& forge, const Target& target, const Parts& parts,
                           const report::PostedReport& report, Deadline deadline) {
   return Poster(forge, target, parts, report, deadline).Post();

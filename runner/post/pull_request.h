@@ -30,6 +30,9 @@ struct Parts {
   std::vector<std::string> labels = {};  // forge::ValidLabel().
 };
 
+// Returns the permissions of a GitHub application that the parts need, each to write.
+std::vector<std::string> PermissionsOf(const Parts& parts);
+
 struct Target {
   forge::Place place;
   // The event's commit, of a report that is about no pull request.

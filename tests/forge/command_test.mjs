@@ -2,6 +2,7 @@
 // `agentic-ci post` from outside: a report directory in, a comment, outputs and an exit status out.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -71,6 +72,35 @@ describe('agentic-ci post', () => {
     assert.match(second.stdout, /^updated https:/);
     assert.equal(service.comments.length, 1);
     assert.match(service.comments[0].body, /^<!-- agentic-ci:ci\/agent -->\n<!-- agentic-ci-run: \d+ [0-9a-f]{40} found[ 0-9a-f]* -->\n./);
+  });
+
+  claim('posts as an application, with a token of least rights that ends with the post', async (service) => {
+    const { privateKey, publicKey } = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const pem = privateKey.export({ type: 'pkcs1', format: 'pem' });
+    service.app = { id: '1234', key: publicKey, permissions: ['pull_requests', 'statuses'], installed: true };
+    const env = { AGENTIC_CI_APP_ID: '1234', AGENTIC_CI_APP_KEY: pem };
+    const posted = await post(service, 'empty', { env, args: ['--what', 'comment,review'] });
+    assert.equal(posted.status, 0, posted.stderr);
+    assert.deepEqual(service.granted.map(({ permissions, repositories }) => [permissions, repositories]), [[{ pull_requests: 'write' }, ['site']]]);
+    assert.equal(service.comments[0].author.login, 'house[bot]');
+    assert.deepEqual(service.revoked, [service.granted[0].token]);
+    assert.ok(!`${posted.stdout}${posted.stderr}`.includes('payload'));
+    // Ended also after a post that fails.
+    service.fail({ method: 'POST', path: '/comments', status: 500, times: -1 });
+    assert.notEqual((await post(service, 'empty', { env, number: 7, args: ['--marker', 'other', '--timeout', '5s'] })).status, 0);
+    assert.equal(service.revoked.length, 2);
+    service.faults.length = 0;
+    const lacking = await post(service, 'empty', { env, args: ['--what', 'comment,check'] });
+    assert.match(`${lacking.status} ${lacking.stderr}`, /^77 .*lacks a permission/s);
+    service.app.installed = false;
+    const absent = await post(service, 'empty', { env });
+    assert.match(`${absent.status} ${absent.stderr}`, /^77 .*is not installed in acme\/site/s);
+    for (const [odd, wanted] of [[{ AGENTIC_CI_APP_ID: '1234' }, /^78 .*AGENTIC_CI_APP_KEY is not set/s],
+      [{ ...env, AGENTIC_CI_APP_KEY: 'no key' }, /^78 .*private key is not an RSA key/s], [{ ...env, AGENTIC_CI_APP_ID: '9' }, /^78 /]]) {
+      const refused = await post(service, 'empty', { env: odd });
+      assert.match(`${refused.status} ${refused.stderr}`, wanted);
+    }
+    service.violations.length = 0;  // What was sent with keys that are none.
   });
 
   claim('posts a hostile report without a mention, HTML of its own or a second marker', async (service) => {

@@ -106,6 +106,15 @@ describe("commits on the pull request's branch", () => {
     }
   });
 
+  claim("are told with the forge's own word for who made them", async (service, site) => {
+    const one = report(site, site.patch((s) => s.write('a.c', 'one\n')).text);
+    const made = await post(service, one, 'branch', { args: ['--json', '--branch', 'signed'] });
+    assert.equal(JSON.parse(made.stdout).verification, 'verified', made.stderr);
+    service.git.unsigned = true;  // As with a person's token.
+    const other = await post(service, one, 'branch', { args: ['--branch', 'unsigned'] });
+    assert.match(other.stdout, /^changes: not verified: unsigned$/m);
+  });
+
   claim('are few requests, and none of them is repeated by another post', async (service, site) => {
     const { text } = small(site);
     await post(service, report(site, text), 'commits');

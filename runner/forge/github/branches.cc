@@ -39,6 +39,13 @@ Result<std::string> ShaOf(Result<std::optional<codec::Json>> response) {
   return sha;
 }
 
+// GitHub signs a commit for an application, if no author is named.
+std::string VerificationOf(const codec::Json& commit) {
+  const codec::Json* verification = commit.Find("verification");
+  if (verification == nullptr) return {};
+  return verification->BooleanAt("verified") ? "verified" : verification->StringAt("reason");
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> GitHubBranches::ReadTip(const std::string& branch,
@@ -82,7 +89,9 @@ Result<std::string> GitHubBranches::Commit(const CommitRequest& request, Deadlin
   commit.body.Set("message", request.message)
       .Set("tree", tree_sha)
       .Set("parents", codec::Json::FromStrings(parents));
-  std::string sha = TRY(ShaOf(client_.Write(commit, deadline)));
+  std::optional<codec::Json> made = TRY(client_.Write(commit, deadline));
+  verification_ = made ? VerificationOf(*made) : "";
+  std::string sha = TRY(ShaOf(Result<std::optional<codec::Json>>(std::move(made))));
   TRY(PointBranch(request, sha, deadline));
   return sha;
 }

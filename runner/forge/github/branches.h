@@ -16,6 +16,7 @@ class GitHubBranches : public RestBranches {
   // Blobs, tree, commit and reference through the Git data API. Neither author nor committer is
   // given, so GitHub signs the commit for the token's application.
   Result<std::string> Commit(const CommitRequest& request, Deadline deadline) override;
+  std::string verification() const override { return verification_; }
   std::string CannotCommit(const CommitRequest&) const override { return ""; }
   Result<std::optional<BranchPullRequest>> FindPullRequest(const std::string& head,
                                                            const std::string& base,
@@ -31,6 +32,8 @@ class GitHubBranches : public RestBranches {
  private:
   Result<codec::Json> RenderTree(const CommitRequest& request, Deadline deadline);
   Status PointBranch(const CommitRequest& request, const std::string& commit, Deadline deadline);
+
+  std::string verification_;
 };
 
 }  // namespace forge

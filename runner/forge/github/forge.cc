@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "forge/github/forge.h"
 
+#include "forge/github/app_token.h"
 #include "forge/github/checks.h"
 #include "forge/github/code_scanning.h"
 
@@ -24,6 +25,8 @@ constexpr Facts kGitHubFacts = [] {
   facts.flags = kGitHubFlags;
   facts.artifacts_anchor = "#artifacts";
   facts.open = OpenAs<GitHub>;
+  facts.app_token = TakeAppToken;
+  facts.revoke = RevokeAppToken;
   return facts;
 }();
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/credential/google_credentials.h"
 
-#include <openssl/pem.h>
-
-#include <algorithm>
-
-#include "base/ascii.h"
-#include "base/openssl_owner.h"
 #include "codec/data/json.h"
+#include "codec/data/jwt.h"
 #include "codec/text/base64.h"
-#include "codec/text/percent.h"
 #include "gateway/credential/limits.h"
 
 namespace gateway {
@@ -111,27 +105,6 @@ Status ReadExternal(const codec::Json& json, const FileReader& read, TokenGrant*
   return ReadSource(*source, read, grant);
 }
 
-// RS256 (RFC 7518, 3.3).
-Result<std::string> SignRs256(std::string_view pem, std::string_view text) {
-  BioOwner bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  // No passphrase, and never a prompt for one.
-  auto no_passphrase = [](char*, int, int, void*) { return -1; };
-  KeyOwner key(::PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
-  if (!key || ::EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) {
-    return Invalid("private_key is not an RSA key");
-  }
-  DigestContextOwner context(::EVP_MD_CTX_new());
-  std::string signature(static_cast<size_t>(::EVP_PKEY_get_size(key.get())), '\0');
-  size_t size = signature.size();
-  bool made =
-      ::EVP_DigestSignInit(context.get(), nullptr, ::EVP_sha256(), nullptr, key.get()) == 1 &&
-      ::EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()), &size,
-                       reinterpret_cast<const unsigned char*>(text.data()), text.size()) == 1;
-  if (!made) return Invalid("signing with private_key failed");
-  signature.resize(size);
-  return signature;
-}
-
 }  // namespace
 
 Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReader& read) {
@@ -169,19 +142,14 @@ Result<TokenGrant> ParseGoogleCredentials(std::string_view text, const FileReade
 
 Result<OwnRequest> TokenRequest(const TokenGrant& grant, int64_t now) {
   if (grant.kind == TokenGrant::Kind::kServiceAccount) {
-    codec::Json header = codec::Json::EmptyObject();
-    header.Set("alg", "RS256").Set("typ", "JWT");
-    if (!grant.key_id.empty()) header.Set("kid", grant.key_id);
     codec::Json claims = codec::Json::EmptyObject();
     claims.Set("iss", grant.identity).Set("scope", grant.scope).Set("aud", grant.token_url);
     claims.Set("iat", now).Set("exp", now + int64_t{kTokenLifetime.count()});
-    std::string token = codec::EncodeBase64Url(codec::RenderJsonLine(header)) + "." +
-                        codec::EncodeBase64Url(codec::RenderJsonLine(claims));
-    std::string signature = TRY(SignRs256(grant.key.reveal(), token));
-    token += "." + codec::EncodeBase64Url(signature);
-    return NewFormRequest(
-        grant.token_url,
-        {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"}, {"assertion", token}});
+    Result<std::string> token = codec::SignJwt(grant.key.reveal(), grant.key_id, claims);
+    if (!token.ok()) return Invalid("private_key " + token.error().what);
+    return NewFormRequest(grant.token_url,
+                          {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
+                           {"assertion", token.value()}});
   }
   ENSURE(grant.kind == TokenGrant::Kind::kRefreshToken);
   return NewFormRequest(grant.token_url, {{"grant_type", "refresh_token"},

@@ -8,6 +8,9 @@ const R = '/repos/{owner}/{repo}';
 // What we use. Everything else is an unknown path to the contract, and so a violation.
 const OPERATIONS = {
   '/user': ['get'],
+  '/installation/token': ['delete'],
+  '/app/installations/{installation_id}/access_tokens': ['post'],
+  [`${R}/installation`]: ['get'],
   [`${R}/pulls/{pull_number}`]: ['get', 'patch'],
   [`${R}/issues/{issue_number}/comments`]: ['get', 'post'],
   [`${R}/issues/comments/{comment_id}`]: ['get', 'patch', 'delete'],

@@ -9,6 +9,7 @@ const R = '/repos/{owner}/{repo}';
 const BRANCH = 'refs/heads/';
 
 export class GitData {
+  unsigned = false;  // Commits are made with the token of a person.
   pulls = [];    // {number, head, base, title, body, state} of those that were opened here.
   statuses = [];  // {sha, state, context, description, target_url}
   sarifs = [];    // {commit_sha, ref, sarif, tool_name}
@@ -160,8 +161,9 @@ export class GitData {
     const bad = [tree, ...parents].find((id) => !this.#type(id));
     if (bad) return { status: 422, body: validationFailure(`${bad} does not exist`) };
     const sha = this.git(['commit-tree', tree, ...parents.flatMap((id) => ['-p', id])], { input: message }).trim();
+    const reason = this.unsigned ? 'unsigned' : 'valid';
     return { status: 201, body: { ...this.#renderGitCommit(sha), verification: {
-      verified: true, reason: 'valid', signature: 's', payload: 'p', verified_at: null } } };
+      verified: !this.unsigned, reason, signature: 's', payload: 'p', verified_at: null } } };
   }
 
   #renderGitCommit(sha) {

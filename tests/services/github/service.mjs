@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GitHub REST service on loopback that remembers: comments of one repository, tokens, and faults on
 // demand. With a contract, every request and every answer of its own is judged; see `violations`.
+import crypto from 'node:crypto';
 import http from 'node:http';
 import https from 'node:https';
 import { failure, fullUser, issueComment, simpleUser, validationFailure } from './objects.mjs';
@@ -127,9 +128,42 @@ export class GitHubService {
     response.end(text);
   }
 
+  // A GitHub App: its JWT is verified with `key` (PEM); `permissions`: what its installation was given.
+  app = null;  // {id, key, permissions, installed}
+  granted = [];  // {token, permissions, repositories}
+  revoked = [];
+
+  #appRequest(method, pathname, token, body) {
+    if (pathname === '/installation/token' && method === 'DELETE') {
+      if (!this.viewers.delete(token)) return { status: 401, body: failure(401, 'Bad credentials') };
+      this.revoked.push(token);
+      return { status: 204 };
+    }
+    const asks = pathname === `/repos/${this.repository}/installation` || /^\/app\/installations\/7\/access_tokens$/.test(pathname);
+    if (!this.app || !asks) return null;
+    const [head, claims, signature] = (token ?? '').split('.');
+    const said = claims ? JSON.parse(Buffer.from(claims, 'base64url')) : {};
+    const now = Date.now() / 1000;
+    const good = signature && crypto.createVerify('sha256').update(`${head}.${claims}`).verify(this.app.key, Buffer.from(signature, 'base64url')) &&
+      String(said.iss) === this.app.id && said.iat < now && said.exp > now && said.exp - said.iat <= 660;
+    if (!good) return { status: 401, body: failure(401, 'A JSON web token could not be decoded') };
+    if (!this.app.installed) return { status: 404, body: failure(404, 'Not Found') };
+    if (pathname.endsWith('/installation')) return { status: 200, body: { ...this.#contract.example('get', '/repos/{owner}/{repo}/installation', 200), id: 7 } };
+    const wanted = JSON.parse(body);
+    for (const permission of Object.keys(wanted.permissions)) {
+      if (!this.app.permissions.includes(permission)) return { status: 422, body: validationFailure('The permissions requested are not granted to this installation.') };
+    }
+    const made = `ghs_${this.app.id}_head.payload-${this.granted.length}.signature_of-the-token`;
+    this.granted.push({ token: made, ...wanted });
+    this.allow(made, { id: 99, login: 'house[bot]', type: 'Bot' }, { installation: true });
+    return { status: 201, body: { token: made, expires_at: '2099-01-01T00:00:00Z', permissions: wanted.permissions, repository_selection: 'selected' } };
+  }
+
   #answer(method, url, headers, body) {
     const { pathname, searchParams } = new URL(url, this.url);
     const token = /^Bearer (.+)$/.exec(headers.authorization ?? '')?.[1];
+    const ofApp = this.#appRequest(method, pathname, token, body);
+    if (ofApp) return ofApp;
     const viewer = this.viewers.get(token);
     if (!viewer) return { status: 401, body: failure(401, 'Bad credentials') };
     if (pathname === '/graphql') return this.#graphql(viewer, body);
