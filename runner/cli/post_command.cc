@@ -18,6 +18,7 @@
 #include "forge/open/open.h"
 #include "forge/open/token.h"
 #include "forge/posted_part.h"
+#include "post/outcome_text.h"
 #include "post/pull_request.h"
 #include "report/findings.h"
 #include "report/read.h"
@@ -218,100 +219,6 @@ Status PrintJson(std::string json) {
   return Print(json);
 }
 
-codec::Json OutcomeJson(const post::Outcome& outcome) {
-  const post::Delivered& delivered = outcome.delivered;
-  codec::Json object;
-  object.Set("comment_url", outcome.comment.comment_url)
-      .Set("comment_id", outcome.comment.comment_id)
-      .Set("created", outcome.comment.created)
-      .Set("cut", outcome.comment.cut)
-      .Set("on_lines", delivered.on_lines)
-      .Set("on_files", delivered.on_files)
-      .Set("in_summary", delivered.in_summary)
-      .Set("nowhere", delivered.nowhere)
-      .Set("resolved", delivered.resolved)
-      .Set("settled", delivered.settled)
-      .Set("of_others", outcome.comment.others + delivered.others)
-      .Set("commit", outcome.patch.commit)
-      .Set("verification", outcome.patch.verification)
-      .Set("branch", outcome.patch.branch)
-      .Set("pull_request_url", outcome.patch.url)
-      .Set("how", outcome.patch.how)
-      .Set("moved_on", outcome.moved_on)
-      .Set("late", outcome.late)
-      .Set("made", codec::Json::FromStrings(outcome.made))
-      .Set("failed", codec::Json::FromStrings(outcome.failed))
-      .Set("refused", codec::Json::FromStrings(outcome.refused));
-  return object;
-}
-
-// Says that earlier posts were made with another token, whose comments this one may not change.
-std::string OthersLine(const post::Outcome& outcome) {
-  const int comments = outcome.comment.others;
-  const int threads = outcome.delivered.others;
-  if (comments + threads == 0) return {};
-  auto count = [](int n, const std::string& what) {
-    return n == 0 ? "" : std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-  };
-  std::string line = count(comments, "comment") + (comments > 0 && threads > 0 ? " and " : "") +
-                     count(threads, "thread") + " with this marker: written with another token";
-  const std::string& author = outcome.comment.other_author;
-  if (!author.empty()) line += " (" + author + ")";
-  return codec::NeutralLine(line + ", and left as they are") + "\n";
-}
-
-// "made comment, check; failed review"; empty if nothing was to be done.
-std::string PartsLine(const post::Outcome& outcome) {
-  std::string line;
-  for (const auto& [word, parts] :
-       {std::pair("made ", &outcome.made), std::pair("failed ", &outcome.failed)}) {
-    for (const std::string& part : *parts) {
-      line += &part != &parts->front() ? ", " : (line.empty() ? "" : "; ") + std::string(word);
-      line += part;
-    }
-  }
-  return line;
-}
-
-std::string OutcomeLines(const post::Outcome& outcome) {
-  const post::Delivered& delivered = outcome.delivered;
-  std::string text;
-  const std::string& url = outcome.comment.comment_url;
-  if (outcome.late) return "kept " + url + ": it is about a later run or a newer commit\n";
-  if (!url.empty()) text = (outcome.comment.created ? "created " : "updated ") + url + "\n";
-  const int posted = delivered.on_lines + delivered.on_files + delivered.in_summary;
-  if (posted + delivered.nowhere + delivered.resolved > 0) {
-    text += "review: " + std::to_string(delivered.on_lines) + " on lines, " +
-            std::to_string(delivered.on_files) + " on files, " +
-            std::to_string(delivered.in_summary) + " in the comment only, " +
-            std::to_string(delivered.resolved) + " resolved";
-    if (delivered.nowhere > 0) text += ", " + std::to_string(delivered.nowhere) + " not posted";
-    text += "\n";
-  }
-  if (delivered.settled > 0) {
-    text += "review: " + std::to_string(delivered.settled) + " resolved by people, and left so\n";
-  }
-  text += OthersLine(outcome);
-  if (!outcome.patch.commit.empty()) {
-    text += "changes: commit " + outcome.patch.commit + " on " + outcome.patch.branch;
-    text += outcome.patch.url.empty() ? "\n" : ", " + outcome.patch.url + "\n";
-    const std::string& verification = outcome.patch.verification;
-    if (!verification.empty() && verification != "verified") {
-      text += "changes: not verified: " + codec::NeutralLine(verification) + "\n";
-    }
-    if (!outcome.patch.how.empty()) {
-      text += codec::NeutralLine("changes: " + outcome.patch.how) + "\n";
-    }
-  }
-  // A path may have line ends, which would make lines of their own.
-  for (const std::string& refused : outcome.refused) {
-    text += codec::NeutralLine("refused: " + refused) + "\n";
-  }
-  const std::string parts = PartsLine(outcome);
-  if (!parts.empty()) text += "post: " + parts + "\n";
-  return text;
-}
-
 // Returns what the forge took nowhere; it is shown on the run's own page.
 std::string Undelivered(const post::Outcome& outcome) {
   std::vector<forge::Annotation> annotations;
@@ -355,8 +262,9 @@ Result<int> PostNothing(const Arguments& arguments, const forge::Event& event,
   TRY(WriteStepSummary(event, posted.summary_markdown));
   if (arguments.Has("dry-run")) return 0;
   const std::string& why = posted.record.outcome.reason;
-  TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson({}).Set("not_posted", why)))
-                            : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
+  TRY(arguments.Has("json")
+          ? PrintJson(codec::RenderJson(post::RenderOutcome({}).Set("not_posted", why)))
+          : PrintLines("not posted: " + codec::NeutralLine(why, 2000)));
   return 0;
 }
 
@@ -420,6 +328,33 @@ Result<report::PostedReport> WithPage(const forge::Facts& facts, const Arguments
   return report::ReadReport(directory, links);
 }
 
+// Says what was posted, to the job's outputs and to the caller.
+Result<int> EndPost(const Arguments& arguments, const forge::Event& event,
+                    const report::PostedReport& posted, post::Outcome outcome) {
+  TRY(WriteStepSummary(event, posted.summary_markdown));
+  TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url},
+                           {"commit", outcome.patch.commit},
+                           {"branch", outcome.patch.branch},
+                           {"pull-request-url", outcome.patch.url}}));
+  // If the post did nothing at all, the error says everything.
+  const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
+                   outcome.delivered.on_lines + outcome.delivered.on_files > 0 ||
+                   !outcome.made.empty();
+  if (any || outcome.ended.ok()) {
+    TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(post::RenderOutcome(outcome)))
+                              : PrintLines(post::OutcomeLines(outcome)));
+  }
+  if (outcome.ended.ok()) return 0;
+  Error error = std::move(outcome.ended).error();
+  if (any) error.what += " (" + post::PartsLine(outcome) + ")";
+  // No line of a workflow gives the token of a fork's run more than reading.
+  if (forge::ReadsWorkflowCommands(event.forge) && event.head_origin == forge::HeadOrigin::kFork &&
+      error.kind == ErrorKind::kPermission) {
+    error.hint = "post from a workflow of its own, as in examples/github-forks";
+  }
+  return error;
+}
+
 }  // namespace
 
 Result<int> PostCommand(const Arguments& arguments) {
@@ -473,28 +408,7 @@ Result<int> PostCommand(const Arguments& arguments) {
     if (lost) TRY(PrintFindings(posted, reads_commands));
     if (reads_commands) TRY(Print(Undelivered(outcome)));
   }
-  TRY(WriteStepSummary(event, posted.summary_markdown));
-  TRY(WriteOutputs(event, {{"comment-url", outcome.comment.comment_url},
-                           {"commit", outcome.patch.commit},
-                           {"branch", outcome.patch.branch},
-                           {"pull-request-url", outcome.patch.url}}));
-  // If the post did nothing at all, the error says everything.
-  const bool any = !outcome.comment.comment_url.empty() || !outcome.patch.commit.empty() ||
-                   outcome.delivered.on_lines + outcome.delivered.on_files > 0 ||
-                   !outcome.made.empty();
-  if (any || outcome.ended.ok()) {
-    TRY(arguments.Has("json") ? PrintJson(codec::RenderJson(OutcomeJson(outcome)))
-                              : PrintLines(OutcomeLines(outcome)));
-  }
-  if (outcome.ended.ok()) return 0;
-  Error error = std::move(outcome.ended).error();
-  if (any) error.what += " (" + PartsLine(outcome) + ")";
-  // No line of a workflow gives the token of a fork's run more than reading.
-  if (forge::ReadsWorkflowCommands(event.forge) && event.head_origin == forge::HeadOrigin::kFork &&
-      error.kind == ErrorKind::kPermission) {
-    error.hint = "post from a workflow of its own, as in examples/github-forks";
-  }
-  return error;
+  return EndPost(arguments, event, posted, std::move(outcome));
 }
 
 }  // namespace cli
