@@ -12,6 +12,7 @@
 #include "codec/text/neutral.h"
 #include "codec/text/utf8.h"
 #include "policy/decide/hosted_decide.h"
+#include "policy/model/after_untrusted.h"
 #include "record/limits.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
@@ -106,11 +107,12 @@ class Collector {
   }
   void Drop() { ++list_.dropped; }
   DenialList Take() {
-    // No line beside a deny rule helps.
+    // No line beside a deny rule helps, and in a narrowed run what is missing may be there.
     std::vector<DeniedRequest*> open;
     std::vector<advise::Denial> denials;
     for (DeniedRequest& denied : list_.denials) {
-      bool helps = denied.by_policy && denied.deny_rule.empty() && !IsMasked(denied.denial.host);
+      bool helps = denied.by_policy && denied.deny_rule.empty() && !IsMasked(denied.denial.host) &&
+                   denied.reason.find(policy::kNarrowedReason) == std::string::npos;
       if (!helps) continue;
       open.push_back(&denied);
       denials.push_back(denied.denial);

@@ -166,6 +166,7 @@ class Untrusted(unittest.TestCase):
         for one in refused:
             self.assertIn('after_untrusted narrowed this run: ' + text, one['reason'])
         self.assertIn('after_untrusted narrowed this run', self.said)  # The agent is told as well.
+        self.assertEqual({denial['allow_line'] for denial in self.record['denials']}, {''})
 
     def test_an_issue(self):
         event = self.event('issues', issue={'number': 3, 'title': 'A column', 'body': ISSUE, 'user': {'login': 'a'}})
@@ -218,6 +219,9 @@ class Untrusted(unittest.TestCase):
         self.assertEqual([step for step, _ in got], [200, 200, 200], self.said)
         got, _ = self.run_agent(steps, hosted=['web_search'], rules={**CLOSES, 'trusts': trusts})
         self.assertEqual([step for step, _ in got], [200, 200, 403], self.said)
+        tool, = [line['unmapped'] for line in self.lines if line['class_uid'] == 4002 and line['action'] == 'Denied' and
+                 line['unmapped']['engine'] == 'hosted-tools']
+        self.assertIn('after_untrusted narrowed this run: an answer of', tool['reason'])
         got, _ = self.run_agent(steps, hosted=['web_search'], rules={**CLOSES, 'trusts': trusts, 'stays': ['web_search']})
         self.assertEqual([step for step, _ in got], [200, 200, 200], self.said)
 

@@ -212,6 +212,8 @@ std::optional<RequestVerdict> JudgeHosted(const RequestContext& context,
     event.operations = std::move(verdict.operations);
     return std::nullopt;
   }
+  const std::string& narrowed_by = context.lease.in_force().narrowed_by;
+  if (!narrowed_by.empty()) verdict.reason.append(policy::kNarrowedReason).append(narrowed_by);
   event.protocol = policy::kHostedProtocol;
   event.operations = std::move(verdict.operations);
   return RefuseAllowed(allowed, RefusalOf(question, verdict.reason));

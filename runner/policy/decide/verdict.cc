@@ -98,7 +98,7 @@ std::string RenderReason(const Verdict& verdict, const Route& route, const Calle
   std::string reason = RenderRule(verdict, route, caller, request);
   const bool refused = verdict.reason != Reason::kAllowed && !verdict.allowed;
   if (refused && !route.narrowed_by().empty()) {
-    reason.append("; after_untrusted narrowed this run: ").append(route.narrowed_by());
+    reason.append(kNarrowedReason).append(route.narrowed_by());
   }
   return reason;
 }

@@ -30,6 +30,9 @@ inline constexpr std::string_view kClosesWrites = "writes";
 inline constexpr std::string_view kClosesCredentials = "credentials";
 inline constexpr std::string_view kClosesHostedTools = "hosted_tools";
 
+// Behind the reason of each refusal in a narrowed run; what narrowed it follows.
+inline constexpr std::string_view kNarrowedReason = "; after_untrusted narrowed this run: ";
+
 // One list: words, each of them above or in kHostedKinds, and hosts.
 struct Doors {
   std::vector<std::string> words;
