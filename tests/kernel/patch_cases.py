@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from harness import TIER, Case, git, only_as, read, write
+from harness import GONE_SECONDS, TIER, Case, git, only_as, read, wait_until, write
 
 HIDDEN = """version: 1
 filesystem_policy:
@@ -253,6 +253,8 @@ class RoundTrips(Case):
         script = f'trap go=1 USR1; {before}; echo ready; while [ -z "$go" ]; do sleep 0.1 & wait $!; done; {after}'
         process = self.started_agent(script, options=['--apply'])
         self.assertEqual(process.stdout.readline(), b'ready\n')
+        # What a person changes while the runner still looks at the checkout is a conflict: the look is a thread of its own.
+        self.assertTrue(wait_until(lambda: len(os.listdir(f'/proc/{process.pid}/task')) == 1, GONE_SECONDS))
         subprocess.run(['sh', '-ec', person], cwd=self.checkout, check=True)
         self.release()
         run = self.finish(process)

@@ -68,7 +68,9 @@ class Programs(Case):
         self.assertEqual(outside.splitlines(), expected)
         self.assertEqual(self.shell(script).out.splitlines(), expected)
         place = self.shell('echo $PATH').out.strip().split(':')
-        self.assertEqual(place[:len(PLACES)], [f'{HOME}/{name}' for name in PLACES])
+        # Its own programs come first.
+        self.assertEqual(place[1:len(PLACES) + 1], [f'{HOME}/{name}' for name in PLACES])
+        self.assertTrue(place[0].endswith('/.local/bin') and not place[0].startswith(HOME), place)
 
     def test_started_program_brings_its_installation(self):
         node = f'{HOME}/.nvm/versions/node/v20/bin'
@@ -96,7 +98,7 @@ class Programs(Case):
         run = self.shell(f'own; inside; (anyone; in-home) 2>/dev/null; grep -rls {CANARY} {HOME}; echo $PATH; true', path=path)
         *said, inside_path = run.out.splitlines()
         self.assertEqual(said, ['own works', 'inside works'])
-        self.assertEqual(inside_path.split(':')[:2],
+        self.assertEqual(inside_path.split(':')[1:3],
                          [self.checkout + '/node_modules/.bin', f'{HOME}/{PLACES[0]}'])
         plan = self.finish(self.start(['own'], path=path, options=['--plan-only'])).out
         for place in bad:
