@@ -40,7 +40,7 @@ def model():
 pathlib.Path('policy.yml').write_text(POLICY)
 for kind in ('agentic_ci', ('agentic_ci', 'policy.yml')):
     task = Task(dataset=[Sample(input='Answer.', target='42\n', files={'given.txt': 'given\n'})],
-                solver=[use_tools(bash(timeout=60)), generate()], scorer=written(), sandbox=kind)
+                solver=[use_tools(bash(timeout=600)), generate()], scorer=written(), sandbox=kind)
     log = eval(task, model=model())[0]
     said = [message.text for message in log.samples[0].messages if message.role == 'tool'] if log.samples else []
     if log.status != 'success' or log.results.scores[0].metrics['accuracy'].value != 1 or said != ['given\n']:

@@ -23,7 +23,7 @@ artifacts = ["/app/hello.txt", "/app/replayed.txt"]
 
 [verifier]
 environment_mode = "separate"
-timeout_sec = 60.0
+timeout_sec = 600.0
 
 [verifier.env]
 EXPECTED = "Hello, world!"
@@ -32,7 +32,7 @@ EXPECTED = "Hello, world!"
 
 [agent]
 network_mode = "no-network"
-timeout_sec = 60.0
+timeout_sec = 600.0
 '''
 
 

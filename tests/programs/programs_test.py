@@ -46,8 +46,8 @@ def prepare(base, source, build):
         add(found, name, [source / 'tests/programs/install', build / 'programs', name])
     add(found, 'typescript', [source / 'tests/sigstore/install', build / 'typescript', source / 'tests/programs/package.json'])
     programs = base / 'examples/programs'
-    subprocess.run(['/usr/bin/python3', '-m', 'venv', base / 'venv'], check=True)
-    pip = [base / 'venv/bin/pip', 'install', '-q', '--disable-pip-version-check']
+    subprocess.run(['/usr/bin/python3', '-m', 'venv', '--without-pip', base / 'venv'], check=True)
+    pip = ['/usr/bin/python3', '-m', 'pip', '--python', base / 'venv/bin/python', 'install', '-q', '--disable-pip-version-check']
     if subprocess.run([*pip, programs / 'python']).returncode == 0:
         found['PROGRAMS_TEST_PYTHON'] = str(base / 'venv/bin/python')
     elif subprocess.run([*pip, 'setuptools>=61'], stderr=subprocess.DEVNULL).returncode == 0:
