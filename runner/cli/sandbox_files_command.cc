@@ -44,7 +44,8 @@ constexpr std::string_view kApplyDoc =
     "then "
     "shows only later changes.";
 constexpr std::string_view kPolicyDoc =
-    "Replace the network rules of a sandbox by those of another policy. The sandbox must have been "
+    "Replace the network rules of a sandbox. Those of another policy take their place. The sandbox "
+    "must have been "
     "created with `--policy`, and its other sections cannot change: FILE is checked as a file that "
     "is read again. If it is not accepted, the policy in force stays. Open connections that it "
     "does not allow are closed. Prints the SHA-256 of FILE.";

@@ -50,7 +50,7 @@ struct PatchOutcome {
   int64_t number = 0;   // The number of the pull request that carries it.
   bool closed = false;  // True if a person has closed that pull request.
   std::string url;
-  bool fresh = false;                          // True if this post made the commit.
+  bool fresh = false;             // True if this post made the commit.
   std::string verification = {};  // forge::Branches::verification() of that commit.
   // How the changes were fitted to a branch that has moved on since the run; empty if it has not.
   // Paths in it are not neutral.

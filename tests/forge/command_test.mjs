@@ -86,8 +86,8 @@ describe('agentic-ci post', () => {
     assert.deepEqual(service.revoked, [service.granted[0].token]);
     assert.ok(!`${posted.stdout}${posted.stderr}`.includes('payload'));
     // Ended also after a post that fails.
-    service.fail({ method: 'POST', path: '/comments', status: 500, times: -1 });
-    assert.notEqual((await post(service, 'empty', { env, number: 7, args: ['--marker', 'other', '--timeout', '5s'] })).status, 0);
+    service.fail({ method: 'PATCH', path: '/comments', status: 500, times: -1 });
+    assert.notEqual((await post(service, 'empty', { env, args: ['--what', 'comment', '--timeout', '5s'] })).status, 0);
     assert.equal(service.revoked.length, 2);
     service.faults.length = 0;
     const lacking = await post(service, 'empty', { env, args: ['--what', 'comment,check'] });
