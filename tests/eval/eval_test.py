@@ -493,7 +493,7 @@ class Running(Case):
             status = self.call(self.command(model.port, '--trials', '2', '--jobs', '4', resume=True))
         self.assertEqual(status, 0, self.said)
         after = {one.name: (one / 'cell.json').stat().st_mtime_ns for one in cells.glob('[!.]*')}
-        self.assertEqual(len(after), 12)
+        self.assertEqual(len(after), 16)
         self.assertEqual({name: after[name] for name in whole}, whole)
         self.assertEqual(list(cells.glob('.*')), [])
 
