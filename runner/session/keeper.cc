@@ -123,6 +123,9 @@ int Await(pid_t supervisor, const Fd& signals, Start start) {
 
 [[noreturn]] void Keep(const CreateRequest& create, Entry entry, Fd listener, Fd ready) {
   (void)::setsid();
+  // Its environment has the credentials, for a supervisor that follows a reset: no other process of
+  // this user may read it. A supervisor wipes what it takes, and has to be able to map ids.
+  (void)::prctl(PR_SET_DUMPABLE, 0);
   std::vector<int> inherited =
       TakeInherited({entry.directory.get(), entry.lock.get(), listener.get(), ready.get()});
   auto fail = [&](const Error& error) {
@@ -151,6 +154,7 @@ int Await(pid_t supervisor, const Fd& signals, Start start) {
     pid_t supervisor = ::fork();
     if (supervisor == 0) {
       (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      (void)::prctl(PR_SET_DUMPABLE, 1);
       ::sigprocmask(SIG_SETMASK, &before, nullptr);
       if (::getppid() != keeper) ::_exit(1);
       start = {};

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -264,6 +265,7 @@ class Pool {
 
 [[noreturn]] void Keep(Pool pool) {
   (void)::setsid();
+  (void)::prctl(PR_SET_DUMPABLE, 0);  // As each keeper of a sandbox does.
   if (pool.Begin()) pool.Serve();
   pool.End();
   ::_exit(0);

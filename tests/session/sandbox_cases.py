@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sandbox around a session: what it keeps out, how it ends, and what it leaves."""
+import contextlib
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import socket
 import stat
 import subprocess
 import time
+import unittest
 
 from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, message_kind, only_root, processes, processes_in, read, wait_until
 
@@ -35,6 +37,27 @@ class Isolation(Case):
         self.says('rm -rf /* 2>/dev/null; rm -rf "$OLDPWD" 2>/dev/null; echo done', 'done\n')
         self.assertEqual(read(secret), CANARY)
         self.assertEqual(read(self.work + '/a.txt'), 'alpha\n')
+
+    @unittest.skipIf(os.geteuid() == 0, 'root may read the memory of every process')
+    def test_no_process_of_a_lasting_sandbox_shows_others_of_the_user_its_credentials(self):
+        self.env['SESSION_CREDENTIAL'] = secret = 'value-' + os.urandom(12).hex()
+
+        def shown():
+            found = []
+            for pid in filter(str.isdigit, os.listdir('/proc')):
+                with contextlib.suppress(OSError), open(f'/proc/{pid}/environ', 'rb') as environ:
+                    if secret.encode() in environ.read():
+                        found.append(pid)
+            return found
+
+        with subprocess.Popen(['sleep', '100'], env=self.env) as control:
+            self.assertEqual(shown(), [str(control.pid)])
+            control.kill()
+        self.create('--secret', 'SESSION_CREDENTIAL@service.example')
+        self.assertEqual(shown(), [])
+        self.call('sandbox', 'reset', 'one')  # The next supervisor has it again.
+        self.says('echo "$SESSION_CREDENTIAL"', 'openshell:resolve:env:SESSION_CREDENTIAL\n')
+        self.assertEqual(shown(), [])
 
     def test_a_server_of_one_command_serves_the_next_and_nothing_else_is_reached(self):
         self.create()
