@@ -87,8 +87,12 @@ Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
     co_return;
   }
   NoteAnswer();
-  Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
-                                          {codec::BodyFraming::kUntilClose, 0});
+  // Spared is an answer until its end, and this one has none: the client has to ask anew.
+  Status sent = Error{Code::kTemporary, "another policy is in force"};
+  if (!context_.lease.replaced()) {
+    sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
+                                     {codec::BodyFraming::kUntilClose, 0});
+  }
   if (sent.ok()) sent = co_await client_.answer().Flush();
   if (sent.ok()) {
     if (services_.sent != nullptr) services_.sent->NotePassage(context_.authority);

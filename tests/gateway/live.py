@@ -2,7 +2,7 @@
 """The policy changes while the gateway runs."""
 import contextlib
 
-from stage import (contains, curl, equal, in_tunnel, read_all, read_response, request, stage, tls_tunnel,
+from stage import (connect_proxy, contains, curl, equal, in_tunnel, read_all, read_response, request, stage, tls_tunnel,
                    tunnel)
 
 
@@ -59,6 +59,17 @@ def test_an_update_closes_websockets_and_says_why():
         contains(head, b"101 Switching Protocols")
         equal(put_in_force(policy_of_the_start()), "done")
         equal(read_all(connection), b"\x88\x10\x03\xf4policy changed")  # A close frame, 1012.
+
+
+def test_an_update_closes_a_websocket_that_was_forwarded():
+    with connect_proxy() as connection:
+        connection.sendall(b"GET http://plain.example.test/ws HTTP/1.1\r\nHost: plain.example.test\r\nConnection: Upgrade\r\n"
+                           b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        contains(connection.recv(4096), b"101 Switching Protocols")
+        connection.sendall(b"frame")
+        equal(connection.recv(4096), b"echo:frame")
+        equal(put_in_force(policy_of_the_start()), "done")
+        equal(read_all(connection), b"")
 
 
 def test_an_invalid_update_is_kept_out():
