@@ -29,6 +29,14 @@ Result<Fd> OpenNamed(const std::string& path, int flags) {
   return Errno(path, opened.error().os_error);
 }
 
+Result<Fd> OpenNotOfProc(const std::string& path, int flags) {
+  Fd file = TRY(OpenNamed(path, flags));
+  struct statfs system {};
+  if (::fstatfs(file.get(), &system) != 0) return Errno(path);
+  if (system.f_type != PROC_SUPER_MAGIC) return file;
+  return Error{Code::kInvalid, path + ": a file of /proc is not read"};
+}
+
 }  // namespace
 
 std::optional<CheckoutPath> FindCheckoutPath(const std::string& path) {
@@ -62,18 +70,21 @@ std::string FindRepositoryFile(const std::string& path) {
 }
 
 Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max) {
-  Fd file = TRY(OpenNamed(path, O_RDONLY));
-  struct statfs system {};
-  if (::fstatfs(file.get(), &system) != 0) return Errno(path);
-  if (system.f_type == PROC_SUPER_MAGIC) {
-    return Error{Code::kInvalid, path + ": a file of /proc is not read"};
-  }
+  Fd file = TRY(OpenNotOfProc(path, O_RDONLY));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return Errno(path);
   // It was opened without waiting for one who writes.
   if (S_ISFIFO(about.st_mode) && FindCheckoutPath(path)) {
     return Error{Code::kInvalid, path + ": a named pipe in a checkout is not read"};
   }
+  return sys::ReadAll(file.get(), bytes_max).Context(path);
+}
+
+Result<std::string> ReadRegularFile(const std::string& path, size_t bytes_max) {
+  Fd file = TRY(OpenNotOfProc(path, O_RDONLY | O_NONBLOCK));
+  struct stat about {};
+  if (::fstat(file.get(), &about) != 0) return Errno(path);
+  if (!S_ISREG(about.st_mode)) return Error{Code::kInvalid, path + ": not a regular file"};
   return sys::ReadAll(file.get(), bytes_max).Context(path);
 }
 

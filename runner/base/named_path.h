@@ -34,6 +34,10 @@ std::string FindRepositoryFile(const std::string& path);
 // and for more than `bytes_max`.
 Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max);
 
+// Does the same for a file that may change while it is used: fails with kInvalid for all but a
+// regular one, and waits for nobody.
+Result<std::string> ReadRegularFile(const std::string& path, size_t bytes_max);
+
 // Returns the canonical path of the directory. Fails with kInvalid for a link in a checkout.
 Result<std::string> ResolveNamedDirectory(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/log.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "codec/data/yaml.h"
 #include "gateway/credential/provider.h"
@@ -70,7 +71,7 @@ Status CheckProvider(const gateway::Provider& provider, const std::string& varia
     host.variable = sys::Environment;
     host.secret = [](const std::string& name) { return Secret(IsSet(name) ? "set" : ""); };
     host.read = [](const std::string& path) {
-      return sys::ReadFile(path, kCredentialFileBytesMax);
+      return ReadRegularFile(path, kCredentialFileBytesMax);
     };
     TRY(gateway::PlanIdentity(provider.name, *provider.identity, identity, host));
     return Ok();
@@ -174,7 +175,7 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
   host.variable = sys::Environment;
   host.secret = [&](const std::string& variable) { return values.Take(variable); };
   host.read = [&](const std::string& path) -> Result<std::string> {
-    std::string text = TRY(sys::ReadFile(path, kCredentialFileBytesMax)
+    std::string text = TRY(ReadRegularFile(path, kCredentialFileBytesMax)
                                .Context("reading the credentials of " + provider.name));
     credentials->files.push_back(path);
     return text;

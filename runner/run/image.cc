@@ -161,7 +161,7 @@ Result<image::PulledImage> OpenDirectory(image::Reference reference, const std::
                  name + " is not signed, and a CI job starts from signed images only",
                  "--image HOST/REPOSITORY@sha256:DIGEST"};
   }
-  reference.path = TRY(sys::RealPath(reference.path).Context(name));
+  reference.path = TRY(ResolveNamedDirectory(reference.path).Context(name));
   for (const std::string& inside :
        {checkout, sys::Environment("HOME").value_or("/root"), image::DefaultStore()}) {
     Result<std::string> real = sys::RealPath(inside);

@@ -217,9 +217,23 @@ Status ReplaceInstructions(const Subject& subject, Shown* shown) {
   return Ok();
 }
 
-// Takes away the credentials that earlier steps left in the checkout, and notes each file.
-Status WithholdCredentials(const Request& request, const Checkout& checkout, Recorder& recorder,
-                           Shown* shown) {
+// Returns those of the files that lie in the checkout (canonical), relative to it.
+std::set<std::string> FilesWithin(const std::string& checkout,
+                                  const std::vector<std::string>& files) {
+  std::set<std::string> within;
+  for (const std::string& file : files) {
+    const Result<std::string> real = sys::RealPath(file);
+    if (real.ok() && real.value().starts_with(checkout + "/")) {
+      within.insert(real.value().substr(checkout.size() + 1));
+    }
+  }
+  return within;
+}
+
+// Takes away the credentials that earlier steps left in the checkout, and this run's own: the files
+// `own`. Notes each file.
+Status WithholdCredentials(const Request& request, const Checkout& checkout,
+                           const std::vector<std::string>& own, Recorder& recorder, Shown* shown) {
   Result<std::string> report = sys::RealPath(request.report_dir);
   LeftFiles left = TRY(FindLeftFiles(checkout.path, report.ok() ? report.value() : ""));
   shown->foreign = codec::NeutralLine(left.foreign);
@@ -227,6 +241,12 @@ Status WithholdCredentials(const Request& request, const Checkout& checkout, Rec
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(shown->git.included.begin(), shown->git.included.end());
   for (const sandbox::WorkspaceFile& file : shown->replaced) paths.erase(file.path);
+  for (const std::string& path : FilesWithin(checkout.path, own)) {
+    paths.erase(path);
+    std::erase_if(shown->replaced, [&](const auto& file) { return file.path == path; });
+    shown->replaced.push_back({path, {}, true});
+    shown->notes.push_back(path + ": not given to the agent: it is a credential of this run");
+  }
   size_t noted = 0;
   for (sandbox::WorkspaceFile& file :
        WithholdFiles(checkout.git(), checkout.path, {paths.begin(), paths.end()})) {
@@ -267,10 +287,11 @@ Status NoteEgressProxy(Recorder& recorder, std::vector<std::string>* notes) {
   return Ok();
 }
 
-Result<Shown> ShowCheckout(const Request& request, const Subject& subject, Recorder& recorder) {
+Result<Shown> ShowCheckout(const Request& request, const Subject& subject,
+                           const RunCredentials& credentials, Recorder& recorder) {
   Shown shown;
   TRY(ReplaceInstructions(subject, &shown));
-  TRY(WithholdCredentials(request, subject.checkout, recorder, &shown));
+  TRY(WithholdCredentials(request, subject.checkout, credentials.files, recorder, &shown));
   NoteEnvironments(request, subject.checkout.path, recorder, &shown.notes);
   if (request.backend.local) TRY(NoteEgressProxy(recorder, &shown.notes));
   return shown;
@@ -314,7 +335,7 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
                                 plan.credentials.environment));
   recorder.NoteCommand(plan.agent.argv);
   recorder.NoteVersion(LookAtVersion(subject, tools));
-  static_cast<Shown&>(plan) = TRY(ShowCheckout(request, subject, recorder));
+  static_cast<Shown&>(plan) = TRY(ShowCheckout(request, subject, plan.credentials, recorder));
   if (plan.only_reads) {
     plan.notes.emplace_back("a fork's run: all endpoints but its model's are for reading only");
   }

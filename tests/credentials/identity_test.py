@@ -50,12 +50,14 @@ class Identity(unittest.TestCase):
         self.github = {'GITHUB_ACTIONS_TEST': '1', 'ACTIONS_ID_TOKEN_REQUEST_URL': f'{self.at}/gh/token?api-version=2.0',
                        'ACTIONS_ID_TOKEN_REQUEST_TOKEN': REQUEST}
 
-    def configure(self, provider, more='', values=None):
+    def configure(self, provider, more='', values=None, shown=()):
         text = PROVIDERS[provider][0] if values is None else values
         hosts = f', host: "{self.at}"' + (f', iam_host: "{self.at}"' if provider == 'vertex' else '')
         (self.checkout / '.agentic-ci/config.yml').write_text(f'providers: {{{provider}: {{identity: {{{text}{hosts}{more}}}}}}}\n')
         (self.checkout / '.agentic-ci/openshell-policy.yml').write_text(
-            f'version: 1\nnetwork_policies:\n  api:\n    endpoints: [{{host: {HOST}, port: {self.port}, protocol: rest, access: full'
+            'version: 1\n'
+            + (f'filesystem_policy: {{include_workdir: true, read_only: [/usr, /lib, /etc, {", ".join(map(str, shown))}]}}\n' if shown else '')
+            + f'network_policies:\n  api:\n    endpoints: [{{host: {HOST}, port: {self.port}, protocol: rest, access: full'
             + (', credential_signing: "sigv4:body", signing_service: bedrock, signing_region: eu-central-1' if provider == 'bedrock' else '') + '}]\n'
             '    binaries: [{path: "/**"}]\n')
         git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
@@ -184,6 +186,44 @@ class Identity(unittest.TestCase):
         self.assertEqual(said.split()[:2], ['200', '200'])
         self.assertIn('file or directory', said)
         self.assertEqual(self.services.exchanges, ['anthropic'] * 2)
+
+    def test_a_renewed_token_is_hidden_whatever_its_name(self):
+        # As the kubelet does it: `token` leads to `..data/token`, and that to a directory which is replaced.
+        shown = self.top / 'shown'
+        tokens = shown / 'tokens'
+        (tokens / '..1').mkdir(parents=True)
+        (tokens / '..data').symlink_to('..1')
+        (tokens / 'token').symlink_to('..data/token')
+        (shown / 'other').write_text('other\n')
+        for tier in ('namespaces', 'landlock'):
+            with self.subTest(tier):
+                (tokens / '..1/token').write_text(self.services.mint(AUDIENCES['anthropic']))
+                self.configure('anthropic', more=f', token_file: {tokens}/token', shown=[shown])
+                run = self.start('anthropic', f'{self.ask("anthropic")} sleep 3; cat {shown}/other; find {shown} -type f -exec cat {{}} +',
+                                 environment={}, options=['--isolation', tier])
+                time.sleep(1.5)
+                shutil.copytree(tokens / '..1', tokens / '..2', dirs_exist_ok=True)
+                out, err = run.communicate(timeout=100)
+                shutil.rmtree(tokens / '..2')
+                self.assertEqual(out, '200 other\nother\n', err)
+
+    def test_a_token_in_the_checkout_is_for_the_gateway_alone(self):
+        token = self.checkout / 'token'
+        token.write_text(self.services.mint(AUDIENCES['anthropic']))
+        self.configure('anthropic', more=f', token_file: {token}')  # Its commit has the file, too.
+        for tier in ('namespaces', 'landlock'):
+            with self.subTest(tier):
+                token.write_text(self.services.mint(AUDIENCES['anthropic']))
+                said = self.go('anthropic', f'{self.ask("anthropic")} ls token 2>&1; git status --porcelain', environment={},
+                               options=['--isolation', tier])
+                self.assertRegex(said, r"^200 ls: cannot access 'token': No such file")
+                self.assertIn('token: not given to the agent', self.err)
+                self.assertEqual(self.record()['changes']['files'], 0)
+        for make in (os.mkfifo, lambda path: os.symlink('/proc/self/environ', path), os.mkdir):
+            token.unlink()
+            make(token)
+            self.go('anthropic', 'true', environment={}, code=65)
+            self.assertIn(str(token) + ':', self.err)
 
     def test_the_token_of_a_job_of_gitlab_is_exchanged_once_and_lasts_as_long_as_it_lasts(self):
         self.configure('anthropic')

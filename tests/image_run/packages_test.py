@@ -151,6 +151,9 @@ echo x >/usr/bin/x && echo changed; true'''
         for path in ('/', self.home, self.checkout):
             done = self.tool('run', '--image', f'dir:{path}', '--', 'true', code=65)
             self.assertIn('must not read', done.stderr)
+        (self.checkout / 'root').symlink_to('/usr')
+        done = self.tool('run', '--image', 'dir:root', '--', 'true', code=65)
+        self.assertIn('a symbolic link in a checkout is not followed', done.stderr)
         if os.geteuid() == 0:
             done = self.tool('run', '--image', f'dir:{self.top}/root', '--', 'true', code=65)
             self.assertIn('another user', done.stderr)

@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "base/sys.h"
 #include "codec/data/java_keystore.h"
 #include "run/credentials.h"
@@ -88,6 +90,13 @@ Result<sandbox::SandboxPlan> PrepareLayout(const Request& request, const Plan& p
   wanted.host_secrets = HostSecrets();
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.credentials.files.begin(),
                              plan.credentials.files.end());
+  for (const std::string& file : plan.credentials.subject_files) {
+    // Who renews it puts other files beside it: nothing of their directory is shown.
+    const std::string directory = std::filesystem::path(file).parent_path();
+    const bool apart = !directory.empty() && !sandbox::Beneath(plan.checkout.path, directory) &&
+                       !sandbox::Beneath(directory, plan.checkout.path);
+    if (apart) wanted.host_secrets.push_back(directory);
+  }
   wanted.host_secrets.insert(wanted.host_secrets.end(), plan.git.included_outside.begin(),
                              plan.git.included_outside.end());
   PlanGit(checkout, plan.git, host, &wanted);
