@@ -174,9 +174,9 @@ std::string PlainName(std::string_view name) {
 // What the arguments of a call say that a field may mirror: one member of them, at any depth of
 // objects.
 struct Arguments {
-  bool agrees = false;        // One has the value.
-  bool named = false;         // One has the name,
-  bool named_agrees = false;  // and the value too.
+  bool agrees = false;       // One has the value.
+  bool named = false;        // One has the name,
+  bool named_agrees = true;  // and all of that name the value: a server takes whichever it knows.
 };
 
 void LookThrough(const Json& arguments, const std::string& name, const std::string& value,
@@ -191,7 +191,7 @@ void LookThrough(const Json& arguments, const std::string& name, const std::stri
     found->agrees = found->agrees || agrees;
     if (PlainName(key) != name) continue;
     found->named = true;
-    found->named_agrees = found->named_agrees || agrees;
+    found->named_agrees = found->named_agrees && agrees;
   }
 }
 

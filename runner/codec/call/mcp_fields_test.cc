@@ -189,6 +189,8 @@ const std::vector<Case> kDisagreeing = {
     {"another value", Calls({{"Mcp-Param-Region", "us"}}), kMany},
     {"the value of another argument", Calls({{"Mcp-Param-Region", "t-1"}}), kMany},
     {"a value of none", Calls({{"Mcp-Param-Place", "us"}}), kMany},
+    {"the value of one of two that have the name", Calls({{"Mcp-Param-TenantId", "a"}}),
+     Modern("tools/call", R"("name":"read","arguments":{"tenantId":"a","tenant_id":"b"})")},
     {"a value of no argument", Calls({{"Mcp-Param-Region", "eu"}}),
      Modern("tools/call", R"("name":"read")")},
     {"a value for null", Calls({{"Mcp-Param-None", "null"}}), kMany},
