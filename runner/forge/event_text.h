@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace forge {
@@ -30,6 +31,9 @@ struct EventText {
   std::vector<std::string> labels;
   std::string comment;  // The text of a comment or a review.
   std::string comment_author;
+  // All further texts of GitHub's and Gitea's events, by the paths of their members
+  // ("discussion.body"): of kinds of event, too, that nothing here is about.
+  std::vector<std::pair<std::string, std::string>> others;
 };
 
 }  // namespace forge

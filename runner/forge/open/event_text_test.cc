@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -77,6 +78,26 @@ TEST_CASE("The text of a comment and of a review is read, with its issue's") {
                         .value();
   CHECK(gitea.action == "submitted");
   CHECK(gitea.comment == "/fix");
+}
+
+TEST_CASE("All further texts of an event are kept, and what the forge says is not") {
+  const EventText text = ParseActionsText(R"({"action": "edited", "sender": {"login": "eve"},
+    "repository": {"description": "a tool"}, "issue": {"number": 3, "title": "t", "body": "new",
+    "html_url": "https://github.example/o/r/issues/3", "labels": [{"name": "documentation"}],
+    "milestone": {"title": "m", "description": "in spring"}},
+    "changes": {"body": {"from": "old"}}, "discussion": {"title": "new", "body": "a question"},
+    "pages": [{"summary": "a page"}], "client_payload": {"url": "anything", "a": {"name": "b"}}})")
+                             .value();
+  using Others = std::vector<std::pair<std::string, std::string>>;
+  Others others = text.others;
+  std::ranges::sort(others);
+  CHECK(others == Others{{"changes.body.from", "old"},
+                         {"client_payload.a.name", "b"},
+                         {"client_payload.url", "anything"},
+                         {"discussion.body", "a question"},
+                         {"issue.milestone.description", "in spring"},
+                         {"issue.milestone.title", "m"},
+                         {"pages.summary", "a page"}});
 }
 
 TEST_CASE("The text of a merge request is read from GitLab's variables") {

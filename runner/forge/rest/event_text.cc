@@ -57,6 +57,38 @@ void ReadLabels(const codec::Json& payload, const codec::Json& subject, EventTex
   AddNames(Member(subject, "labels"), text);
 }
 
+// Returns whether a member is what the forge itself says: who, where, when, and which of what the
+// repository has.
+bool IsFact(std::string_view name) {
+  constexpr std::string_view kFacts[] = {
+      "repository", "repo",    "organization", "enterprise",  "installation",
+      "sender",     "user",    "author",       "assignee",    "assignees",
+      "pusher",     "base",    "commits",      "head_commit", "requested_reviewers",
+      "action",     "ref",     "workflow",     "name",        "state",
+      "_links",     "reviews", "slug",         "permissions", "author_association"};
+  constexpr std::string_view kEndings[] = {"url", "_at", "_id", "sha"};
+  return std::ranges::find(kFacts, name) != std::end(kFacts) ||
+         std::ranges::any_of(kEndings, [&](auto end) { return name.ends_with(end); });
+}
+
+// Adds every text below `json`, whose path is `path`, that `text` does not have yet. What a caller
+// of the forge's API made up has facts of no known name.
+void AddOthers(const codec::Json& json, const std::string& path, bool made_up, EventText* text) {
+  if (json.string() != nullptr) {
+    const std::string& value = *json.string();
+    const bool has = value == text->title || value == text->body || value == text->comment;
+    if (!has) text->others.emplace_back(path, value);
+  } else if (json.array() != nullptr) {
+    for (const codec::Json& one : *json.array()) AddOthers(one, path, made_up, text);
+  } else if (json.object() != nullptr) {
+    for (const auto& [name, member] : *json.object()) {
+      if (!made_up && IsFact(name)) continue;
+      const bool free = path.empty() && (name == "client_payload" || name == "inputs");
+      AddOthers(member, path + (path.empty() ? "" : ".") + name, made_up || free, text);
+    }
+  }
+}
+
 }  // namespace
 
 Result<EventText> ParseActionsText(std::string_view payload) {
@@ -78,6 +110,7 @@ Result<EventText> ParseActionsText(std::string_view payload) {
   text.comment = comment.StringAt("body");
   if (text.comment.empty()) text.comment = comment.StringAt("content");  // Gitea's of a review.
   text.comment_author = LoginOf(comment);
+  AddOthers(json, "", false, &text);
   return text;
 }
 

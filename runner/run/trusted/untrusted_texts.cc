@@ -2,6 +2,8 @@
 #include "run/trusted/untrusted_texts.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,36 @@
 #include "forge/open/open.h"
 
 namespace run {
+namespace {
+
+// The lines of a hunk that are still to come: "@@ -1,2 +1,3 @@".
+struct HunkLines {
+  size_t before = 0;
+  size_t after = 0;
+
+  bool any() const { return before + after > 0; }
+};
+
+// Reads the count behind `mark` in a hunk's head: 1 where it has none.
+size_t CountBehind(std::string_view head, char mark) {
+  size_t at = head.find(mark);
+  if (at == std::string_view::npos) return 0;
+  at = head.find_first_not_of("0123456789", at + 1);
+  if (at == std::string_view::npos || head[at] != ',') return 1;
+  size_t count = 0;
+  std::from_chars(head.data() + at + 1, head.data() + head.size(), count);
+  return count;
+}
+
+// The name of the file that "+++ b/NAME" or "+++ "b/NA\"ME"" begins.
+std::string_view NameOf(std::string_view header) {
+  if (header.starts_with('"')) header.remove_prefix(1);
+  if (header.starts_with("b/")) header.remove_prefix(2);
+  if (header.ends_with('"')) header.remove_suffix(1);
+  return header;
+}
+
+}  // namespace
 
 std::vector<policy::UntrustedText> TextsOfEvent(const forge::EventText& text, bool proposal) {
   const std::string of = proposal ? " of the pull request" : " of the issue";
@@ -19,23 +51,35 @@ std::vector<policy::UntrustedText> TextsOfEvent(const forge::EventText& text, bo
   add("the title" + of, text.title);
   add("the text" + of, text.body);
   add("a comment" + of, text.comment);
+  for (const auto& [path, value] : text.others) add("'" + path + "' of the event", value);
   return texts;
 }
 
-std::vector<policy::UntrustedText> AddedTexts(std::string_view patch) {
-  constexpr std::string_view kNewFile = "+++ b/";
-  std::vector<policy::UntrustedText> texts;
+policy::UntrustedTexts AddedTexts(std::string_view patch) {
+  constexpr std::string_view kNewFile = "+++ ";
+  policy::UntrustedTexts found;
+  std::vector<policy::UntrustedText>& texts = found.texts;
+  HunkLines left;  // Inside a hunk no line is a head, whatever it begins with.
   while (!patch.empty()) {
     const size_t end = std::min(patch.find('\n'), patch.size());
     const std::string_view line = patch.substr(0, end);
     patch.remove_prefix(std::min(end + 1, patch.size()));
-    if (line.starts_with(kNewFile)) {
-      texts.push_back({std::string(line.substr(kNewFile.size())) + " of the pull request", {}});
-    } else if (line.starts_with('+') && !texts.empty()) {
-      texts.back().text.append(line.substr(1)).push_back('\n');
+    if (!left.any()) {
+      if (line.starts_with('(')) found.complete = false;  // Why a file is not shown.
+      if (line.starts_with("@@ ")) left = {CountBehind(line, '-'), CountBehind(line, '+')};
+      if (line.starts_with(kNewFile)) {
+        const std::string_view name = NameOf(line.substr(kNewFile.size()));
+        texts.push_back({std::string(name) + " of the pull request", {}});
+      }
+      continue;
     }
+    const char kind = line.empty() ? ' ' : line.front();
+    if (kind == '\\') continue;  // "No newline at end of file"
+    if (kind != '+' && left.before > 0) --left.before;
+    if (kind != '-' && left.after > 0) --left.after;
+    if (kind == '+' && !texts.empty()) texts.back().text.append(line.substr(1)).push_back('\n');
   }
-  return texts;
+  return found;
 }
 
 Result<policy::UntrustedTexts> FindUntrustedTexts(const forge::Event& event,
@@ -55,9 +99,9 @@ Result<policy::UntrustedTexts> FindUntrustedTexts(const forge::Event& event,
     found.complete = false;
     return found;
   }
-  for (policy::UntrustedText& added : AddedTexts(change.value().patch)) {
-    found.texts.push_back(std::move(added));
-  }
+  policy::UntrustedTexts added = AddedTexts(change.value().patch);
+  found.complete = found.complete && added.complete;
+  std::ranges::move(added.texts, std::back_inserter(found.texts));
   return found;
 }
 
