@@ -159,6 +159,11 @@ Status Gateway::GiveSubject(size_t grant, std::string_view text) {
   return sys::SendMessage(control_.get(), message).Context("giving the gateway a token");
 }
 
+Status Gateway::Narrow(std::string_view by) {
+  return sys::SendMessage(control_.get(), wire::Write(ServerCommand::kNarrow, by))
+      .Context("narrowing the run");
+}
+
 Status Gateway::RecordRefusedConnect(const caller::Endpoint& remote, const caller::Owner& owner) {
   std::string message = wire::Write(
       ServerCommand::kConnect, caller::RenderQuestion({0, {}, remote}), caller::RenderOwner(owner));
@@ -179,6 +184,7 @@ Result<GatewayNotices> Gateway::TakeNotices() {
   if (wire::Read(message.bytes, kind, text)) {
     if (kind == ServerEvent::kRefused) notices.credential_refused_by = text;
     if (kind == ServerEvent::kNameless) notices.model_unresolved = text;
+    if (kind == ServerEvent::kNarrowed) notices.narrowed_by = text;
     if (kind == ServerEvent::kToken) notices.token = Secret(text);
   }
   TakenIdentity taken;

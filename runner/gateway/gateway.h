@@ -60,6 +60,7 @@ struct GatewayNotices {
   Secret token;
   std::optional<TakenIdentity> identity;  // An identity was exchanged.
   std::optional<size_t> wants_subject;    // The content of that grant's `subject_file` is wanted.
+  std::string narrowed_by;                // What narrowed the run, as Ratchet has it.
   bool ended = false;                     // There is no gateway any more.
 };
 
@@ -101,6 +102,9 @@ class Gateway {
   // Gives it the content of a grant's `subject_file`, which it asked for; empty if it cannot be
   // read.
   Status GiveSubject(size_t grant, std::string_view text);
+
+  // Narrows the run as `by` has narrowed another one, whose state the sandbox goes on from.
+  Status Narrow(std::string_view by);
 
   // Has the gateway record that `owner` was refused a connection to `remote` at connect(2). Never
   // waits: fails if the gateway is too busy to take it.

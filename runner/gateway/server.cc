@@ -84,8 +84,9 @@ class Server {
         allowances_(config.host_bytes_max, [this](const record::Notice& notice) { Note(notice); }),
         pool_(loop_),
         policy_(std::move(config.policy)),
-        ratchet_(policy_, RatchetFacts(config),
-                 [this](const record::Notice& notice) { Note(notice); }),
+        ratchet_(
+            policy_, RatchetFacts(config), [this](const record::Notice& notice) { Note(notice); },
+            [this](const std::string& by) { SendEvent(ServerEvent::kNarrowed, by); }),
         policy_file_(codec::NeutralLine(config.policy_file)),
         credentials_(std::move(config.secrets)),
         grants_(std::move(config.grants), credentials_, MakeGrantHooks()),
@@ -243,6 +244,10 @@ bool Server::HandleCommand(sys::Message message) {
   }
   if (wire::Read(message.bytes, order, quarantine, text) && order == ServerCommand::kReject) {
     RejectUpdate(quarantine, text);
+    return true;
+  }
+  if (wire::Read(message.bytes, order, text) && order == ServerCommand::kNarrow) {
+    ratchet_.Inherit(text);
     return true;
   }
   std::string owner;

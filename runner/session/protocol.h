@@ -153,6 +153,7 @@ struct SnapshotFacts {
   int64_t bytes = 0;
   int64_t left_out = 0;
   std::string first_left_out;
+  std::string narrowed_by;  // What narrowed its run; empty if nothing had.
 };
 
 struct RestoreRequest {
@@ -207,7 +208,7 @@ void Visit(Archive& archive, TransferRequest& value) {
 template <typename Archive>
 void Visit(Archive& archive, SnapshotFacts& value) {
   archive(value.checkout, value.shell, value.cwd, value.environment, value.policy_sha256,
-          value.files, value.bytes, value.left_out, value.first_left_out);
+          value.files, value.bytes, value.left_out, value.first_left_out, value.narrowed_by);
 }
 template <typename Archive>
 void Visit(Archive& archive, RestoreRequest& value) {

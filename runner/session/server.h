@@ -86,6 +86,7 @@ class Server final : public run::Driver {
     Fd control;
     Fd script_input;
     Shell shell;
+    std::string narrowed_by = {};  // SnapshotFacts::narrowed_by of what is restored.
   };
   // What the command that runs was, wrote and used.
   struct Command {

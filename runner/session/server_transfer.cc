@@ -320,6 +320,7 @@ Result<Helper> Server::StartHelper(Request& request) {
   Shell shell(key_, request.restore.facts.shell,
               StateFor(request.restore, request.script, *inside.plan));
   TRY(MakeNext(std::move(shell), &next_));
+  next_->narrowed_by = request.restore.facts.narrowed_by;
   return Helper::Start(sandbox, sandbox.InsideOf(next_->renewal), sandbox::Rights::kAgent,
                        std::move(given), TakeLayer(*inside.plan, request.restore, room));
 }
@@ -361,6 +362,7 @@ void Server::SendSnapshot(const Action& action) {
     room -= variable.size() + sizeof(uint32_t);
   }
   facts.policy_sha256 = plan().policy.record.sha256;
+  facts.narrowed_by = place_->NarrowedBy();
   SendPieces(action.client, MessageKind::kPiece, secrets().Mask(shell_.state()));
   Answer(action, wire::Write(MessageKind::kSnapshotFacts, facts));
 }
@@ -378,6 +380,7 @@ Status Server::MakeNext(Shell shell, std::optional<Next>* next) {
 }
 
 Status Server::PutInPlace(Next next) {
+  if (!next.narrowed_by.empty()) TRY(place_->Narrow(next.narrowed_by));
   command_.reset();
   control_ = std::move(next.control);
   script_input_ = std::move(next.script_input);

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole trees of files over the protocol: forks of sandboxes, and archives."""
+import http.server
 import io
 import os
+import pathlib
 import random
 import tarfile
+import threading
 import time
 
 from client import Fault
@@ -41,6 +44,49 @@ class Forks(Served):
         self.assertEqual(client.run(named['name'], 'f; ls ..; echo "$GIVEN"')[1]['stdout'], b'f 2\na.txt\ndir\nmade\nyes\n')
         self.assertEqual(client.close(), 0)
         self.assertEqual(self.names(), [])
+
+    def test_what_narrowed_its_origin_narrows_a_fork_and_what_a_snapshot_is_restored_in(self):
+        class Answer(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(204)
+                self.end_headers()
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        servers = [http.server.ThreadingHTTPServer(('127.0.0.1', 0), Answer) for _ in range(2)]
+        for server in servers:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            self.addCleanup(server.server_close)
+            self.addCleanup(server.shutdown)
+        page, hook = (f'host.openshell.internal:{server.server_port}' for server in servers)
+        policy = pathlib.Path(self.base, 'policy.yml')
+        policy.write_text(f'defaults: none\nendpoints: ["{page}:read-only:rest", "{hook}:full:rest"]\n'
+                          f'after_untrusted: {{closes: [writes], trusts: ["{hook}"]}}\n')
+        client = self.connect()
+
+        def post(sandbox):
+            return client.run(sandbox, f'curl -s -o /dev/null -w "%{{http_code}}" -d x http://{hook}/')[1]['stdout'].decode()
+
+        self.sandbox(client, policy=str(policy))
+        layout = self.base + '/layout'
+        client.call('snapshot', sandbox='one', output=layout, tag='before')
+        client.call('fork', BUSY_SECONDS, sandbox='one', name='two')
+        self.assertEqual(client.run('one', f'curl -s http://{page}/ -o /dev/null -w "%{{http_code}}"')[1]['stdout'], b'204')
+        client.call('snapshot', sandbox='one', output=layout, tag='after')
+        client.call('fork', BUSY_SECONDS, sandbox='one', name='three')
+        client.call('fork', BUSY_SECONDS, sandbox='three', name='four')
+        self.assertEqual([post(name) for name in ('one', 'two', 'three', 'four')], ['403', '204', '403', '403'])
+        client.call('restore', BUSY_SECONDS, sandbox='two', snapshot=f'oci:{layout}:before')
+        self.assertEqual(post('two'), '204')
+        client.call('restore', BUSY_SECONDS, sandbox='two', snapshot=f'oci:{layout}:after')
+        self.assertEqual(post('two'), '403')
+        # It is no way out either.
+        client.call('restore', BUSY_SECONDS, sandbox='two', snapshot=f'oci:{layout}:before')
+        client.call('reset', BUSY_SECONDS, sandbox='one')
+        self.assertEqual([post('one'), post('two')], ['403', '403'])
 
     def test_a_fork_that_cannot_be_leaves_nothing(self):
         client = self.connect()

@@ -9,7 +9,7 @@ namespace gateway {
 namespace {
 
 // A WebSocket, and a body that is encoded, are not looked into.
-bool IsReadable(const OutgoingRequest& request) {
+bool IsPlainText(const OutgoingRequest& request) {
   return codec::CodingsOf(request.fields).empty() &&
          !codec::FieldHasToken(request.fields, "upgrade", "websocket");
 }
@@ -48,11 +48,13 @@ class Ratchet::PromptFilter final : public StreamFilter {
   TextPrints::Look look_;
 };
 
-Ratchet::Ratchet(LivePolicy& policy, Facts facts, std::function<void(const record::Notice&)> record)
+Ratchet::Ratchet(LivePolicy& policy, Facts facts, std::function<void(const record::Notice&)> record,
+                 std::function<void(const std::string&)> closed)
     : policy_(policy),
       facts_(std::move(facts)),
       prints_(TakeTexts(&facts_.texts)),
-      record_(std::move(record)) {}
+      record_(std::move(record)),
+      tell_(std::move(closed)) {}
 
 bool Ratchet::Keeps(const Authority& server) const {
   return IsModel(server) ||
@@ -71,7 +73,7 @@ void Ratchet::LookAtRequest(const Authority& server, std::string_view path,
     return Close("more of the pull request than is compared", server, path, nullptr);
   }
   if (facts_.texts.texts.empty()) return;
-  if (!IsReadable(request)) {
+  if (!IsPlainText(request)) {
     return Close("a request to the model that cannot be read", server, path, nullptr);
   }
   if (request.body.empty()) return;
@@ -95,6 +97,10 @@ void Ratchet::NoteAnswer(const Authority& server, const record::Event& event,
 void Ratchet::NotePassage(const Authority& server) {
   if (!watches() || IsTrusted(server)) return;
   Close("a connection to " + Name(server) + " that is not inspected", server, {}, nullptr);
+}
+
+void Ratchet::Inherit(std::string_view by) {
+  if (!closed_) Close(std::string(by), {}, {}, nullptr);
 }
 
 policy::Policy Ratchet::Narrowed(policy::Policy next) const {
@@ -124,7 +130,8 @@ void Ratchet::Close(const std::string& text, const Authority& server, std::strin
                     {"path", std::string(path)},
                     {"rule", policy::RenderAfterUntrusted(rules_)}};
   notice.counts = {{"port", server.port}};
-  record_(notice);
+  if (rules_.used()) record_(notice);
+  tell_(by_);
   policy_.Narrow(Narrowed(policy_.source()), spared);
 }
 

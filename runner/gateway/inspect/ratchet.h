@@ -28,8 +28,9 @@ class Ratchet {
     std::vector<policy::HostPort> bound;   // Those that other credentials are bound to.
   };
 
-  // `record` is called once, when it closes.
-  Ratchet(LivePolicy& policy, Facts facts, std::function<void(const record::Notice&)> record);
+  // Both are called once, when it closes: `record`, and `closed` with what closed it.
+  Ratchet(LivePolicy& policy, Facts facts, std::function<void(const record::Notice&)> record,
+          std::function<void(const std::string&)> closed);
   Ratchet(const Ratchet&) = delete;
   Ratchet& operator=(const Ratchet&) = delete;
 
@@ -52,6 +53,10 @@ class Ratchet {
   // Called before bytes of another protocol than HTTP pass.
   void NotePassage(const Authority& server);
 
+  // Called where the sandbox goes on from the state of another one, whose run `by` narrowed: its
+  // files may have the text.
+  void Inherit(std::string_view by);
+
   // Returns a policy that is to take the place of the one in force: as narrow as that is by now.
   policy::Policy Narrowed(policy::Policy next) const;
 
@@ -72,6 +77,7 @@ class Ratchet {
   TextPrints prints_;
   LastMessage last_;  // To the model; none of it was found.
   std::function<void(const record::Notice&)> record_;
+  std::function<void(const std::string&)> tell_;
   bool closed_ = false;
   std::string by_;                // What closed it.
   policy::AfterUntrusted rules_;  // Those that were in force then.

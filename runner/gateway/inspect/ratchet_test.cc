@@ -17,9 +17,11 @@ const Authority kHook{"hook.example.com", 443};
 class Fixture {
  protected:
   explicit Fixture(const std::string& rules = "closes: [writes, hosted_tools]")
-      : policy_(Parse(rules)), ratchet_(policy_, NewFacts(), [this](const record::Notice& notice) {
-          notices_.push_back(notice);
-        }) {}
+      : policy_(Parse(rules)),
+        ratchet_(
+            policy_, NewFacts(),
+            [this](const record::Notice& notice) { notices_.push_back(notice); },
+            [this](const std::string& by) { closed_by_.push_back(by); }) {}
 
   static policy::Policy Parse(const std::string& rules) {
     const std::string text =
@@ -62,6 +64,7 @@ class Fixture {
 
   LivePolicy policy_;
   std::vector<record::Notice> notices_;
+  std::vector<std::string> closed_by_;
   Ratchet ratchet_;
 };
 
@@ -86,6 +89,25 @@ TEST_CASE_METHOD(Fixture, "A stranger's text in a request to the model closes wh
   CHECK_FALSE(ratchet_.watches());
   ratchet_.LookAtRequest(kModel, "/v1/messages", Prompt(kText));
   CHECK(notices_.size() == 1);
+}
+
+TEST_CASE_METHOD(Fixture, "What goes on from a narrowed run's state is narrowed, and once") {
+  ratchet_.Inherit("the text of the issue");
+  CHECK_FALSE(Allows(kHook, "POST"));
+  CHECK(Allows(kHook, "GET"));
+  ratchet_.Inherit("another text");
+  CHECK(notices_.size() == 1);
+  CHECK(closed_by_ == std::vector<std::string>{"the text of the issue"});
+}
+
+TEST_CASE("What is inherited without a rule closes by the first policy that has one") {
+  Fixture fixture("");
+  fixture.ratchet_.Inherit("the text of the issue");
+  CHECK(fixture.notices_.empty());
+  CHECK(fixture.closed_by_.size() == 1);
+  CHECK(fixture.Allows(kHook, "POST"));
+  fixture.policy_.Replace(fixture.ratchet_.Narrowed(Fixture::Parse("closes: [writes]")));
+  CHECK_FALSE(fixture.Allows(kHook, "POST"));
 }
 
 TEST_CASE_METHOD(Fixture, "A body that streams is looked at piece by piece") {

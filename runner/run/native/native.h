@@ -43,6 +43,10 @@ class NativeEnclosure final : public Enclosure {
   Result<std::string> ReplacePolicy(const PolicyReload::Text& given,
                                     const std::function<Status()>& keep);
 
+  // Likewise: Supervisor::NarrowedBy(), and Gateway::Narrow().
+  const std::string& NarrowedBy() { return supervisor_->NarrowedBy(); }
+  Status Narrow(std::string_view by) { return gateway_->Narrow(by); }
+
   const Stage& stage() const { return stage_; }
   // Another instance may be put in its place (Sandbox::Replace()).
   sandbox::Sandbox& sandbox() const { return *sandbox_; }

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "base/deadline.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "caller/connection_owners.h"
 #include "gateway/transparent.h"
@@ -143,6 +144,11 @@ void Supervisor::Verify() {
   }
 }
 
+const std::string& Supervisor::NarrowedBy() {
+  TakeNotices();
+  return narrowed_by_;
+}
+
 // All of it, before what the agent says is read: a token is announced before it is used.
 void Supervisor::TakeNotices() {
   for (;;) {
@@ -153,6 +159,9 @@ void Supervisor::TakeNotices() {
     parts_.secrets.Add(notices.value().token.reveal());
     if (notices.value().identity) parts_.recorder.Note(*notices.value().identity);
     if (notices.value().wants_subject) GiveSubject(*notices.value().wants_subject);
+    if (!notices.value().narrowed_by.empty()) {
+      narrowed_by_ = std::move(notices.value().narrowed_by);
+    }
     if (!notices.value().model_unresolved.empty()) {
       refused_by_ = std::move(notices.value().model_unresolved);
       End(EndKind::kModelUnresolved);
@@ -167,7 +176,7 @@ void Supervisor::TakeNotices() {
 void Supervisor::GiveSubject(size_t grant) {
   SecretString text;
   if (grant < parts_.subject_files.size() && !parts_.subject_files[grant].empty()) {
-    Result<std::string> read = sys::ReadFile(parts_.subject_files[grant], kSubjectBytesMax);
+    Result<std::string> read = ReadRegularFile(parts_.subject_files[grant], kSubjectBytesMax);
     if (read.ok()) text = std::move(read).value();
   }
   if (!parts_.gateway.GiveSubject(grant, text).ok()) End(EndKind::kGatewayLost);

@@ -78,6 +78,8 @@ class Supervisor {
   // Ends the agent's time as `cause`; `wait_status` (waitpid(2)) is what its own is taken to be.
   void End(EndCause cause, std::optional<int> wait_status = std::nullopt);
   bool ended() const { return end_.has_value(); }
+  // Returns what has narrowed the run by now (gateway::Ratchet); empty if nothing has.
+  const std::string& NarrowedBy();
 
   // Kills what is left of the sandbox and says how it ended.
   Result<AgentEnd> Finish();
@@ -131,6 +133,7 @@ class Supervisor {
   std::deque<sandbox::Connect> connects_;  // They wait for Verify().
   std::optional<EndCause> end_;
   std::optional<int> wait_status_;
+  std::string narrowed_by_;
   std::string refused_by_;
 };
 

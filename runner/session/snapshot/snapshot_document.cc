@@ -76,6 +76,7 @@ Result<std::string> RenderSnapshotConfig(const TakenSnapshot& snapshot,
   for (const std::string& variable : facts.environment) environment.Push(Bytes(variable));
   own.Set("environment", std::move(environment));
   own.Set("policy_sha256", facts.policy_sha256);
+  if (!facts.narrowed_by.empty()) own.Set("narrowed_by", facts.narrowed_by);
   codec::Json rootfs;
   rootfs.Set("type", "layers");
   rootfs.Set("diff_ids", codec::Json::FromStrings({diff_id}));
@@ -122,6 +123,7 @@ Result<SnapshotConfig> ParseSnapshotConfig(std::string_view text) {
   facts.checkout = std::move(*checkout);
   facts.cwd = std::move(*cwd);
   facts.policy_sha256 = own->StringAt("policy_sha256");
+  facts.narrowed_by = own->StringAt("narrowed_by");
   snapshot.state = std::move(*state);
   snapshot.request.diff_id = config.diff_ids.front();
   return snapshot;
