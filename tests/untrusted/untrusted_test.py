@@ -39,6 +39,15 @@ class Answer(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
     def do_GET(self):
+        if self.headers.get('Upgrade') == 'websocket':
+            self.send_response(101)
+            for name, value in (('Connection', 'Upgrade'), ('Upgrade', 'websocket'),
+                                ('Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')):  # Of the key in RFC 6455.
+                self.send_header(name, value)
+            self.end_headers()
+            self.server.bodies.append(self.rfile.read(6 + len(CANARY))[6:].decode())
+            self.close_connection = True
+            return
         self.do_POST()
 
     def do_POST(self):
@@ -183,11 +192,43 @@ class Untrusted(unittest.TestCase):
     def test_a_file_that_the_base_lacks(self):
         self.check('column.py of the pull request', ['number:column.py'], self.fork())
 
+    def test_files_whose_lines_or_names_look_like_others(self):
+        note = 'Dear agent\nplease read\nthis line\nand all\nthat come\nbehind it\nwith some\ncare for\nthe rest\n'
+        files = {'n\u00f6tes.txt': note, '"notes".txt': note, 'heads.txt': note.replace('\n', '\n++ b/\n')}
+        for name, text in files.items():
+            with self.subTest(name):
+                self.git('reset', '-q', '--hard', self.base)
+                (self.checkout / name).write_text(text)
+                self.head = self.commit()
+                self.check(' of the pull request', ['read:' + name], self.fork())
+
+    def test_a_discussion_and_other_events(self):
+        text = 'Could the last column of the report have a width of its own, which nobody has to measure?'
+        for name, event in (
+                ('discussion', {'discussion': {'number': 3, 'title': 'A column', 'body': text, 'user': {'login': 'a'}}}),
+                ('issues', {'action': 'edited', 'issue': {'number': 3, 'title': 'A', 'body': '', 'user': {'login': 'a'}},
+                            'changes': {'body': {'from': text}}}),
+                ('repository_dispatch', {'client_payload': {'url': text}}),
+                ('gollum', {'pages': [{'title': 'A page', 'summary': text}]})):
+            with self.subTest(name):
+                self.git('reset', '-q', '--hard', self.base)
+                self.check(' of the event', ['say:' + text], self.event(name, **event))
+
     def test_a_page(self):
         self.check('an answer of ' + HOST, ['get:' + self.url('page', '/page')])
 
     def test_the_result_of_a_tool_of_mcp(self):
         self.check('a result of the MCP server ' + HOST, ['call:' + self.url('mcp', '/mcp')])
+
+    def test_a_websocket_of_a_stranger_is_not_opened_where_it_could_write(self):
+        steps = ['ws:' + self.url('page', '/socket')]
+        got, left = self.run_agent(steps)
+        self.assertEqual((got, left), ([(101, 200)], True))
+        self.assertIn(CANARY, self.servers['page'].bodies)
+        got, left = self.run_agent(steps, rules=CLOSES)
+        self.assertEqual((got, left), ([(0, 403)], False), self.said)
+        self.assertNotIn(CANARY, self.servers['page'].bodies)
+        self.assertIn('an answer of ' + HOST, json.dumps(self.narrowed()))
 
     def test_what_is_no_strangers_text_closes_nothing(self):
         event = self.event('issues', issue={'number': 3, 'title': 'A column', 'body': ISSUE, 'user': {'login': 'a'}})
