@@ -25,7 +25,8 @@ GOOGLE_SCOPES = 'https://www.googleapis.com/auth'
 BETAS = {'oauth-2025-04-20', 'oidc-federation-2026-04-01'}
 # A line of an agent's that asks its model.
 ASK = '''curl -sS -o /dev/null -w 'the model: %{http_code}\\n' -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" \\
-  "$ANTHROPIC_BASE_URL/v1/messages" -d '{}' >status.seen
+  "$ANTHROPIC_BASE_URL/v1/messages" -H 'Content-Type: application/json' \\
+  -d '{"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}' >status.seen
 '''
 STS = '''<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
 <Credentials><SessionToken>%s</SessionToken><SecretAccessKey>%s</SecretAccessKey><Expiration>%s</Expiration><AccessKeyId>%s</AccessKeyId></Credentials>
