@@ -306,8 +306,12 @@ class Component(unittest.TestCase):
         self.serve_gitlab()
         job = {'GITLAB_TOKEN': 'glpat-bot', 'ANTHROPIC_BASE_URL': at}
         self.assertNotEqual(self.pipeline(**job), 0, self.output)
-        self.assertEqual((self.record()['outcome']['exit_code'], services.exchanges, services.api), (78, [], []))
-        self.assertIn('ANTHROPIC_ID_TOKEN', self.record()['outcome']['reason'] + self.output)
+        outcome = self.record()['outcome']
+        self.assertEqual((outcome['exit_code'], services.exchanges, services.api), (78, [], []))
+        self.assertIn('ANTHROPIC_ID_TOKEN', outcome['reason'])
+        # The job still has the token that says who started it.
+        self.assertEqual(self.pipeline('--preview'), 0, self.output)
+        self.assertRegex(self.output, r'AGENTIC_CI_ID_TOKEN:\s+aud: agentic-ci\s+ANTHROPIC_ID_TOKEN:\s+aud: ')
         # gitlab-ci-local makes none for `id_tokens:`.
         job['ANTHROPIC_ID_TOKEN'] = services.mint(AUDIENCES['anthropic'], seconds=3600)
         status = self.pipeline(**job)
