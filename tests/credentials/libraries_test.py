@@ -36,7 +36,10 @@ def sent(asked):
         fields = json.loads(asked.body)
     else:
         fields = dict(urllib.parse.parse_qsl(asked.body.decode(), keep_blank_values=True, strict_parsing=bool(asked.body)))
-    token = next((fields.pop(name) for name in TOKENS if name in fields), None)
+    token = None
+    for name in TOKENS:
+        if name in fields:
+            token, fields[name] = fields[name], 'the token'
     betas = {beta.strip() for line in asked.field('anthropic-beta') for beta in line.split(',')}
     return {'method': asked.method, 'target': asked.target, 'kind': kind, 'fields': fields, 'betas': betas,
             'schemes': [value.split(' ')[0] for value in asked.field('authorization')], 'key': asked.field('x-api-key')}, token
