@@ -286,6 +286,7 @@ Result<starter::StarterRequest> PlanStart(const Arguments& arguments,
     request.install = description.install;
     gateway::Provider provider = TRY(gateway::FindProvider(request.provider));
     request.key_variable = provider.credentials.front().from.front();
+    if (provider.identity) request.identity = gateway::IdentityForm(*provider.identity);
   }
   for (const std::string& name : request.facts.ecosystems) {
     run::EcosystemRequest wanted;

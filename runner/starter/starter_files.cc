@@ -69,14 +69,27 @@ std::string RenderWhen(const StarterRequest& request) {
   return "    when: { events: [issue_comment], commands: [/" + TaskOf(request) + "] }\n";
 }
 
+// Commented out: the ids are made in the provider's console first.
+std::string RenderIdentity(const StarterRequest& request) {
+  if (request.identity.empty() || request.facts.forge->of_gitea) return "";
+  std::string text =
+      "\n# Without " + request.key_variable +
+      ": a job proves what it is, and gets a credential for minutes. The steps are in\n"
+      "# docs/reference/identity.md of agentic-ci.\n"
+      "# providers:\n#   " +
+      request.provider + ":\n#     identity:\n";
+  for (const std::string& line : request.identity) text += "#       " + line + "\n";
+  return text + "\n";
+}
+
 std::string RenderConfig(const StarterRequest& request) {
   std::string config =
       "# What agents are asked to do in this repository. Read from the base branch, like the "
       "policy.\n"
       "# `agentic-ci config check` checks this file, `agentic-ci config explain` shows what a run "
-      "makes of it.\n"
-      "tasks:\n  " +
-      TaskOf(request) + ":\n    agent: " + request.agent + "\n";
+      "makes of it.\n" +
+      RenderIdentity(request) + "tasks:\n  " + TaskOf(request) + ":\n    agent: " + request.agent +
+      "\n";
   if (HasModel(request)) {
     config += "    provider: " + request.provider + "  # The credential is " +
               request.key_variable +

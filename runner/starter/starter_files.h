@@ -21,10 +21,13 @@ enum class StartOn {
 struct StarterRequest {
   RepositoryFacts facts;
   StartOn on = StartOn::kLabel;
-  std::string agent;          // The agent, as in --agent.
-  std::string provider;       // The provider, as in --provider; empty for `command`.
-  std::string install;        // The command that installs the agent; empty for `command`.
-  std::string key_variable;   // The variable with its credential.
+  std::string agent;         // The agent, as in --agent.
+  std::string provider;      // The provider, as in --provider; empty for `command`.
+  std::string install;       // The command that installs the agent; empty for `command`.
+  std::string key_variable;  // The variable with its credential.
+  // "KEY: VALUE" for each key of the identity that can be in its place; empty if the provider takes
+  // none.
+  std::vector<std::string> identity;
   bool has_pipeline = false;  // The project has one of its own in Forge::file.
   // The release that the workflow uses: "acme/agentic-ci", and its commit. Both are empty where the
   // reader is to say.

@@ -21,6 +21,10 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tests/credentials'))
+from identity_service import ASK, Services, fill  # noqa: E402
+from upstream import Upstream  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ACT, BINARY, MODULES = (os.path.abspath(argument) for argument in sys.argv[1:4])
 del sys.argv[1:4]
@@ -267,6 +271,34 @@ class Act(unittest.TestCase):
             self.assertNotIn(secret, seen)
         self.assertNotIn(KEY, self.output)
 
+    def test_a_review_without_a_key_exchanges_the_jobs_identity(self):
+        services = Services()
+        at = f'https://host.openshell.internal:{Upstream(str(self.root)).listen(services.answer)}'
+        example = ROOT / 'examples/github-keyless'
+        workflow = (example / '.github/workflows/review.yml').read_text()
+        self.assertIn('id-token: write', workflow)
+        self.assertNotIn('secrets.', workflow)
+        self.consumer('github-keyless', {
+            '.agentic-ci/config.yml': fill((example / '.agentic-ci/config.yml').read_text(), at),
+            '.github/workflows/review.yml': workflow.replace('provider: anthropic ', f'ca-file: {self.root}/ca.pem\n          provider: anthropic ')})
+        write(self.root / 'bin/claude', AGENT.replace('sed -i', ASK + 'sed -i'), 0o755)
+        address = f'ANTHROPIC_BASE_URL={at}'
+        # The variables of a job without `id-token: write`.
+        self.assertNotEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=[address]), 0, self.output)
+        self.assertEqual((self.outputs()['exit-code'], services.exchanges, services.api), ('78', [], []))
+        self.assertIn('id-token: write', self.state()['comments'][0]['body'])
+        shutil.rmtree(self.artifact())
+        job = (address, f'ACTIONS_ID_TOKEN_REQUEST_URL={at}/gh/token?api-version=2.0', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN=request-t0ken-5ecret')
+        self.assertEqual(self.act('review.yml', 'pull_request', self.pull_request(), variables=job), 0, self.output)
+        self.assert_reviewed()
+        seen = (self.artifact() / 'changes.patch').read_text()
+        self.assertIn('+the model: 200', seen, self.output)
+        self.assertEqual((services.exchanges, [path for path, _ in services.api]), (['anthropic'], ['/v1/messages']))
+        self.assertNotIn('ACTIONS_ID_TOKEN', seen)
+        [identity] = json.loads((self.artifact() / 'run.json').read_text())['identities']
+        self.assertEqual((identity['provider'], identity['subject']), ('anthropic', 'repo:acme/site:pull_request'))
+        for text in [self.output] + [path.read_text(errors='replace') for path in self.artifact().rglob('*') if path.is_file()]:
+            self.assertNotIn('5ecret', text)
 
     def test_the_outputs_are_those_that_action_yml_lists(self):
         self.consumer('github-review')

@@ -23,6 +23,10 @@ import unittest
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / 'tests/credentials'))
+from identity_service import ASK, AUDIENCES, Services, fill  # noqa: E402
+from upstream import Upstream  # noqa: E402
+
 NODE, PROGRAM, BINARY = (os.path.abspath(argument) for argument in sys.argv[1:4])
 del sys.argv[1:4]
 VERSION = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
@@ -287,6 +291,36 @@ class Component(unittest.TestCase):
         seen = (self.report() / 'changes.patch').read_text()
         self.assertIn('environment.seen', seen)
         for secret in (KEY, JOB_TOKEN, 'glpat-bot'):
+            self.assertNotIn(secret, seen + self.output)
+
+    def test_a_review_without_a_key_exchanges_the_jobs_identity(self):
+        services = Services()
+        at = f'https://host.openshell.internal:{Upstream(str(self.root)).listen(services.answer)}'
+        example = ROOT / 'examples/gitlab-keyless'
+        pipeline = (example / '.gitlab-ci.yml').read_text()
+        self.assertIn(f'ANTHROPIC_ID_TOKEN:\n      aud: {AUDIENCES["anthropic"]}\n', pipeline)
+        self.consumer('gitlab-keyless', **{'.agentic-ci/config.yml': fill((example / '.agentic-ci/config.yml').read_text(), at)})
+        path = self.site / '.gitlab-ci.yml'
+        path.write_text(path.read_text().replace('provider: anthropic ', f'ca-file: {self.root}/ca.pem\n      provider: anthropic '))
+        self.write('bin/claude', AGENT.replace('printf', ASK + 'printf')).chmod(0o755)
+        self.serve_gitlab()
+        job = {'GITLAB_TOKEN': 'glpat-bot', 'ANTHROPIC_BASE_URL': at}
+        self.assertNotEqual(self.pipeline(**job), 0, self.output)
+        outcome = self.record()['outcome']
+        self.assertEqual((outcome['exit_code'], services.exchanges, services.api), (78, [], []))
+        self.assertIn('ANTHROPIC_ID_TOKEN', outcome['reason'])
+        # The job still has the token that says who started it.
+        self.assertEqual(self.pipeline('--preview'), 0, self.output)
+        self.assertRegex(self.output, r'AGENTIC_CI_ID_TOKEN:\s+aud: agentic-ci\s+ANTHROPIC_ID_TOKEN:\s+aud: ')
+        # gitlab-ci-local makes none for `id_tokens:`.
+        job['ANTHROPIC_ID_TOKEN'] = services.mint(AUDIENCES['anthropic'], seconds=3600)
+        status = self.pipeline(**job)
+        self.assertEqual((status, self.record()['outcome']['kind']), (0, 'success'), self.output)
+        self.assertEqual((services.exchanges, [target for target, _ in services.api]), (['anthropic'], ['/v1/messages']))
+        self.assertEqual(len([note for note in self.notes() if note.get('position')]), 1)
+        seen = (self.report() / 'changes.patch').read_text()
+        self.assertIn('+the model: 200', seen)
+        for secret in ('5ecret', job['ANTHROPIC_ID_TOKEN']):
             self.assertNotIn(secret, seen + self.output)
 
     def test_a_newcomer_gets_a_review_with_what_config_init_writes(self):

@@ -128,7 +128,15 @@ def try_files(directory):
     status, text = run(directory, 'config', 'init', '--force')
     check(status == 0 and 'kept' not in text, text)
     text_of_init = text
-    check('prompt_file' in (directory / '.agentic-ci/config.yml').read_text(), 'a file is replaced')
+    config = (directory / '.agentic-ci/config.yml').read_text()
+    check('prompt_file' in config, 'a file is replaced')
+    # What the comment offers in place of a key is valid as it is, and is looked at.
+    offered = re.sub(r'(?m)^# (?=providers:|  )', '', config)
+    for given, wanted in ((offered, 0), (offered.replace('federation_rule', 'federation_rul'), 65)):
+        (directory / '.agentic-ci/config.yml').write_text(given)
+        status, text = run(directory, 'config', 'check', '.agentic-ci/config.yml')
+        check(given != config and status == wanted, f'{status}: {text}{given}')
+    (directory / '.agentic-ci/config.yml').write_text(config)
     status, text = run(directory, 'config', 'check')
     check(status == 65 and ".github/workflows/agentic-ci.yml:" in text and "'OWNER' is a placeholder for" in text, text)
     for on, word in (('push', 'ready_for_review'), ('label', 'labels.*.name'), ('command', 'issue_comment')):

@@ -8,6 +8,7 @@ AssumeRoleWithWebIdentity, Microsoft Entra client credentials with a federated c
 """
 import base64
 import json
+import re
 import threading
 import time
 import urllib.parse
@@ -20,7 +21,13 @@ SUBJECT = 'repo:acme/site:pull_request'
 POOL = 'projects/123/locations/global/workloadIdentityPools/ci/providers/github'
 AUDIENCES = {'anthropic': 'https://api.anthropic.com', 'openai': 'https://api.openai.com/v1', 'aws': 'sts.amazonaws.com',
              'azure': 'api://AzureADTokenExchange', 'google': f'https://iam.googleapis.com/{POOL}'}
+GOOGLE_SCOPES = 'https://www.googleapis.com/auth'
 BETAS = {'oauth-2025-04-20', 'oidc-federation-2026-04-01'}
+# A line of an agent's that asks its model.
+ASK = '''curl -sS -o /dev/null -w 'the model: %{http_code}\\n' -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" \\
+  "$ANTHROPIC_BASE_URL/v1/messages" -H 'Content-Type: application/json' \\
+  -d '{"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}' >status.seen
+'''
 STS = '''<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult>
 <Credentials><SessionToken>%s</SessionToken><SecretAccessKey>%s</SecretAccessKey><Expiration>%s</Expiration><AccessKeyId>%s</AccessKeyId></Credentials>
 </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>'''
@@ -32,6 +39,14 @@ def b64(data):
 
 def unb64(text):
     return base64.urlsafe_b64decode(text + '=' * (-len(text) % 4))
+
+
+def fill(config, at):
+    """The configuration of an example, with what the service takes, and its address `at`."""
+    for name, value in (('federation_rule', 'fdrl_1'), ('organization', 'org-1'), ('service_account', 'svac_1'), ('workspace', 'default')):
+        config, count = re.subn(rf'({name}: ).+', rf'\1{value}', config)
+        assert count == 1, name
+    return f'{config}      host: "{at}"\n'
 
 
 class Refused(Exception):
@@ -52,6 +67,7 @@ class Services:
         self.lifetime = 3600
         self.skew = 0  # Of the services' clock.
         self.failing = []  # Statuses with which the next exchanges are answered.
+        self.asked = []  # Every request.
         self.api = []  # (path, fields) of each request to an API.
 
     def mint(self, audience, seconds=300, subject=SUBJECT, **claims):
@@ -92,9 +108,10 @@ class Services:
     def answer(self, asked):
         """(status, body) for an upstream.Asked."""
         path, _, query = asked.target.partition('?')
+        self.asked.append(asked)
         if path == '/gh/token':
             return self.github(asked, query)
-        if asked.target.startswith('/api/'):
+        if path.startswith('/api/') or path == '/v1/messages':
             return self.serve(asked)
         with self.lock:
             status = self.failing.pop(0) if self.failing else 0
@@ -137,11 +154,12 @@ class Services:
         return 200, json.dumps({'value': self.mint(values['audience'][0])}).encode()
 
     @staticmethod
-    def want(given, wanted):
-        for name, value in wanted.items():
-            if given.get(name) != value:
+    def want(given, wanted, **optional):
+        """`optional`: fields that a client may leave out."""
+        for name, value in {**optional, **wanted}.items():
+            if (name in wanted or name in given) and given.get(name) != value:
                 raise Refused(f'{name}: {given.get(name)}')
-        if set(given) != set(wanted):
+        if set(given) - set(optional) != set(wanted):
             raise Refused(f'fields {sorted(given)}')
 
     def anthropic(self, asked):
@@ -171,7 +189,7 @@ class Services:
         body = self.form(asked)
         jwt = body.pop('WebIdentityToken')
         self.want(body, {'Action': 'AssumeRoleWithWebIdentity', 'Version': '2011-06-15', 'RoleArn': 'arn:aws:iam::123456789012:role/ci',
-                         'RoleSessionName': 'agentic-ci', 'DurationSeconds': '3600'})
+                         'RoleSessionName': 'agentic-ci'}, DurationSeconds='3600')
         self.check(jwt, AUDIENCES['aws'])
         end = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + self.lifetime))
         self.grant('aws')
@@ -188,8 +206,10 @@ class Services:
     def google(self, asked):
         body = self.form(asked)
         jwt = body.pop('subject_token')
+        if body.pop('scope') not in (f'{GOOGLE_SCOPES}/cloud-platform', f'{GOOGLE_SCOPES}/iam'):
+            raise Refused('scope')
         self.want(body, {'grant_type': 'urn:ietf:params:oauth:grant-type:token-exchange', 'audience': f'//iam.googleapis.com/{POOL}',
-                         'scope': 'https://www.googleapis.com/auth/cloud-platform', 'subject_token_type': 'urn:ietf:params:oauth:token-type:jwt',
+                         'subject_token_type': 'urn:ietf:params:oauth:token-type:jwt',
                          'requested_token_type': 'urn:ietf:params:oauth:token-type:access_token'})
         self.check(jwt, AUDIENCES['google'])
         return self.token('google')
@@ -198,7 +218,7 @@ class Services:
         given = asked.field('authorization')[0].removeprefix('Bearer ')
         if given not in self.valid or asked.target != '/v1/projects/-/serviceAccounts/ci@p.iam.gserviceaccount.com:generateAccessToken':
             raise Refused('impersonation')
-        self.want(json.loads(asked.body), {'scope': ['https://www.googleapis.com/auth/cloud-platform'], 'lifetime': '3600s'})
+        self.want(json.loads(asked.body), {'scope': [f'{GOOGLE_SCOPES}/cloud-platform'], 'lifetime': '3600s'}, delegates=None)
         end = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(time.time() + 3600))
         return 200, json.dumps({'accessToken': self.grant('account'), 'expireTime': end}).encode()
 

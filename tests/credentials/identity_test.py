@@ -34,7 +34,9 @@ PROVIDERS = {
 }
 
 
-class Identity(unittest.TestCase):
+class Runs(unittest.TestCase):
+    """Runs of the binary with an identity, against the services."""
+
     def setUp(self):
         # Not beneath /tmp: the sandbox has one of its own.
         self.top = pathlib.Path(tempfile.mkdtemp(prefix='identity-test-', dir='/var/tmp'))
@@ -90,6 +92,8 @@ class Identity(unittest.TestCase):
     def record(self):
         return json.loads((self.top / 'report/run.json').read_text())
 
+
+class Identity(Runs):
     def test_each_provider_takes_the_identity_of_a_job_of_github(self):
         for provider, (_, variable, _) in PROVIDERS.items():
             with self.subTest(provider):

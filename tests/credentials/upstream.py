@@ -17,10 +17,11 @@ def make_certificates(folder):
         subprocess.run(["openssl", *arguments], check=True, capture_output=True, cwd=folder)
 
     new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl(*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test")
+    openssl(*new, "-x509", "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=test",
+            "-addext", "keyUsage=critical,keyCertSign")
     openssl(*new, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=leaf")
     with open(os.path.join(folder, "names"), "w") as out:
-        out.write("subjectAltName=" + ",".join("DNS:" + name for name in NAMES) + "\n")
+        out.write("authorityKeyIdentifier=keyid\nsubjectAltName=" + ",".join("DNS:" + name for name in NAMES) + "\n")
     openssl("x509", "-req", "-in", "leaf.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
             "-days", "2", "-extfile", "names", "-out", "leaf.pem")
 

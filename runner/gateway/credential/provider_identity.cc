@@ -189,6 +189,14 @@ Result<ProviderIdentity> ParseProviderIdentity(const std::string& file, const Ya
   return identity;
 }
 
+std::vector<std::string> IdentityForm(const ProviderIdentity& identity) {
+  std::vector<std::string> lines;
+  for (const IdentityKey& key : identity.keys) {
+    if (key.fallback.empty()) lines.push_back(key.name + ": " + key.pattern);
+  }
+  return lines;
+}
+
 Status CheckIdentity(const std::string& provider, const ProviderIdentity& identity,
                      const IdentityValues& values) {
   std::vector<std::string_view> known = {kIdentityAudience, kIdentityVariable, kIdentityFile};

@@ -56,6 +56,9 @@ using IdentityValues = std::vector<std::pair<std::string, std::string>>;
 Result<ProviderIdentity> ParseProviderIdentity(const std::string& file,
                                                const codec::YamlNode& node);
 
+// Returns "KEY: FORM" for each key that has no default, for a person to fill in.
+std::vector<std::string> IdentityForm(const ProviderIdentity& identity);
+
 // Checks the values that a configuration or an option gives. Fails with kInvalid and what is wrong:
 // a key that is not known, one that is missing, or a value that cannot be one.
 Status CheckIdentity(const std::string& provider, const ProviderIdentity& identity,
