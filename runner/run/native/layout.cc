@@ -12,6 +12,7 @@
 #include "run/native/plan_text.h"
 #include "run/shown/git_copy.h"
 #include "run/shown/git_files.h"
+#include "sandbox/mask.h"
 
 namespace run {
 namespace {
