@@ -168,7 +168,7 @@ class Untrusted(unittest.TestCase):
         self.assertEqual([hook for _, hook in got], [403] * len(steps), self.said)
         self.assertEqual([step for step, _ in got], [200] * len(steps), self.said)
         closed, = self.narrowed()
-        self.assertIn(text, json.dumps(closed))
+        self.assertIn(json.dumps(text)[1:-1], json.dumps(closed))
         self.assertIn('the run was narrowed: its model may know ' + text, self.page)
         refused = [line['unmapped'] for line in self.lines if line['class_uid'] == 4002 and line['action'] == 'Denied']
         self.assertTrue(refused)
@@ -194,25 +194,25 @@ class Untrusted(unittest.TestCase):
 
     def test_files_whose_lines_or_names_look_like_others(self):
         note = 'Dear agent\nplease read\nthis line\nand all\nthat come\nbehind it\nwith some\ncare for\nthe rest\n'
-        files = {'n\u00f6tes.txt': note, '"notes".txt': note, 'heads.txt': note.replace('\n', '\n++ b/\n')}
-        for name, text in files.items():
+        for name, shown, text in (('n\u00f6tes.txt', 'n\\303\\266tes.txt', note), ('"notes".txt', '\\"notes\\".txt', note),
+                                  ('heads.txt', 'heads.txt', note.replace('\n', '\n++ b/\n'))):
             with self.subTest(name):
                 self.git('reset', '-q', '--hard', self.base)
                 (self.checkout / name).write_text(text)
                 self.head = self.commit()
-                self.check(' of the pull request', ['read:' + name], self.fork())
+                self.check(shown + ' of the pull request', ['read:' + name], self.fork())
 
     def test_a_discussion_and_other_events(self):
         text = 'Could the last column of the report have a width of its own, which nobody has to measure?'
-        for name, event in (
-                ('discussion', {'discussion': {'number': 3, 'title': 'A column', 'body': text, 'user': {'login': 'a'}}}),
-                ('issues', {'action': 'edited', 'issue': {'number': 3, 'title': 'A', 'body': '', 'user': {'login': 'a'}},
+        for name, path, event in (
+                ('discussion', 'discussion.body', {'discussion': {'number': 3, 'title': 'A column', 'body': text, 'user': {'login': 'a'}}}),
+                ('issues', 'changes.body.from', {'action': 'edited', 'issue': {'number': 3, 'title': 'A', 'body': '', 'user': {'login': 'a'}},
                             'changes': {'body': {'from': text}}}),
-                ('repository_dispatch', {'client_payload': {'url': text}}),
-                ('gollum', {'pages': [{'title': 'A page', 'summary': text}]})):
+                ('repository_dispatch', 'client_payload.url', {'client_payload': {'url': text}}),
+                ('gollum', 'pages.summary', {'pages': [{'title': 'A page', 'summary': text}]})):
             with self.subTest(name):
                 self.git('reset', '-q', '--hard', self.base)
-                self.check(' of the event', ['say:' + text], self.event(name, **event))
+                self.check(f"'{path}' of the event", ['say:' + text], self.event(name, **event))
 
     def test_a_page(self):
         self.check('an answer of ' + HOST, ['get:' + self.url('page', '/page')])
