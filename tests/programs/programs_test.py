@@ -15,13 +15,17 @@ import unittest
 
 USER = 12345  # Of no account.
 MODULES = ('clients_cases', 'inspect_cases', 'harbor_cases', 'deepagents_cases')
-# Shows the directories after `--` in a home that only its owner may enter, to what is started here.
+# Shows the frameworks at their place, and the directories up to `--` in a home that only its owner may enter, to what is
+# started here.
 SHOW = '''set -eu
-home=$1 place=$2; shift 2
+home=$1 frameworks=$2 place=$3; shift 3
 mount --make-rprivate /
-at=0; for path; do [ "$path" != -- ] || break; at=$((at + 1)); mkdir -p "$place/$at"; mount --bind "$path" "$place/$at"; done
-mount -t tmpfs -o mode=0755 shown "$home"
-at=0; while [ "$1" != -- ]; do at=$((at + 1)); mkdir -p "$1"; mount --bind "$place/$at" "$1"; umount "$place/$at"; shift; done
+mount --bind "$frameworks" "$place/lib"
+if [ "$1" != -- ]; then
+  at=0; for path; do [ "$path" != -- ] || break; at=$((at + 1)); mkdir -p "$place/$at"; mount --bind "$path" "$place/$at"; done
+  mount -t tmpfs -o mode=0755 shown "$home"
+  at=0; while [ "$1" != -- ]; do at=$((at + 1)); mkdir -p "$1"; mount --bind "$place/$at" "$1"; umount "$place/$at"; shift; done
+fi
 shift
 exec "$@"
 '''
@@ -99,9 +103,12 @@ def main():
             command = ['setpriv', f'--reuid={USER}', f'--regid={USER}', '--clear-groups', *command]
             shown = sorted({place for name in ('INSPECT', 'HARBOR', 'DEEPAGENTS') if (python := env.get('PROGRAMS_TEST_' + name))
                             if (place := hidden(python))})
-            if shown:
-                (base / 'shown').mkdir()
-                command = ['unshare', '--mount', 'sh', '-c', SHOW, 'sh', os.path.expanduser('~'), base / 'shown', *shown, '--', *command]
+            (base / 'shown/lib').mkdir(parents=True)
+            frameworks = env['PROGRAMS_TEST_LIB']
+            env['PROGRAMS_TEST_LIB'] = str(base / 'shown/lib')
+            pathlib.Path(frameworks).mkdir(exist_ok=True)
+            command = ['unshare', '--mount', 'sh', '-c', SHOW, 'sh', os.path.expanduser('~'), frameworks, base / 'shown', *shown,
+                       '--', *command]
         # At once: most of the time, they wait.
         def run(names):
             done = subprocess.run([*command, *names], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -9,7 +9,7 @@ namespace gateway {
 namespace {
 
 // A WebSocket, and a body that is encoded, are not looked into.
-bool IsReadable(const OutgoingRequest& request) {
+bool IsPlainText(const OutgoingRequest& request) {
   return codec::CodingsOf(request.fields).empty() &&
          !codec::FieldHasToken(request.fields, "upgrade", "websocket");
 }
@@ -71,7 +71,7 @@ void Ratchet::LookAtRequest(const Authority& server, std::string_view path,
     return Close("more of the pull request than is compared", server, path, nullptr);
   }
   if (facts_.texts.texts.empty()) return;
-  if (!IsReadable(request)) {
+  if (!IsPlainText(request)) {
     return Close("a request to the model that cannot be read", server, path, nullptr);
   }
   if (request.body.empty()) return;
