@@ -91,10 +91,12 @@ TEST_CASE("Of a conversation that goes on, only what is new is looked at") {
   LastMessage last;
   CHECK(last.NewPart(begin + end).size() == begin.size() + end.size());
   CHECK(last.NewPart(begin + end).empty());
-  const std::string_view added = last.NewPart(begin + ",\"two\"" + end);
+  const std::string second = begin + ",\"two\"" + end;
+  const std::string_view added = last.NewPart(second);
   CHECK(added.find("two") != std::string_view::npos);
   CHECK(added.size() < 1000);
-  const std::string_view changed = last.NewPart(begin + ",\"too\"" + end);
+  const std::string third = begin + ",\"too\"" + end;
+  const std::string_view changed = last.NewPart(third);
   CHECK(changed.find("too") != std::string_view::npos);
   CHECK(changed.size() < 1000);
   CHECK(last.NewPart("{}").size() == 2);
