@@ -35,7 +35,7 @@ std::string FindRepositoryFile(const std::string& path);
 Result<std::string> ReadNamedFile(const std::string& path, size_t bytes_max);
 
 // Does the same for a file that may change while it is used: fails with kInvalid for all but a
-// regular one, and waits for nobody.
+// regular one, and never waits for the writer of a pipe.
 Result<std::string> ReadRegularFile(const std::string& path, size_t bytes_max);
 
 // Returns the canonical path of the directory. Fails with kInvalid for a link in a checkout.

@@ -111,7 +111,7 @@ class Reader {
     return ok_ ? size : 0;
   }
   void Get(std::string& text) { text = Next(Size()); }
-  void Get(std::string_view& text) { text = Next(Size()); }  // Of the message.
+  void Get(std::string_view& text) { text = Next(Size()); }  // A view into the message.
   void Get(bool& value) {
     uint8_t number = 0;
     Get(number);

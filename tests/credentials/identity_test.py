@@ -203,7 +203,7 @@ class Identity(Runs):
             with self.subTest(tier):
                 (tokens / '..1/token').write_text(self.services.mint(AUDIENCES['anthropic']))
                 self.configure('anthropic', more=f', token_file: {tokens}/token', shown=[shown])
-                run = self.start('anthropic', f'{self.ask("anthropic")} sleep 3; cat {shown}/other; find {shown} -type f -exec cat {{}} +',
+                run = self.start('anthropic', f'{self.ask("anthropic")} sleep 3; cat {shown}/other; find {shown} -type f -exec cat {{}} + 2>/dev/null; true',
                                  environment={}, options=['--isolation', tier])
                 time.sleep(1.5)
                 shutil.copytree(tokens / '..1', tokens / '..2', dirs_exist_ok=True)
@@ -221,7 +221,7 @@ class Identity(Runs):
                 said = self.go('anthropic', f'{self.ask("anthropic")} ls token 2>&1; git status --porcelain', environment={},
                                options=['--isolation', tier])
                 self.assertRegex(said, r"^200 ls: cannot access 'token': No such file")
-                self.assertIn('token: not given to the agent', self.err)
+                self.assertIn('token: not given to the agent', (self.top / 'report/report.html').read_text())
                 self.assertEqual(self.record()['changes']['files'], 0)
         for make in (os.mkfifo, lambda path: os.symlink('/proc/self/environ', path), os.mkdir):
             token.unlink()

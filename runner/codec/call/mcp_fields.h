@@ -34,10 +34,10 @@ std::string McpVersionOf(const Json& message);
 // Mcp-Name where its method has one. Fails with kInvalid and what disagrees; neutral.
 Status CompareMcpFields(const HttpFields& fields, const Json& body);
 
-// Does the same for a request without a body, of which no field may say anything.
+// Does the same for a request without a body: all fields but those of an older version are refused.
 Status CompareMcpFields(const HttpFields& fields);
 
-// Returns whether a field mirrors a body, whatever it says.
+// Returns whether one of the fields has the name of one that repeats a part of the body.
 bool MirrorsMcp(const HttpFields& fields);
 
 // Returns an answer to `body`, null or a JSON-RPC message: an error with its id. `data` may be

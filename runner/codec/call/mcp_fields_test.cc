@@ -208,7 +208,7 @@ const std::vector<Case> kDisagreeing = {
     {"the parameter with an underscore", Calls({{"Mcp_Param_Region", "eu"}}), kMany},
     {"a parameter of a list", With("tools/list", {{"Mcp-Param-Region", "eu"}}), kList},
     {"a parameter of an old call", {{"Mcp-Param-Region", "us"}}, Old("tools/call", kArguments)},
-    // What no header describes.
+    // Messages that the fields cannot describe.
     {"a new message in a batch", With("tools/list"), "[" + kList + "]"},
     {"a new message in an old batch", {}, "[" + Old("ping") + "," + kList + "]"},
     {"a batch with a method", {{"Mcp-Method", "ping"}}, "[" + Old("ping") + "]"},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The token that posts: of a variable, or of an application whose key is in one.
+// The token that posts: the value of a variable, or the token of an application whose key is in
+// one.
 #pragma once
 
 #include <string>
@@ -19,18 +20,20 @@ inline constexpr char kAppKeyVariable[] = "AGENTIC_CI_APP_KEY";
 
 struct PostingToken {
   Secret value;
-  bool of_app = false;  // To be ended by Facts::revoke.
+  bool of_app = false;  // Facts::revoke revokes it.
 };
 
-// Takes the token. Where the variables of an application are set, it is asked for with `options`
-// and `permissions`. Fails with kSetup if there is none, with options.token_hint, or if only one of
-// the two is set or the forge has no applications; and as Facts::app_token.
+// Takes the token. Where both variables of an application are set, the forge is asked for a token
+// with `permissions`, with a client of `options`. Fails with kSetup if no token is there (the hint
+// is options.token_hint), if only one of the two variables is set, and if the forge has no
+// applications; and as Facts::app_token.
 Result<PostingToken> TakePostingToken(const EnvironmentReader& environment, const Facts& facts,
                                       const ClientOptions& options, const std::string& repository,
                                       const std::vector<std::string>& permissions,
                                       Deadline deadline);
 
-// Ends the token of an application, however a post ends; a token that cannot be ended is warned of.
+// Revokes an application's token when it is destroyed, so that each way out of a post does. Logs a
+// warning if the token cannot be revoked.
 class Revocation {
  public:
   // Borrows both. Does nothing unless `of_app`.
