@@ -241,21 +241,23 @@ Status WithholdCredentials(const Request& request, const Checkout& checkout,
   std::set<std::string> paths(left.credentials.begin(), left.credentials.end());
   paths.insert(shown->git.included.begin(), shown->git.included.end());
   for (const sandbox::WorkspaceFile& file : shown->replaced) paths.erase(file.path);
+  size_t noted = 0;
+  const auto withhold = [&](sandbox::WorkspaceFile file, const char* what) {
+    shown->notes.push_back(file.path + ": " + what);
+    if (noted++ < kWithheldNotesMax) recorder.NoteAbout(file.path, kWithheldRule, what);
+    shown->replaced.push_back(std::move(file));
+  };
   for (const std::string& path : FilesWithin(checkout.path, own)) {
     paths.erase(path);
     std::erase_if(shown->replaced, [&](const auto& file) { return file.path == path; });
-    shown->replaced.push_back({path, {}, true});
-    shown->notes.push_back(path + ": not given to the agent: it is a credential of this run");
+    withhold({path, {}, true}, "not given to the agent: it is a credential of this run");
   }
-  size_t noted = 0;
   for (sandbox::WorkspaceFile& file :
        WithholdFiles(checkout.git(), checkout.path, {paths.begin(), paths.end()})) {
     const char* what = file.gone
                            ? "not given to the agent: it may hold credentials, and no commit has it"
                            : "as in HEAD for the agent: what it holds by now may be credentials";
-    shown->notes.push_back(file.path + ": " + what);
-    if (noted++ < kWithheldNotesMax) recorder.NoteAbout(file.path, kWithheldRule, what);
-    shown->replaced.push_back(std::move(file));
+    withhold(std::move(file), what);
   }
   shown->replaced.insert(shown->replaced.end(), shown->git.nested.begin(), shown->git.nested.end());
   return Ok();

@@ -221,7 +221,7 @@ class Identity(Runs):
                 said = self.go('anthropic', f'{self.ask("anthropic")} ls token 2>&1; git status --porcelain', environment={},
                                options=['--isolation', tier])
                 self.assertRegex(said, r"^200 ls: cannot access 'token': No such file")
-                self.assertIn('token: not given to the agent', (self.top / 'report/report.html').read_text())
+                self.assertIn('not given to the agent: it is a credential of this run', (self.top / 'report/report.html').read_text())
                 self.assertEqual(self.record()['changes']['files'], 0)
         for make in (os.mkfifo, lambda path: os.symlink('/proc/self/environ', path), os.mkdir):
             token.unlink()
