@@ -144,13 +144,14 @@ class Patcher {
   }
 
  private:
-  // Notes a request for tools of a model's provider: its line may be of the configuration.
+  // Notes a request for tools of a model's provider. Their line is no rule of an endpoint, and may
+  // belong in the configuration.
   bool NoteHosted(const Denial& denial) {
     if (denial.protocol != policy::kHostedProtocol) return false;
     const std::string line = policy::HostedLine(denial.operations);
     if (!line.empty()) {
-      suggested_.notes.push_back(Describe(denial) + ": a short form or .agentic-ci/config.yml " +
-                                 "allows it with " + line);
+      suggested_.notes.push_back(Describe(denial) + ": to allow it, add " + line +
+                                 " to a policy in the short form or to .agentic-ci/config.yml");
     }
     return true;
   }

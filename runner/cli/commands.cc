@@ -195,8 +195,8 @@ Command PostCommandSpec() {
            "The token to post with: `pull-requests: write`, and for the agent's changes "
            "`contents: write`."},
           {"AGENTIC_CI_APP_ID, AGENTIC_CI_APP_KEY",
-           "A GitHub App and its private key (PEM): the post comes from that application, "
-           "with a token for what is posted, which ends with it. See "
+           "A GitHub App and its private key (PEM): the post comes from that application. "
+           "Its token has only the permissions that the post needs, and is revoked after it. See "
            "docs/reference/posting.md."},
           {"GITLAB_TOKEN",
            "The same for GitLab: a project or group access token with the role Developer "

@@ -41,9 +41,11 @@ inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
     {"findings-count", "How many findings the agent and the gates reported."},
     {"blocked-count", "How many distinct requests the gateway refused."},
     {"enforced",
-     "`true` if a sandbox was started and none of its controls is `unavailable` in `run.json`, but "
-     "for the namespaces that tier `landlock` is without; otherwise `false`, or empty without a "
-     "report. A later step can insist on it."},
+     "`true` if a sandbox was started and none of its controls is `unavailable` in `run.json`, "
+     "except "
+     "`namespaces` in tier `landlock`; otherwise `false`. Empty if there is no report. A later "
+     "step "
+     "can require it to be `true`."},
     {"cost-usd",
      "What the models cost, in US dollars, as counted by the gateway, or as reported by the agent "
      "if the gateway saw no model; empty if unknown."},

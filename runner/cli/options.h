@@ -119,8 +119,9 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Switch{&run::Request::keep_policy}},
     {{"image", "REF", "",
       "The image to run the agent in: `[HOST/]REPOSITORY[:TAG][@DIGEST]`, `oci:DIRECTORY` or "
-      "`docker-archive:FILE`. No part of it is unpacked before its signature is verified. If not "
-      "given, the sandbox contains the host's own programs, read-only."},
+      "`docker-archive:FILE`. No part of it is unpacked before its signature is verified. Outside "
+      "CI also `dir:DIRECTORY`, which has no signature. If not given, the sandbox contains the "
+      "host's own programs, read-only."},
      Text{&run::Request::image}},
     {{"image-key", "FILE", "",
       "The public key (PEM) that must have signed the image, instead of the signers in the "

@@ -23,8 +23,6 @@
 namespace cli {
 namespace {
 
-constexpr size_t kPolicyFileBytesMax = size_t{1} << 20;  // More than a policy may have.
-
 constexpr std::string_view kPutDoc =
     "Copy a file or directory of the host into the sandbox. TARGET is where the copy will be, "
     "relative to the checkout unless it starts with `/`; if it is a directory or ends in `/`, the "
@@ -186,7 +184,8 @@ Result<int> SandboxPolicyCommand(const Arguments& arguments) {
   TRY(CheckOperands(arguments, 2, 2, "agentic-ci sandbox policy NAME FILE"));
   const std::string& file = arguments.operands[1];
   session::Place place = TRY(OpenPlaceOf(arguments.operands[0]));
-  std::string text = TRY(ReadNamedFile(file, kPolicyFileBytesMax).Context("reading the policy"));
+  std::string text =
+      TRY(ReadNamedFile(file, session::kPolicyTextBytesMax).Context("reading the policy"));
   std::string sha256 = TRY(session::ReplacePolicy(place, arguments.operands[0], text, file));
   TRY(PrintLines(sha256));
   return 0;

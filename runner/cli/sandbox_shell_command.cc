@@ -2,7 +2,6 @@
 // `agentic-ci sandbox exec` and `sandbox shell`: what runs commands in a sandbox.
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "cli/run_command.h"
 #include "cli/sandbox_command.h"
-#include "codec/text/quantity.h"
 #include "serve/mcp_server.h"
 #include "serve/server.h"
 
@@ -134,6 +133,12 @@ Command McpCommandSpec() {
   });
   for (OptionSpec& option : command.options) {
     if (option.name == "ttl") option.fallback = kMcpTtl;
+    if (option.name == "report-dir") {
+      option.fallback = {};
+      option.doc =
+          "The directory to write the report to, when the sandbox ends. If not given, no report is "
+          "kept.";
+    }
   }
   command.options.insert(command.options.begin(),
                          {"sandbox", "NAME", "",

@@ -32,7 +32,7 @@ struct EventText {
   std::string comment;  // The text of a comment or a review.
   std::string comment_author;
   // All further texts of GitHub's and Gitea's events, by the paths of their members
-  // ("discussion.body"): of kinds of event, too, that nothing here is about.
+  // ("discussion.body"): also for events that have no member above.
   std::vector<std::pair<std::string, std::string>> others;
 };
 

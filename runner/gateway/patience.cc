@@ -3,7 +3,6 @@
 
 #include <string_view>
 
-#include "gateway/async/limits.h"
 #include "gateway/http/limits.h"
 #include "gateway/limits.h"
 

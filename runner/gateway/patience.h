@@ -9,15 +9,16 @@
 
 namespace gateway {
 
-// Returns whether the body under these fields falls silent for as long as nothing happens: a stream
-// of events, or of gRPC's messages.
+// Returns whether a body with these fields may be silent for any time: a stream of events, or of
+// gRPC's messages.
 bool MayFallSilent(const codec::HttpFields& fields);
 
-// Returns the silence in the body of an answer that ends it; zero if silence is fine.
+// Returns how long the body of an answer may be silent before it counts as ended; zero for any
+// time.
 std::chrono::milliseconds IdleOf(const codec::ResponseHead& head,
                                  const codec::BodyFraming& framing);
 
-// Returns the end of such a silence that begins now.
+// Returns the deadline of a silence that begins now; never for zero.
 Deadline IdleDeadline(std::chrono::milliseconds idle);
 
 }  // namespace gateway

@@ -69,7 +69,6 @@ class Server {
   static Result<std::unique_ptr<Server>> Open(GatewayConfig config, CertificateAuthority authority,
                                               Fd control);
 
-  int control() const { return control_.get(); }
   // Runs until told to finish. Returns false if records could not be written.
   bool Run();
 

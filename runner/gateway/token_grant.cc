@@ -161,7 +161,8 @@ Task<Result<Secret>> TokenGrants::FetchSubject(Services& services, size_t index)
     const SecretString text = slot.given ? std::move(*slot.given) : SecretString();
     Result<Secret> read = ParseSubject(grant, 200, text);
     if (!read.ok()) {
-      co_return Error{Code::kTemporary, grant.subject_file + " cannot be read any more"};
+      const std::string why = text.empty() ? " cannot be read any more" : ": " + read.error().what;
+      co_return Error{Code::kTemporary, grant.subject_file + why};
     }
     if (read.value().reveal() != subject.reveal()) {
       hooks_.announce(read.value());
@@ -171,11 +172,11 @@ Task<Result<Secret>> TokenGrants::FetchSubject(Services& services, size_t index)
     }
   }
   if (slot.spent && grant.once) {
-    co_return Error{
-        Code::kTemporary,
-        "the identity token was exchanged already, which " + HostOf(grant.steps.front().url) +
-            " allows once" +
-            (grant.subject_file.empty() ? "; the job has one" : "; the file has no other one yet")};
+    co_return Error{Code::kTemporary,
+                    HostOf(grant.steps.front().url) +
+                        " accepts an identity token once, and this one was exchanged already" +
+                        (grant.subject_file.empty() ? "; the job gets no other one"
+                                                    : "; the file has no newer one yet")};
   }
   slot.spent = true;
   co_return subject;
@@ -237,7 +238,7 @@ Task<Status> TokenGrants::Ensure(Services& services, int grant) {
   slot.busy = true;
   Result<AccessToken> token = co_await Fetch(services, index);
   for (const milliseconds pause : kTokenPauses) {
-    // What goes by: a busy service, or one that restarts. A refusal is not asked for again.
+    // Only a temporary failure is worth another try: a busy service, or one that restarts.
     if (token.ok() || token.error().code != Code::kTemporary) break;
     co_await services.loop.Sleep(Deadline::After(pause));
     token = co_await Fetch(services, index);

@@ -16,7 +16,7 @@
 
 namespace gateway {
 
-// How the supervisor is told and asked.
+// Calls by which TokenGrants reaches the supervisor.
 struct GrantHooks {
   std::function<void(const Secret& value)> announce;  // Each value, before it is used.
   std::function<void(const TakenIdentity&)> taken;    // Each exchange of an identity.
@@ -30,9 +30,9 @@ class TokenGrants {
   TokenGrants(std::vector<TokenGrant> grants, Credentials& credentials, GrantHooks hooks);
 
   // Sees to it that `credentials` has a token of `grant` (CredentialRefusal::grant). Callers that
-  // ask while one is being fetched wait for it; after a failure, it is not tried again for
-  // kTokenRetry, and a token that may still be used is. The error names the service and its code,
-  // never a value.
+  // ask while one is being fetched wait for it; after a failure, nothing is fetched for
+  // kTokenRetry, and a token that has not ended stays in use. The error names the service and its
+  // code, never a value.
   Task<Status> Ensure(Services& services, int grant);
   // Fetches another token in place of one that a server has refused. `refused` is that one: if it
   // was replaced meanwhile, nothing is fetched.

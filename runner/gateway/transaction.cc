@@ -9,7 +9,6 @@
 #include "gateway/http/refusal.h"
 #include "gateway/http/relay.h"
 #include "gateway/inspect/body_treatment.h"
-#include "gateway/limits.h"
 #include "gateway/patience.h"
 #include "gateway/token_grant.h"
 

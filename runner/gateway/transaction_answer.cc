@@ -87,17 +87,17 @@ Task<void> Transaction::SwitchProtocols(const codec::ResponseHead& head) {
     co_return;
   }
   NoteAnswer();
-  // Spared is an answer until its end, and this one has none: the client has to ask anew.
-  Status sent = Error{Code::kTemporary, "another policy is in force"};
+  // NoteAnswer() spares this connection until the end of its answer. A switched connection has no
+  // such end, so it is cut here, and the client has to ask anew.
   if (!context_.lease.replaced()) {
-    sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
-                                     {codec::BodyFraming::kUntilClose, 0});
-  }
-  if (sent.ok()) sent = co_await client_.answer().Flush();
-  if (sent.ok()) {
-    if (services_.sent != nullptr) services_.sent->NotePassage(context_.authority);
-    co_await upgrade_->Carry({client_.body(), client_.answer()},
-                             {server_->answer(), server_->body()});
+    Status sent = co_await client_.SendHead(head.status, head.reason, fields.value(),
+                                            {codec::BodyFraming::kUntilClose, 0});
+    if (sent.ok()) sent = co_await client_.answer().Flush();
+    if (sent.ok()) {
+      if (services_.sent != nullptr) services_.sent->NotePassage(context_.authority);
+      co_await upgrade_->Carry({client_.body(), client_.answer()},
+                               {server_->answer(), server_->body()});
+    }
   }
   server_->Abort();
   client_.Abort();

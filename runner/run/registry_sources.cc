@@ -186,8 +186,8 @@ Status AskImage(const EcosystemRequest& request, const std::string& directory,
   wanted.limits = request.limits;
   wanted.limits.disk_bytes = kAnswersBytesMax;
   sandbox::SandboxPlan plan = TRY(sandbox::PlanSandbox(wanted, sandbox::ReadHost(directory)));
-  plan.namespaces().watched =
-      false;  // No connection of theirs leads anywhere, so none has to be looked at.
+  // No connection of theirs leads anywhere, so none has to be looked at.
+  plan.namespaces().watched = false;
   Fd input = TRY(sys::Open("/dev/null", O_RDONLY));
   const std::unique_ptr<sandbox::Sandbox> started =
       TRY(sandbox::Sandbox::Start(plan, std::move(input)));

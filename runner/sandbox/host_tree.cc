@@ -27,23 +27,23 @@ void PlanLayer(const SandboxRequest& request, const HostView& host, const std::s
                const std::string& scratch, HostTree* tree, SandboxPlan* plan) {
   for (const WorkspaceFile& file : request.repository_files) {
     if (!Beneath(file.path, path)) continue;
-    plan->namespaces().mounts.push_back({.kind = Kind::kUpperFile,
-                                         .target = file.path,
-                                         .source = path,
-                                         .scratch = scratch,
-                                         .content = file.content,
-                                         .mode = 0644});
+    tree->Add({.kind = Kind::kUpperFile,
+               .target = file.path,
+               .source = path,
+               .scratch = scratch,
+               .content = file.content,
+               .mode = 0644});
   }
   tree->MakeParents(path);
   tree->MakeDirectory(path);
   HostTree::Origin origin = OriginOf(path, host, *plan);
-  plan->namespaces().mounts.push_back({.kind = Kind::kOverlay,
-                                       .target = path,
-                                       .source = path,
-                                       .scratch = scratch,
-                                       .from = origin.from,
-                                       .owner = origin.owner,
-                                       .or_unmapped = true});
+  tree->Add({.kind = Kind::kOverlay,
+             .target = path,
+             .source = path,
+             .scratch = scratch,
+             .from = origin.from,
+             .owner = origin.owner,
+             .or_unmapped = true});
   tree->NoteShown(path);
   plan->landlock.push_back({path, true});
 }
@@ -163,8 +163,7 @@ Status PlanRepository(const SandboxRequest& request, const HostView& host, HostT
   }
   for (const WorkspaceFile& file : request.repository_files) {
     if (IsBeneathAny(file.path, layers)) continue;
-    plan->namespaces().mounts.push_back(
-        {.kind = Kind::kOverFile, .target = file.path, .content = file.content});
+    tree->Add({.kind = Kind::kOverFile, .target = file.path, .content = file.content});
   }
   return Ok();
 }

@@ -38,6 +38,9 @@ class HostTree {
   const std::vector<std::string>& shown() const { return shown_; }
   bool IsShown(const std::string& path) const;
 
+  // Appends a step to the plan.
+  void Add(MountStep step) { plan_.namespaces().mounts.push_back(std::move(step)); }
+
   // Returns the first mount point strictly beneath `path`, or "".
   std::string MountBeneath(const std::string& path) const;
 
@@ -45,7 +48,6 @@ class HostTree {
   void ShowDirectory(const std::string& path, Origin origin);
   void ShowEntry(const std::string& path, Origin origin);
   void CoverOwnPlaces(const std::string& path);
-  void Add(MountStep step) { plan_.namespaces().mounts.push_back(std::move(step)); }
 
   const HostView& host_;
   const std::vector<std::string>& secrets_;

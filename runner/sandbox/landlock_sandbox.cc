@@ -16,7 +16,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/log.h"
 #include "base/privileges.h"
 #include "base/sys.h"
 #include "base/tree.h"
@@ -206,26 +205,24 @@ Status LandlockSandbox::OpenLoopbackSockets() {
 }
 
 Result<int64_t> LandlockSandbox::PrepareScratch(const SandboxPlan& plan) {
+  const LandlockPlan& own = plan.shared_host();
   // Root's agent is another user, who has to get in; what it is not to see is closed to it.
-  if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0)
-    return Errno("chmod " + plan.shared_host().scratch);
-  Places places = PlacesIn(plan.shared_host().scratch);
+  if (plan.as_root && ::fchmod(scratch_->fd(), 0755) != 0) return Errno("chmod " + own.scratch);
+  Places places = PlacesIn(own.scratch);
   for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
     if (::mkdir(path.c_str(), 0700) != 0) return Errno("mkdir " + path);
   }
-  for (const WorkspaceFile& file : plan.shared_host().scratch_files) {
+  for (const WorkspaceFile& file : own.scratch_files) {
     TRY(sys::WriteFile(file.path, file.content.get(), 0444));
   }
-  for (const WorkspaceFile& file : plan.shared_host().home_files)
-    TRY(WriteInHome(places.home, file, plan));
-  int64_t bytes = plan.shared_host().copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
+  for (const WorkspaceFile& file : own.home_files) TRY(WriteInHome(places.home, file, plan));
+  int64_t bytes = own.copies_checkout ? TRY(CopyWorkspace(plan)) : 0;
   for (const std::string& path : {places.home, places.temporary, plan.workdir}) {
     TRY(GiveTo(path, plan));
   }
   upper_ = TRY(sys::Open(plan.workdir, O_RDONLY | O_DIRECTORY));
   // The policy may hide the checkout: then there is no copy to compare it with.
-  if (plan.shared_host().copies_checkout)
-    copied_ = TRY(TimeAfter(plan.shared_host().scratch + "/copied"));
+  if (own.copies_checkout) copied_ = TRY(TimeAfter(own.scratch + "/copied"));
   return bytes;
 }
 

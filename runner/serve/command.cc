@@ -17,7 +17,7 @@
 namespace serve {
 namespace {
 
-// A list of refused requests is made of so many bytes of records.
+// At most this many bytes of records are read for the list of refused requests.
 constexpr size_t kRefusedBytesMax = size_t{1} << 20;
 
 Error Usage(std::string what) { return {Code::kUsage, std::move(what)}; }

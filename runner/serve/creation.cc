@@ -40,7 +40,7 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
   }
   std::unique_ptr<Creation> creation(
       new Creation(place, std::move(id), output, std::move(wanted), in_child));
-  // What the origin is asked to do later is not in it.
+  // Asked for now: commands that the origin is given later are not part of it.
   if (!origin.empty() && creation->wanted_.snapshot.empty()) {
     creation->origin_ = TRY(session::AskSnapshot(place, origin));
   }
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
 }
 
 void Creation::AddSources(std::vector<pollfd>* sources) const {
-  // A copy of this process asks for them before there is a restore_.
+  // A forked copy of this process calls this (Loop::Forget()) while restore_ is null.
   if (!starting_.ready.valid() && restore_) return restore_->AddSources(sources);
   sources->push_back({starting_.ready.get(), POLLIN, 0});
   sources->insert(sources->end(), {{-1, 0, 0}, {-1, 0, 0}});

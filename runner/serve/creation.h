@@ -35,7 +35,7 @@ struct CreateOptions {
 class Creation final : public Task {
  public:
   // With `origin`, its policy is what replaced that sandbox's, and its state that sandbox's unless
-  // there is a snapshot. `in_child` is what a process does first that is a copy of this one.
+  // there is a snapshot. `in_child` runs first in each process that is forked from this one.
   static Result<std::unique_ptr<Creation>> Start(const session::Place& place, std::string id,
                                                  Output& output, const CreateOptions& options,
                                                  const codec::Json& params,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/sys.h"
 #include "base/wire.h"
@@ -124,7 +125,7 @@ bool EventStream::SendMore() {
   rest_.append(chunk, 0, static_cast<size_t>(n));
   for (size_t end = 0; (end = rest_.find('\n')) != std::string::npos; rest_.erase(0, end + 1)) {
     Result<codec::Json> record = codec::ParseJson(std::string_view(rest_).substr(0, end));
-    if (record.ok()) Send("event", "event", record.value());
+    if (record.ok()) Send("event", record.value());
   }
   if (rest_.size() > kLineBytesMaxOfRecord) rest_.clear();
   return true;
@@ -137,11 +138,11 @@ void EventStream::TakeLimits(std::string_view answer) {
   if (!wire::Read(answer, kind, state) || kind != session::MessageKind::kState) return;
   for (const session::LimitUse& use : state.limits) {
     const int fullness = FullnessOf(use);
-    if (fullness <= told_[use.name]) continue;
-    told_[use.name] = fullness;
+    if (fullness <= sent_fullness_[use.name]) continue;
+    sent_fullness_[use.name] = fullness;
     codec::Json limit = JsonOf(use);
     limit.Set("reached", fullness == kFull);
-    Send("limit", "limit", limit);
+    Send("limit", limit);
   }
 }
 
@@ -154,13 +155,13 @@ void EventStream::TakeFiles(std::string_view answer) {
   }
   if (std::exchange(omits_files_, false)) return;
   if (!changed.changes.empty() || !changed.complete) {
-    Send("changes", "changes", JsonOf(changed.changes));
+    Send("changes", JsonOf(changed.changes));
   }
 }
 
-void EventStream::Send(const char* method, const char* member, const codec::Json& value) {
+void EventStream::Send(const char* name, const codec::Json& value) {
   output().Write(RenderNotification(
-      method, "\"request\":" + id() + ",\"" + member + "\":" + codec::RenderJsonLine(value)));
+      name, "\"request\":" + id() + ",\"" + name + "\":" + codec::RenderJsonLine(value)));
 }
 
 }  // namespace serve

@@ -61,7 +61,7 @@ class EventStream final : public Task {
   bool SendMore();
   void TakeLimits(std::string_view answer);
   void TakeFiles(std::string_view answer);
-  void Send(const char* method, const char* member, const codec::Json& value);
+  void Send(const char* name, const codec::Json& value);
 
   const session::Place& place_;
   std::string sandbox_;
@@ -69,7 +69,7 @@ class EventStream final : public Task {
   std::string rest_;  // A line that is not whole yet.
   Deadline next_ = Deadline::After({});
   std::optional<RepeatedQuestion> limits_;
-  std::map<std::string, int> told_;  // How full each limit was, as it was sent last, by its name.
+  std::map<std::string, int> sent_fullness_;  // By a limit's name: how full it was when last sent.
   std::optional<RepeatedQuestion> files_;
   bool omits_files_ = false;  // The next answer is about what was before.
 };

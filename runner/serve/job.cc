@@ -98,7 +98,8 @@ Result<codec::Json> Get(const session::Place& place, const codec::Json& params) 
       session::Get(place, params.StringAt("sandbox"), params.StringAt("source"), target, limits)));
 }
 
-// A patch that is too large for a line is sent as it is.
+// A patch that is too large for the result goes to standard output, which becomes `data`
+// notifications.
 Result<codec::Json> Diff(const session::Place& place, const codec::Json& params) {
   constexpr size_t kPatchBytesMax = size_t{1} << 20;
   const session::Diff diff = TRY(session::AskDiff(place, params.StringAt("sandbox")));
@@ -119,7 +120,6 @@ Result<codec::Json> Apply(const session::Place& place, const codec::Json& params
 }
 
 Result<codec::Json> Policy(const session::Place& place, const codec::Json& params) {
-  constexpr size_t kPolicyBytesMax = size_t{1} << 20;  // More than a policy may have.
   const codec::Json* given = params.Find("text");
   const std::string file = params.StringAt("file");
   if (given != nullptr && params.Find("file") != nullptr) {
@@ -127,7 +127,7 @@ Result<codec::Json> Policy(const session::Place& place, const codec::Json& param
   }
   std::string text = params.StringAt("text");
   if (given == nullptr) {
-    text = TRY(ReadNamedFile(file, kPolicyBytesMax).Context("reading the policy"));
+    text = TRY(ReadNamedFile(file, session::kPolicyTextBytesMax).Context("reading the policy"));
   }
   std::string sha256 = TRY(session::ReplacePolicy(place, params.StringAt("sandbox"), text,
                                                   given != nullptr ? "policy" : file));
@@ -181,7 +181,7 @@ Result<codec::Json> State(const session::Place& place, const codec::Json& params
   codec::Json history = codec::Json::EmptyArray();
   for (const session::PastCommand& past : state.history) history.Push(JsonOf(past));
   json.Set("history", std::move(history));
-  // One that was cut would make another shell than this one.
+  // Left out rather than cut: a part of it would restore another shell.
   const bool whole = CollectRoom().Take(state.commands).size() == state.commands.size() &&
                      WholeText(state.commands).size() == state.commands.size();
   if (whole) json.Set("script", state.commands);

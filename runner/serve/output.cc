@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/ascii.h"
 #include "codec/data/json_line.h"
 #include "codec/text/base64.h"
 #include "codec/text/utf8.h"
@@ -100,10 +101,10 @@ std::string_view CollectRoom::Take(std::string_view bytes) {
   for (; taken < bytes.size() && bytes_ > 0; ++taken, --bytes_) {
     const auto byte = static_cast<unsigned char>(bytes[taken]);
     // An escape has six bytes, U+FFFD has three, and a quote gets a backslash.
-    const size_t rendered = byte < 0x20 || byte == 0x7f   ? 6
-                            : byte >= 0x80                ? 3
-                            : byte == '"' || byte == '\\' ? 2
-                                                          : 1;
+    const size_t rendered = ascii::IsControl(bytes[taken]) ? 6
+                            : byte >= 0x80                 ? 3
+                            : byte == '"' || byte == '\\'  ? 2
+                                                           : 1;
     if (rendered > rendered_bytes_) break;
     rendered_bytes_ -= rendered;
   }

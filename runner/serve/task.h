@@ -51,7 +51,7 @@ class Task {
   const Output& output() const { return output_; }
 
  private:
-  static Error Unfit() { return {Code::kUsage, "that request takes none"}; }
+  static Error Unfit() { return {Code::kUsage, "that request does not take this message"}; }
 
   const std::string id_;
   Output& output_;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 
-#include "base/sys.h"
 #include "base/wire.h"
 #include "session/answer.h"
 

@@ -55,7 +55,7 @@ struct TakenSnapshot {
   SnapshotFacts facts;
   std::string state;
 };
-// A snapshot that was asked for: it has its place among what the sandbox is asked to do.
+// A snapshot that was requested. The sandbox takes it in the order of its requests.
 struct AskedSnapshot {
   Fd connection;
   Fd layer;

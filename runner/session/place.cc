@@ -28,7 +28,6 @@ namespace session {
 namespace {
 
 constexpr size_t kFactsBytesMax = 65536;
-constexpr size_t kReplacedPolicyBytesMax = size_t{1} << 20;  // More than a policy may have.
 constexpr char kFactsName[] = "sandbox.json";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
@@ -262,7 +261,7 @@ Result<std::string> Place::ReplacedPolicy(const std::string& name) const {
   Result<Fd> file = sys::OpenAt(directory.get(), kPolicyName, O_RDONLY | O_NOFOLLOW);
   if (!file.ok() && sys::IsAbsent(file.error())) return std::string();
   Fd opened = TRY(std::move(file));
-  return sys::ReadAll(opened.get(), kReplacedPolicyBytesMax);
+  return sys::ReadAll(opened.get(), kPolicyTextBytesMax);
 }
 
 Status Place::AwaitEnd(const std::string& name) const {

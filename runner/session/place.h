@@ -18,6 +18,7 @@ namespace session {
 inline constexpr char kSocketName[] = "socket";
 inline constexpr char kLogName[] = "log";
 inline constexpr char kPolicyName[] = "policy.yml";  // The text that replaced its policy.
+inline constexpr size_t kPolicyTextBytesMax = size_t{1} << 20;  // More than a policy may have.
 inline constexpr size_t kNameBytesMax = 63;
 
 // The facts about a sandbox that are known without asking it.

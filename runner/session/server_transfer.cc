@@ -239,7 +239,7 @@ void Server::SendTouched(Client& client) {
   client.channel.Send(wire::Write(MessageKind::kChanges, list, complete));
 }
 
-// The end of a command is told before what it left the shell with.
+// A command's result is sent before the state that the command left in the shell.
 void Server::SendShellStates() {
   if (!command_ && !shell_.idle()) return;
   for (ClientId id : std::exchange(awaits_shell_, {})) {

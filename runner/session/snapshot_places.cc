@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/snapshot_places.h"
 
-#include <algorithm>
 #include <set>
 
 namespace session {

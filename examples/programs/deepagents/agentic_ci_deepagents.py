@@ -18,11 +18,8 @@ from deepagents.backends.protocol import ExecuteResponse, FileDownloadResponse, 
 from deepagents.backends.sandbox import BaseSandbox
 
 OUTPUT_BYTES_MAX = 512 << 10  # For a model.
-# What a script here ends with, where the file is at fault. To the script, the file is $1.
+# By the statuses of agentic_ci's scripts.
 FAULTS = {81: 'file_not_found', 82: 'is_directory', 83: 'permission_denied'}
-READ = '[ -d "$1" ] && exit 82; [ -e "$1" ] || exit 81; [ -r "$1" ] || exit 83'
-WRITE = '''[ -d "$1" ] && exit 82; mkdir -p -- "$(dirname -- "$1")" || exit 83
-[ -e "$1" ] && ! [ -w "$1" ] && exit 83; cat >"$1" || exit 83'''
 
 
 class AgenticCiBackend(BaseSandbox):
@@ -75,12 +72,12 @@ class AgenticCiBackend(BaseSandbox):
         return FAULTS.get(result.status, result.stderr.decode(errors='replace')) if result.status else None
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        return [FileUploadResponse(path=path, error=self._fault(WRITE, path, content)) for path, content in files]
+        return [FileUploadResponse(path=path, error=self._fault(agentic_ci.WRITE_FILE, path, content)) for path, content in files]
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         answers = []
         for path in paths:
-            fault = self._fault(READ, path)
+            fault = self._fault(agentic_ci.CHECK_READABLE, path)
             content = None if fault else self._wait(self._box.get(path))
             answers.append(FileDownloadResponse(path=path, content=content, error=fault))
         return answers

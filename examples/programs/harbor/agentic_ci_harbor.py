@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import posixpath
+import shlex
 import subprocess
 import tarfile
 import tempfile
@@ -206,9 +207,7 @@ class AgenticCi(BaseEnvironment):
             if isinstance(step, CopyStep):
                 await self._copy(step)
                 continue
-            done = await self.exec(step.command, cwd=step.workdir, env=step.env)
-            if done.return_code:
-                raise SandboxBuildFailedError(f'RUN {step.command}: status {done.return_code}: {done.stderr or done.stdout}')
+            await self._run(step.command, cwd=step.workdir, env=step.env)
         await self._upload_environment_dir_after_start()
 
     def _command(self, root: pathlib.Path) -> Sequence[str]:
@@ -280,7 +279,7 @@ class AgenticCi(BaseEnvironment):
         archive = await self._box.get(source_dir, archive=True)
 
         def inside(member: tarfile.TarInfo, target: str) -> tarfile.TarInfo | None:
-            # All is below one directory, which is `source_dir`.
+            # Names are relative to `source_dir`: "./a".
             _, _, name = member.name.partition('/')
             return transfer_tar_filter(member.replace(name=name), target) if name else None
 
@@ -302,6 +301,12 @@ class AgenticCi(BaseEnvironment):
             found += matches
         return found
 
+    async def _run(self, command: str, **options: Any) -> None:
+        """Part of a step of the Dockerfile."""
+        done = await self.exec(command, **options)
+        if done.return_code:
+            raise SandboxBuildFailedError(f'{command}: status {done.return_code}: {done.stderr or done.stdout}')
+
     async def _copy(self, step: CopyStep) -> None:
         for source in self._sources(step):
             target = step.dest
@@ -309,7 +314,7 @@ class AgenticCi(BaseEnvironment):
                 await self.upload_dir(source, target)
             else:
                 target = posixpath.join(target, source.name) if step.dest_is_dir else target
-                await self.exec(f'mkdir -p -- {posixpath.dirname(target)!r}')
+                await self._run(f'mkdir -p -- {shlex.quote(posixpath.dirname(target))}')
                 await self.upload_file(source, target)
             if step.chmod:
-                await self.exec(f'chmod -R -- {step.chmod} {target!r}')
+                await self._run(f'chmod -R -- {shlex.quote(step.chmod)} {shlex.quote(target)}')

@@ -26,13 +26,11 @@ filesystem_policy:
   read_write: [/tmp, /dev/null]
 network_policies: {}
 '''
-# What a script here ends with, where the file is at fault.
-FAULTS = {81: FileNotFoundError, 82: IsADirectoryError, 83: PermissionError}
+# By the statuses of agentic_ci's scripts.
+FAULTS = {81: (FileNotFoundError, 'no such file'), 82: (IsADirectoryError, 'is a directory'), 83: (PermissionError, 'permission denied')}
 LIMIT = 84
 # To the script, the file is $1, and $2 how many bytes may be read.
-READ = '''[ -d "$1" ] && exit 82; [ -e "$1" ] || exit 81; [ -r "$1" ] || exit 83; [ "$(wc -c <"$1")" -le "$2" ] || exit 84'''
-WRITE = '''[ -d "$1" ] && exit 82; mkdir -p -- "$(dirname -- "$1")" || exit 83
-[ -e "$1" ] && ! [ -w "$1" ] && exit 83; cat >"$1" || exit 83'''
+READ = agentic_ci.CHECK_READABLE + '; [ "$(wc -c <"$1")" -le "$2" ] || exit 84'
 
 
 class AgenticCiConfig(BaseModel):
@@ -75,7 +73,8 @@ class AgenticCiSandbox(SandboxEnvironment):
     def __init__(self) -> None:
         super().__init__()
         self._place = tempfile.TemporaryDirectory(prefix='inspect-', ignore_cleanup_errors=True)
-        self._server = agentic_ci.Server(os.environ.get('AGENTIC_CI', 'agentic-ci'), cwd=self._place.name)
+        self._program = os.environ.get('AGENTIC_CI', 'agentic-ci')
+        self._server = agentic_ci.Server(self._program, cwd=self._place.name)
 
     async def _create(self, options: dict[str, Any]) -> None:
         place = pathlib.Path(self._place.name)
@@ -133,13 +132,13 @@ class AgenticCiSandbox(SandboxEnvironment):
         if result.returncode == LIMIT:
             raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
         if result.returncode in FAULTS:
-            words = {81: 'no such file', 82: 'is a directory', 83: 'permission denied'}[result.returncode]
-            raise FAULTS[result.returncode](f'{file}: {words} {result.stderr}'.strip())
+            fault, words = FAULTS[result.returncode]
+            raise fault(f'{file}: {words} {result.stderr}'.strip())
         if not result.success:
             raise OSError(f'{file}: {result.stderr.strip()}')
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        await self._file(WRITE, file, contents.encode() if isinstance(contents, str) else contents)
+        await self._file(agentic_ci.WRITE_FILE, file, contents.encode() if isinstance(contents, str) else contents)
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -157,4 +156,4 @@ class AgenticCiSandbox(SandboxEnvironment):
         return content.decode() if text else content
 
     async def connection(self, *, user: str | None = None) -> SandboxConnection:
-        return SandboxConnection(type='agentic_ci', command=f'agentic-ci sandbox shell {self._box.name}')
+        return SandboxConnection(type='agentic_ci', command=f'{self._program} sandbox shell {self._box.name}')

@@ -24,6 +24,10 @@ PIECE_BYTES = 512 << 10  # Of input, in one message.
 CONTENT_BYTES_MAX = 8 << 20  # In one message; more goes through a file.
 # Output of a command that may wait here to be read. None for one with input, behind which an `ack` could wait.
 WINDOW_BYTES = 1 << 20
+# Scripts for `sh -c SCRIPT sh FILE`. Status 81: there is no such file; 82: it is a directory; 83: permission denied.
+CHECK_READABLE = '[ -d "$1" ] && exit 82; [ -e "$1" ] || exit 81; [ -r "$1" ] || exit 83'
+WRITE_FILE = '''[ -d "$1" ] && exit 82; mkdir -p -- "$(dirname -- "$1")" || exit 83
+[ -e "$1" ] && ! [ -w "$1" ] && exit 83; cat >"$1" || exit 83'''
 
 
 class Error(Exception):
@@ -67,7 +71,7 @@ def _bytes(message: Mapping[str, Any]) -> bytes:
     return base64.b64decode(message['base64']) if 'base64' in message else message.get('text', '').encode()
 
 
-def _text(data: bytes) -> str:
+def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
@@ -87,6 +91,19 @@ class _Request:
                 return method, message
             self._answer = message
         return None
+
+    async def data(self) -> bytes:
+        """The content of its `data` notifications, once it has succeeded. If this task is cancelled, so is the request."""
+        pieces = []
+        try:
+            while (note := await self.note()) is not None:
+                if note[0] == 'data':
+                    pieces.append(_bytes(note[1]))
+        except asyncio.CancelledError:
+            await self.cancel()
+            raise
+        self.result()
+        return b''.join(pieces)
 
     def result(self) -> dict[str, Any]:
         """The answer's result, after the last notification. Raises Error."""
@@ -121,7 +138,7 @@ class Command(_Request):
     async def write(self, data: bytes, end: bool = False) -> None:
         """More standard input; waits while the command does not read it."""
         for at in range(0, len(data), PIECE_BYTES):
-            await self.server._notify('input', request=self.number, base64=_text(data[at:at + PIECE_BYTES]), end=False)
+            await self.server._notify('input', request=self.number, base64=_base64(data[at:at + PIECE_BYTES]), end=False)
         if end:
             await self.server._notify('input', request=self.number, base64='', end=True)
 
@@ -187,7 +204,7 @@ class Sandbox:
         """Writes a file in the sandbox; its directories are made."""
         data = content.encode() if isinstance(content, str) else content
         if len(data) <= CONTENT_BYTES_MAX:
-            await self._call('put', target=target, base64=_text(data), executable=executable)
+            await self._call('put', target=target, base64=_base64(data), executable=executable)
             return
         with tempfile.TemporaryDirectory() as folder:
             # Under its own name: a target that is a directory takes it in.
@@ -198,11 +215,11 @@ class Sandbox:
             await self.upload(path, target)
 
     async def get(self, source: str, *, archive: bool = False, max_size: int | None = None) -> bytes:
-        """The content of a file; with `archive`, a tar archive of a file or directory, in which all is
-        below one name."""
+        """The content of a file; with `archive`, a tar archive: of a directory with names relative to it (`./a`), or of a
+        file with its name."""
         options = {'max-size': str(max_size)} if max_size else {}
         call = await self.server._start('get', _Request, sandbox=self.name, source=source, archive=archive, **options)
-        return await self._data(call)
+        return await call.data()
 
     async def upload(self, source: str, target: str) -> None:
         """Copies a file or directory of the host, as `agentic-ci sandbox put` does."""
@@ -215,7 +232,7 @@ class Sandbox:
     async def diff(self) -> tuple[Sequence[Mapping[str, Any]], bytes]:
         """What has changed in the checkout: a list of files, and a patch."""
         call = await self.server._start('diff', _Request, sandbox=self.name)
-        patch = await self._data(call)
+        patch = await call.data()
         result = call.result()
         return result['changes'], patch or result.get('patch', '').encode()
 
@@ -257,19 +274,6 @@ class Sandbox:
 
     async def _call(self, method: str, **params: Any) -> dict[str, Any]:
         return await self.server.call(method, sandbox=self.name, **params)
-
-    @staticmethod
-    async def _data(call: _Request) -> bytes:
-        pieces = []
-        try:
-            while (note := await call.note()) is not None:
-                if note[0] == 'data':
-                    pieces.append(_bytes(note[1]))
-        except asyncio.CancelledError:
-            await call.cancel()
-            raise
-        call.result()
-        return b''.join(pieces)
 
 
 class Server:
@@ -332,7 +336,7 @@ class Server:
     async def call(self, method: str, **params: Any) -> dict[str, Any]:
         """The result of any method of the protocol. If this task is cancelled, so is the request."""
         call = await self._start(method, _Request, **params)
-        await Sandbox._data(call)
+        await call.data()
         return call.result()
 
     async def _start(self, method: str, kind: type[Kind], **params: Any) -> Kind:

@@ -132,17 +132,6 @@ Error NotEncoded(std::string_view encoding, std::string_view why) {
                "not " + std::string(encoding) + ", as its attributes say: " + std::string(why)};
 }
 
-void AppendUtf8(std::string& text, uint32_t point) {
-  if (point < 0x80) {
-    text += static_cast<char>(point);
-    return;
-  }
-  int more = point < 0x800 ? 1 : point < 0x10000 ? 2 : 3;
-  static constexpr uint32_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
-  text += static_cast<char>(kLead[more] | (point >> (6 * more)));
-  while (more-- > 0) text += static_cast<char>(0x80 | ((point >> (6 * more)) & 0x3f));
-}
-
 Result<std::string> FromUtf16(std::string_view encoding, Utf16 form, std::string_view bytes) {
   bool marked_little = bytes.starts_with("\xff\xfe");
   bool marked = marked_little || bytes.starts_with("\xfe\xff");
@@ -171,7 +160,7 @@ Result<std::string> FromUtf16(std::string_view encoding, Utf16 form, std::string
       point = 0x10000 + ((point - 0xd800) << 10) + (low - 0xdc00);
       at += 2;
     }
-    AppendUtf8(text, point);
+    codec::AppendUtf8(point, &text);
   }
   return text;
 }

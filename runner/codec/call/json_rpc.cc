@@ -141,7 +141,9 @@ Status CheckMcpCall(const Json& message, bool strict_tool_names, JsonRpcCall* ca
   return Ok();
 }
 
-Result<JsonRpcRequest> ReadAll(const Json& json) {
+}  // namespace
+
+Result<JsonRpcRequest> ParseJsonRpc(const Json& json) {
   JsonRpcRequest request;
   if (json.array() == nullptr) {
     TRY(ReadMessage(json, &request));
@@ -153,12 +155,8 @@ Result<JsonRpcRequest> ReadAll(const Json& json) {
   return request;
 }
 
-}  // namespace
-
-Result<JsonRpcRequest> ParseJsonRpc(const Json& body) { return ReadAll(body); }
-
 Result<JsonRpcRequest> ParseMcp(const Json& json, bool strict_tool_names) {
-  JsonRpcRequest request = TRY(ReadAll(json));
+  JsonRpcRequest request = TRY(ParseJsonRpc(json));
   if (json.array() == nullptr) {
     if (!request.calls.empty()) {
       TRY(CheckMcpCall(json, strict_tool_names, &request.calls.front()));

@@ -34,12 +34,12 @@ struct JsonRpcRequest {
 // stands beside a result or error, a response with both or without an id that is a string, a number
 // or null, an error that is not an object. One bad item makes the batch bad. Params are not
 // examined. CheckJsonBodyFields (json_body.h) checks the head of the request.
-Result<JsonRpcRequest> ParseJsonRpc(const Json& body);
+Result<JsonRpcRequest> ParseJsonRpc(const Json& json);
 
 // Does the same for the Model Context Protocol: `tool` is filled in, the id of a request is a
 // string or an integer, and the params of the methods that a client may call (its versions up to
 // 2026-07-28) must have the shape that the protocol gives them. The name of a tool is 1 to 128 of
 // [A-Za-z0-9_.-] when `strict_tool_names`; otherwise any string.
-Result<JsonRpcRequest> ParseMcp(const Json& body, bool strict_tool_names);
+Result<JsonRpcRequest> ParseMcp(const Json& json, bool strict_tool_names);
 
 }  // namespace codec

@@ -108,8 +108,13 @@ Result<Mirror> FindMirror(const HttpFields& fields) {
 bool IsOld(std::string_view version) {
   const bool date = version.size() == kMcpMirrored.size() &&
                     std::all_of(version.begin(), version.end(),
-                                [](char c) { return c == '-' || (c >= '0' && c <= '9'); });
+                                [](char c) { return c == '-' || ascii::IsDigit(c); });
   return date && version < kMcpMirrored;
+}
+
+// Returns whether the header says nothing of a message, and names no version that would have to.
+bool DescribesNothing(const Mirror& mirror) {
+  return mirror.empty() && (mirror.version == nullptr || IsOld(mirror.version->value));
 }
 
 // Returns the text that a value of Mcp-Name or Mcp-Param-NAME stands for; nullopt if it could be
@@ -145,8 +150,7 @@ bool IsNumber(std::string_view value, double wanted) {
   const std::string_view rest = value.substr(digits.size());
   const bool whole =
       rest.empty() || (rest.size() > 1 && rest.find_first_not_of('0', 1) == std::string_view::npos);
-  if (digits.empty() || digits.size() > kDigitsMax || !whole ||
-      digits.find_first_not_of("0123456789") != std::string_view::npos ||
+  if (!ascii::IsNumber(digits) || digits.size() > kDigitsMax || !whole ||
       (digits.size() > 1 && digits.front() == '0')) {
     return false;
   }
@@ -207,8 +211,8 @@ Status CompareParams(const Mirror& mirror, const std::string& method, const Json
       LookThrough(*arguments, PlainName(field->name.substr(kParamPrefix.size())), *value, &found);
     }
     if (found.named ? !found.named_agrees : !found.agrees) {
-      return Disagreement(shown,
-                          "is " + Quoted(*value) + ", which no such argument of the body is");
+      return Disagreement(
+          shown, "is " + Quoted(*value) + ", and the argument in the body differs or is missing");
     }
   }
   return Ok();
@@ -285,21 +289,20 @@ std::string McpVersionOf(const Json& message) {
 
 Status CompareMcpFields(const HttpFields& fields, const Json& body) {
   const Mirror mirror = TRY(FindMirror(fields));
-  const bool says_old = mirror.version == nullptr || IsOld(mirror.version->value);
   if (body.array() != nullptr) {
     for (const Json& message : *body.array()) {
       TRY(CheckSpelling(message, false));
       if (!McpVersionOf(message).empty()) {
-        return Invalid("a batch, which the version of its messages does not have");
+        return Invalid("a batch, and the MCP version of its messages has no batches");
       }
     }
-    if (mirror.empty() && says_old) return Ok();
-    return Invalid("a batch, of which the header describes one message");
+    if (DescribesNothing(mirror)) return Ok();
+    return Invalid("a batch, and the header describes a single message");
   }
   TRY(CheckSpelling(body, !mirror.empty()));
   const Json* method = body.Find("method");
   if (method == nullptr || method->string() == nullptr) {
-    if (mirror.empty() && says_old) return Ok();
+    if (DescribesNothing(mirror)) return Ok();
     return Invalid("a response, and the header describes a request");
   }
   const std::string version = McpVersionOf(body);
@@ -317,8 +320,7 @@ Status CompareMcpFields(const HttpFields& fields, const Json& body) {
 
 Status CompareMcpFields(const HttpFields& fields) {
   const Mirror mirror = TRY(FindMirror(fields));
-  const bool says_old = mirror.version == nullptr || IsOld(mirror.version->value);
-  if (mirror.empty() && says_old) return Ok();
+  if (DescribesNothing(mirror)) return Ok();
   return Invalid("the header describes a message, and there is no body");
 }
 

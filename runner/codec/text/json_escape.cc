@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/ascii.h"
+#include "codec/text/utf8.h"
 
 namespace codec {
 namespace {
@@ -27,25 +28,6 @@ std::optional<char32_t> ReadUnit(std::string_view text) {
   return unit;
 }
 
-void AppendUtf8(char32_t value, std::string& out) {
-  auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
-  auto rest = [&](int shift) { put(0x80 | (value >> shift & 0x3f)); };
-  if (value < 0x80) return put(value);
-  if (value < 0x800) {
-    put(0xc0 | value >> 6);
-    return rest(0);
-  }
-  if (value < kBeyondPlane) {
-    put(0xe0 | value >> 12);
-    rest(6);
-    return rest(0);
-  }
-  put(0xf0 | value >> 18);
-  rest(12);
-  rest(6);
-  rest(0);
-}
-
 // Appends what the escape at the beginning of `text` stands for, and returns its length; 0 if it is
 // not one.
 size_t Unescape(std::string_view text, std::string& out) {
@@ -59,13 +41,13 @@ size_t Unescape(std::string_view text, std::string& out) {
   std::optional<char32_t> unit = ReadUnit(text);
   if (!unit) return 0;
   if (*unit < kHighSurrogates || *unit >= kSurrogatesEnd) {
-    AppendUtf8(*unit, out);
+    AppendUtf8(*unit, &out);
     return kUnitBytes;
   }
   std::optional<char32_t> low = ReadUnit(text.substr(kUnitBytes));
   bool pair = *unit < kLowSurrogates && low && *low >= kLowSurrogates && *low < kSurrogatesEnd;
   if (!pair) return 0;
-  AppendUtf8(kBeyondPlane + ((*unit - kHighSurrogates) << 10) + (*low - kLowSurrogates), out);
+  AppendUtf8(kBeyondPlane + ((*unit - kHighSurrogates) << 10) + (*low - kLowSurrogates), &out);
   return 2 * kUnitBytes;
 }
 

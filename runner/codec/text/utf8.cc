@@ -29,6 +29,15 @@ Utf8Character NextUtf8(std::string_view text) {
   return {value, length, true};
 }
 
+void AppendUtf8(char32_t value, std::string* out) {
+  const auto put = [&](char32_t byte) { *out += static_cast<char>(byte); };
+  if (value < 0x80) return put(value);
+  const int more = value < 0x800 ? 1 : value < 0x10000 ? 2 : 3;
+  constexpr char32_t kLead[] = {0, 0xc0, 0xe0, 0xf0};
+  put(kLead[more] | (value >> (6 * more)));
+  for (int i = more - 1; i >= 0; --i) put(0x80 | ((value >> (6 * i)) & 0x3f));
+}
+
 namespace {
 
 // Counts the ASCII characters from `at` on: most of any text, and so a block at a time.

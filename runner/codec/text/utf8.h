@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace codec {
@@ -16,6 +17,9 @@ struct Utf8Character {
 // no surrogates, nothing above U+10FFFF. A piece that is not UTF-8 is as long as its longest prefix
 // that could have begun a character (Unicode 15, 3.9, "maximal subpart").
 Utf8Character NextUtf8(std::string_view text);
+
+// Appends the UTF-8 of `value`, which is no surrogate and at most U+10FFFF.
+void AppendUtf8(char32_t value, std::string* out);
 
 // Returns where the first byte that is not part of valid UTF-8 stands; std::string_view::npos if
 // all are.

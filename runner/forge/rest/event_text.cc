@@ -71,8 +71,8 @@ bool IsFact(std::string_view name) {
          std::ranges::any_of(kEndings, [&](auto end) { return name.ends_with(end); });
 }
 
-// Adds every text below `json`, whose path is `path`, that `text` does not have yet. What a caller
-// of the forge's API made up has facts of no known name.
+// Adds every text below `json` that `text` lacks; `path` is json's path. With `made_up`, a caller
+// of the forge's API chose the names of the members, so none of them is taken for a fact.
 void AddOthers(const codec::Json& json, const std::string& path, bool made_up, EventText* text) {
   if (json.string() != nullptr) {
     const std::string& value = *json.string();

@@ -97,7 +97,7 @@ std::string ProviderOf(const Authority& authority) {
 
 }  // namespace
 
-bool Matches(const ModelServer& known, const Authority& server, std::string_view path) {
+bool IsServedBy(const ModelServer& known, const Authority& server, std::string_view path) {
   return (known.port == 0 || known.port == server.port) &&
          policy::HostMatches(known.host, server.host) &&
          (known.path.empty() || codec::PathSelectorMatches(known.path, path));
@@ -198,7 +198,7 @@ bool Budget::IsModelServer(const Authority& server, std::string_view path) const
   if (!limits_.model_servers) return false;
   if (!model_servers_) model_servers_ = limits_.model_servers();
   return std::any_of(model_servers_->begin(), model_servers_->end(),
-                     [&](const ModelServer& one) { return Matches(one, server, path); });
+                     [&](const ModelServer& one) { return IsServedBy(one, server, path); });
 }
 
 ModelCall Budget::CallTo(const Authority& server, const OutgoingRequest& request) const {

@@ -23,8 +23,9 @@
 
 namespace gateway {
 
-// Returns whether a request to this path of `server` goes to the server that is known.
-bool Matches(const ModelServer& known, const Authority& server, std::string_view path);
+// Returns whether `known` covers a request for `path` to `server`. Port 0 covers all ports, an
+// empty path all paths; the host may be a pattern.
+bool IsServedBy(const ModelServer& known, const Authority& server, std::string_view path);
 
 // Counts and judges. Responses say at their end what they used, so the last of them can go beyond
 // the limit. No more than the last can: a request that comes while others are open is refused for

@@ -132,17 +132,16 @@ OwnRequest SubjectRequest(const TokenGrant& grant) {
 }
 
 Result<Secret> ParseSubject(const TokenGrant& grant, int status, std::string_view body) {
-  auto invalid = [](const std::string& what) { return Error{Code::kInvalid, what}; };
-  if (status != 200) return invalid("the subject token was rejected: " + std::to_string(status));
+  if (status != 200) return Invalid("the subject token was rejected: " + std::to_string(status));
   if (grant.subject_field.empty()) {
     body = body.substr(0, body.find_last_not_of(" \t\r\n") + 1);
-    if (body.empty()) return invalid("the subject token is empty");
+    if (body.empty()) return Invalid("the subject token is empty");
     return Secret(body);
   }
   Result<codec::Json> json = codec::ParseJson(body, {.bytes_max = kTokenAnswerBytesMax});
-  if (!json.ok()) return invalid("the subject token's source did not return JSON");
+  if (!json.ok()) return Invalid("the subject token's source did not return JSON");
   SecretString token = json.value().StringAt(grant.subject_field);
-  if (token.empty()) return invalid("no " + grant.subject_field);
+  if (token.empty()) return Invalid("no " + grant.subject_field);
   return Secret(token);
 }
 
@@ -181,11 +180,11 @@ Result<AccessToken> ParseToken(int status, std::string_view body) {
   if (status < 200 || status > 299) {
     return Refused(status, parsed.ok() ? ErrorCodes(parsed.value()) : std::string());
   }
-  if (!parsed.ok()) return Error{Code::kInvalid, "the token service did not return JSON"};
+  if (!parsed.ok()) return Invalid("the token service did not return JSON");
   const codec::Json& json = parsed.value();
   SecretString value = json.StringAt("access_token");
   if (value.empty()) value = json.StringAt("accessToken");
-  if (value.empty()) return Error{Code::kInvalid, "the token service did not return a token"};
+  if (value.empty()) return Invalid("the token service did not return a token");
   AccessToken token;
   token.values.emplace_back(value);
   token.lifetime = Sensible(json.IntegerAt("expires_in", 0));
@@ -202,7 +201,7 @@ Result<AccessToken> ParseAwsSession(int status, std::string_view body, int64_t n
   for (const char* name : {"AccessKeyId", "SecretAccessKey", "SessionToken"}) {
     SecretString value = Element(body, name);
     if (value.empty() || value.find('&') != std::string::npos) {
-      return Error{Code::kInvalid, std::string("the token service did not return ") + name};
+      return Invalid(std::string("the token service did not return ") + name);
     }
     token.values.emplace_back(value);
   }

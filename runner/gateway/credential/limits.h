@@ -20,8 +20,9 @@ constexpr size_t kSignedBodyBytesMax = size_t{10} << 20;
 constexpr size_t kTokenAnswerBytesMax = size_t{64} << 10;
 constexpr milliseconds kTokenTimeout = seconds(30);
 constexpr seconds kTokenEarly{300};
-constexpr seconds kTokenLatest{30};  // So long before its end it is used at all.
-// Identities' tokens may live longer; what a service says beyond that is not believed.
+// A token is not used within this time before its end.
+constexpr seconds kTokenLatest{30};
+// The longest lifetime of a token that a service is believed.
 constexpr seconds kTokenLifetimeMax{24 * 3600};
 // The body of a request that is kept, in case its token is refused.
 constexpr size_t kRepeatedBodyBytesMax = size_t{1} << 20;

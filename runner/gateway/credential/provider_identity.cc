@@ -2,6 +2,7 @@
 #include "gateway/credential/provider_identity.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/ascii.h"
 #include "codec/data/yaml_fields.h"

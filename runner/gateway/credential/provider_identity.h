@@ -3,8 +3,6 @@
 // of that service.
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,7 +27,7 @@ struct IdentityKey {
 
 struct IdentityStep {
   ExchangeStep request;  // ${KEY} stands in any of its texts.
-  std::string if_given;  // The step, or one of its fields, is left out without this key.
+  std::string if_given;  // Not empty: the step is left out unless this key has a value.
 };
 
 struct ProviderIdentity {

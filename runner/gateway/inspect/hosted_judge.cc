@@ -117,7 +117,8 @@ ModelApi ApiOf(ModelFamily family) {
   }
 }
 
-bool OnlyReads(std::string_view method) {
+// Returns whether requests of this method set off no work of the provider.
+bool StartsNoWork(std::string_view method) {
   return std::ranges::any_of(std::to_array<std::string_view>({"GET", "HEAD", "OPTIONS", "DELETE"}),
                              [&](auto one) { return codec::EqualIgnoringCase(one, method); });
 }
@@ -158,9 +159,8 @@ std::optional<HostedQuestion> RecogniseHosted(std::string_view method, std::stri
   }
   const auto* known =
       std::ranges::find_if(kFurtherApis, [&](const Api& api) { return EndsWith(path, api.end); });
-  const bool further = known != kFurtherApis.end();
   std::optional<ModelFamily> family = FamilyOf(call.api);
-  if (!family && further) {
+  if (!family && known != kFurtherApis.end()) {
     family = known->family;
     question.api = ApiOf(*family);
   }
@@ -168,7 +168,7 @@ std::optional<HostedQuestion> RecogniseHosted(std::string_view method, std::stri
     question.place.family = *family;
     return has_body ? std::optional(std::move(question)) : std::nullopt;
   }
-  if (OnlyReads(method) && !has_body) return std::nullopt;
+  if (StartsNoWork(method) && !has_body) return std::nullopt;
   const bool agents = std::ranges::any_of(
       kAgentCollections, [&](std::string_view collection) { return IsIn(path, collection); });
   const bool unread =
@@ -206,16 +206,14 @@ std::optional<RequestVerdict> JudgeHosted(const RequestContext& context,
       policy::DecideHostedUses(context.lease.in_force().hosted_tools, uses);
   if (verdict.operations.empty()) return std::nullopt;
   record::Event& event = allowed.event;
+  event.protocol = policy::kHostedProtocol;
+  event.operations = std::move(verdict.operations);
   if (verdict.allowed) {
-    event.protocol = policy::kHostedProtocol;
-    event.message += MessageOf(verdict.operations);
-    event.operations = std::move(verdict.operations);
+    event.message += MessageOf(event.operations);
     return std::nullopt;
   }
   const std::string& narrowed_by = context.lease.in_force().narrowed_by;
   if (!narrowed_by.empty()) verdict.reason.append(policy::kNarrowedReason).append(narrowed_by);
-  event.protocol = policy::kHostedProtocol;
-  event.operations = std::move(verdict.operations);
   return RefuseAllowed(allowed, RefusalOf(question, verdict.reason));
 }
 
@@ -235,7 +233,7 @@ bool HostedApis::IsModelServer(const Authority& server, std::string_view path) {
   if (of_agent) return true;
   if (!servers_) servers_ = ask_ ? ask_() : std::vector<ModelServer>();
   return std::ranges::any_of(
-      *servers_, [&](const ModelServer& known) { return Matches(known, server, path); });
+      *servers_, [&](const ModelServer& known) { return IsServedBy(known, server, path); });
 }
 
 }  // namespace gateway

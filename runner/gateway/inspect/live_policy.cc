@@ -34,26 +34,26 @@ void LivePolicy::Replace(policy::Policy next) {
   editions_.push_back({policy::CompiledPolicy(std::move(next)), version() + 1});
   // All of them first: a call may lead to a decision elsewhere.
   for (Lease* lease : leases_) lease->replaced_ = true;
-  for (Lease* lease : leases_) {
-    std::function<void()> call = std::exchange(lease->when_replaced_, nullptr);
-    if (call) call();
-  }
+  for (Lease* lease : leases_) lease->Tell();
   DropUnused();
 }
 
 void LivePolicy::Narrow(policy::Policy next, const Lease* spared) {
   editions_.push_back({policy::CompiledPolicy(std::move(next)), version() + 1});
-  for (Lease* lease : leases_) lease->replaced_ = lease->replaced_ || !lease->kept_;
   for (Lease* lease : leases_) {
-    if (lease->kept_ || lease == spared) continue;
-    std::function<void()> call = std::exchange(lease->when_replaced_, nullptr);
-    if (call) call();
+    if (!lease->kept_) lease->replaced_ = true;
+  }
+  for (Lease* lease : leases_) {
+    if (!lease->kept_ && lease != spared) lease->Tell();
   }
   DropUnused();
 }
 
 void LivePolicy::Lease::EndSpared() const {
-  if (!replaced_) return;
+  if (replaced_) Tell();
+}
+
+void LivePolicy::Lease::Tell() const {
   std::function<void()> call = std::exchange(when_replaced_, nullptr);
   if (call) call();
 }

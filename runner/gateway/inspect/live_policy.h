@@ -35,14 +35,15 @@ class LivePolicy {
     const bool& replaced() const { return replaced_; }
     // Has `call` called once when that happens.
     void WhenReplaced(std::function<void()> call) { when_replaced_ = std::move(call); }
-    // The connection is as open under any policy that Narrow() puts in force: it is not told.
+    // Narrow() leaves this connection alone: it is open under the narrower policy, too.
     void KeepWhenNarrowed() { kept_ = true; }
-    // Tells a connection that Narrow() spared, and whose time is over now.
+    // Ends a connection that Narrow() spared, if it was replaced meanwhile.
     void EndSpared() const;
 
    private:
     friend class LivePolicy;
     explicit Lease(LivePolicy& policy);
+    void Tell() const;  // Makes the call of WhenReplaced(), once.
 
     LivePolicy& policy_;
     std::list<Edition>::iterator edition_;
@@ -64,8 +65,8 @@ class LivePolicy {
 
   // Puts `next` in force, then tells every lease of the policies before it.
   void Replace(policy::Policy next);
-  // Does the same with a policy that allows less. Leases that are kept are not told, and `spared`,
-  // which may be null, only by EndSpared().
+  // Does the same with a policy that allows less. Leases that are kept are not told; `spared`,
+  // which may be null, is told by EndSpared().
   void Narrow(policy::Policy next, const Lease* spared);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gateway/inspect/ratchet.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "codec/text/neutral.h"
 

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "gateway/http/authority.h"
@@ -28,7 +27,8 @@ class Ratchet {
     std::vector<policy::HostPort> bound;   // Those that other credentials are bound to.
   };
 
-  // Both are called once, when it closes: `record`, and `closed` with what closed it.
+  // When it closes, calls `closed` with the cause, and `record` if the policy in force has
+  // `after_untrusted`.
   Ratchet(LivePolicy& policy, Facts facts, std::function<void(const record::Notice&)> record,
           std::function<void(const std::string&)> closed);
   Ratchet(const Ratchet&) = delete;
@@ -36,8 +36,7 @@ class Ratchet {
 
   // Returns whether something may still close.
   bool watches() const { return !closed_ && policy_.source().after_untrusted.used(); }
-  // Returns whether connections to this server are as open after closing as before: they are let
-  // be.
+  // Returns whether closing changes nothing for connections to this server, so that they are kept.
   bool Keeps(const Authority& server) const;
 
   // Looks at a request as it is sent to `server`, with its body if that was read whole. Closes if
@@ -53,11 +52,11 @@ class Ratchet {
   // Called before bytes of another protocol than HTTP pass.
   void NotePassage(const Authority& server);
 
-  // Called where the sandbox goes on from the state of another one, whose run `by` narrowed: its
-  // files may have the text.
+  // Narrows a run whose sandbox was restored from a run that `by` had narrowed: its files may have
+  // the text.
   void Inherit(std::string_view by);
 
-  // Returns a policy that is to take the place of the one in force: as narrow as that is by now.
+  // Returns `next` narrowed as the run is now; unchanged if nothing has closed.
   policy::Policy Narrowed(policy::Policy next) const;
 
  private:

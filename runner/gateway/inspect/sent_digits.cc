@@ -164,7 +164,10 @@ std::string LinesOfNumbers(std::string_view in, std::string* behind) {
   size_t text = 0;     // Where that begins.
   const auto end_run = [&](size_t end) {
     if (numbers >= kNumbersMin) out.append(in.substr(begin, end - begin)).append("\n");
-    if (numbers >= kNumbersMin && place) begin = std::string_view::npos, text = end;
+    if (numbers >= kNumbersMin && place) {
+      begin = std::string_view::npos;
+      text = end;
+    }
     numbers = 0;
   };
   for (size_t i = 0; i <= in.size(); ++i) {

@@ -32,21 +32,6 @@ bool IsMark(char32_t c) {
   return (c >= 0x80 && c <= 0xbf) || (c >= 0x2000 && c <= 0x303f) || (c >= 0xfe00 && c <= 0xfeff);
 }
 
-void AppendUtf8(char32_t c, std::string* out) {
-  const auto rest = [&](int shift) { *out += static_cast<char>(0x80 | ((c >> shift) & 0x3f)); };
-  if (c < 0x800) {
-    *out += static_cast<char>(0xc0 | (c >> 6));
-  } else if (c < 0x10000) {
-    *out += static_cast<char>(0xe0 | (c >> 12));
-    rest(6);
-  } else {
-    *out += static_cast<char>(0xf0 | (c >> 18));
-    rest(12);
-    rest(6);
-  }
-  rest(0);
-}
-
 // Returns how many bytes two texts have in common at their beginnings.
 size_t CommonBegin(std::string_view a, std::string_view b) {
   constexpr size_t kBlock = 4096;
@@ -71,7 +56,7 @@ void LetterReader::TakeCharacter(char32_t character, std::string* letters) {
     const char c = static_cast<char>(character);
     if (ascii::IsAlpha(c)) *letters += ascii::ToLower(c);
   } else if (!IsMark(character)) {
-    AppendUtf8(character, letters);
+    codec::AppendUtf8(character, letters);
   }
 }
 

@@ -2,7 +2,6 @@
 // Finds pieces of known texts in what a model is sent, by fingerprints of their letters. Pure.
 #pragma once
 
-#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace gateway {
@@ -33,8 +33,8 @@ class LetterReader {
   std::string character_;  // Bytes of UTF-8 so far.
 };
 
-// The fingerprints of texts. A text of which a run of kFoundLetters letters was sent, is found, or
-// else when the whole of it was. One with fewer than kLettersMin letters is not looked for.
+// Fingerprints of texts. A text is found once kFoundLetters of its letters in a row were sent, or
+// all letters of a shorter one. Texts of fewer than kLettersMin letters are ignored.
 class TextPrints {
  public:
   static constexpr size_t kFoundLetters = 47;
@@ -61,7 +61,7 @@ class TextPrints {
 
  private:
   static constexpr size_t kWindow = 32;  // The letters of one print.
-  static constexpr size_t kOneOf = 16;   // So many windows that follow each other have one print.
+  static constexpr size_t kOneOf = 16;   // Of so many consecutive windows, one print is kept.
   static_assert(kFoundLetters == kWindow + kOneOf - 1);
   static constexpr int kBeginsBits = 18;
 

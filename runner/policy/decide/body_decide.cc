@@ -116,11 +116,12 @@ JudgedBody DecideCalls(const Route& route, const Endpoint& governing, const Body
     return decision;
   }
   if (mcp || codec::MirrorsMcp(asked.fields)) {
-    decision.mcp_answer = RefuseMcp(asked.fields, json.value(), &decision.verdict.detail);
-  }
-  if (!decision.mcp_answer.empty()) {
-    decision.verdict = Malformed(route, asked.request.path, decision.verdict.detail);
-    return decision;
+    std::string why;
+    decision.mcp_answer = RefuseMcp(asked.fields, json.value(), &why);
+    if (!decision.mcp_answer.empty()) {
+      decision.verdict = Malformed(route, asked.request.path, why);
+      return decision;
+    }
   }
   decision.verdict = DecideRpc(route, asked.request, request.value());
   if (mcp && !decision.verdict.allowed) {

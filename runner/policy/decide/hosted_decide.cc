@@ -16,9 +16,8 @@ constexpr size_t kHostedDomainsMax = 8;
 
 // Returns whether `domain` is `above` or below it. Odd texts are below nothing.
 bool IsWithin(std::string_view domain, std::string_view above) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyz0123456789-.";
   const std::string name = CanonicalHost(domain);
-  if (name.empty() || name.find_first_not_of(kPlain) != std::string::npos) return false;
+  if (name.empty() || name.find_first_not_of(kDomainCharacters) != std::string::npos) return false;
   return name == above || (name.size() > above.size() && name.ends_with(above) &&
                            name[name.size() - above.size() - 1] == '.');
 }
@@ -38,8 +37,8 @@ bool Allows(const HostedAllowance& entry, const HostedUse& use) {
 }
 
 bool TakesDomains(std::string_view kind) {
-  const auto* known = std::ranges::find(kHostedKinds, kind, &HostedKind::name);
-  return known != kHostedKinds.end() && known->takes_domains;
+  const HostedKind* known = FindHostedKind(kind);
+  return known != nullptr && known->takes_domains;
 }
 
 Operation OperationOf(const HostedUse& use) {
@@ -96,18 +95,16 @@ HostedVerdict DecideHostedUses(const std::vector<HostedAllowance>& allowed,
 std::string HostedLine(const std::vector<Operation>& operations) {
   constexpr std::string_view kOfType =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:./=";
-  constexpr std::string_view kOfDomain = "abcdefghijklmnopqrstuvwxyz0123456789-.";
   std::vector<HostedAllowance> entries;
   for (const Operation& one : operations) {
-    const bool known =
-        std::ranges::find(kHostedKinds, one.tool, &HostedKind::name) != kHostedKinds.end();
+    const bool known = FindHostedKind(one.tool) != nullptr;
     const bool type = one.tool.size() > kTypeEntry.size() && one.tool.starts_with(kTypeEntry) &&
                       one.tool.find_first_not_of(kOfType) == std::string::npos;
     if (!known && !type) return "";
     HostedAllowance entry{one.tool, one.fields};
     for (const std::string& domain : entry.domains) {
       const bool plain =
-          !domain.empty() && domain.find_first_not_of(kOfDomain) == std::string::npos;
+          !domain.empty() && domain.find_first_not_of(kDomainCharacters) == std::string::npos;
       if (!plain) entry.domains.clear();
       if (!plain) break;
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <utility>
 
 #include "base/ascii.h"
@@ -314,7 +313,7 @@ class Finder {
     // A stored prompt; older completions have texts.
     if (folded == "prompt" && value.object() != nullptr) Add(kStored, name);
     if (Contains(kContent, folded)) {
-      TakeContent(value, depth);
+      TakeContent(value);
       if (folded == "input") TakeItems(value, depth);
       return;
     }
@@ -432,9 +431,9 @@ class Finder {
   }
 
   // Looks for URLs that the provider would fetch. The depth of the whole is bounded by the parser.
-  void TakeContent(const Json& value, int depth) {
+  void TakeContent(const Json& value) {
     if (const Json::Array* list = value.array()) {
-      for (const Json& one : *list) TakeContent(one, depth);
+      for (const Json& one : *list) TakeContent(one);
     }
     if (value.object() == nullptr) return;
     for (const auto& [name, member] : *value.object()) {
@@ -450,7 +449,7 @@ class Finder {
       if (folded == "s3location" || (folded == "uri" && member.string() != nullptr)) {
         TakeUrlText(member.string() != nullptr ? *member.string() : member.StringAt("uri"));
       }
-      TakeContent(member, depth);
+      TakeContent(member);
     }
   }
 

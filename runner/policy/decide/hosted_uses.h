@@ -19,14 +19,15 @@ enum class ModelFamily : unsigned { kAnthropic = 1, kChat = 2, kResponses = 4, k
 struct HostedUse {
   std::string kind;  // A name of kHostedKinds; empty for a type that is of no known kind.
   std::string name;  // What asks for it, as the request has it: "web_search_20250305".
-  // True if the request itself restricts it to `domains`; none of them: to what it has already.
+  // The request restricts the tool to `domains`; if that is empty, the tool reaches no further
+  // host.
   bool bounded = false;
   std::vector<std::string> domains = {};  // As written, but without a path; "" for an odd one.
 
   friend bool operator==(const HostedUse&, const HostedUse&) = default;
 };
 
-// What of a request is not in its body.
+// What is known of a request beside its body.
 struct HostedPlace {
   ModelFamily family = ModelFamily::kAnthropic;
   std::string model;  // The model that the path names; may be empty.

@@ -18,8 +18,7 @@ constexpr size_t kDomainsMax = 100;
 constexpr std::string_view kForm = "hosted_tools: [web_search: {domains: [docs.example.com]}]";
 
 bool IsDomain(std::string_view domain) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyz0123456789-.";
-  return !domain.empty() && domain.find_first_not_of(kPlain) == std::string_view::npos &&
+  return !domain.empty() && domain.find_first_not_of(kDomainCharacters) == std::string_view::npos &&
          domain.front() != '.' && domain.find("..") == std::string_view::npos;
 }
 
@@ -45,8 +44,8 @@ Status CheckKind(const std::string& file, codec::Position at, const HostedAllowa
   if (kind.starts_with(kTypeEntry) && kind.size() > kTypeEntry.size() && entry.domains.empty()) {
     return Ok();
   }
-  const auto* known = std::ranges::find(kHostedKinds, kind, &HostedKind::name);
-  if (known == kHostedKinds.end()) {
+  const HostedKind* known = FindHostedKind(kind);
+  if (known == nullptr) {
     std::vector<std::string_view> names;
     for (const HostedKind& one : kHostedKinds) names.push_back(one.name);
     const std::string nearest = codec::NearestName(kind, names);

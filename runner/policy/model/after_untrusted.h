@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +16,7 @@ namespace policy {
 struct Endpoint;
 struct Policy;
 
-// A host, by a name or a pattern, at one port, or with 0 at all of them.
+// A host, by name or pattern, at one port; port 0 stands for all ports.
 struct HostPort {
   std::string host;  // Canonical.
   uint16_t port = 0;
@@ -30,7 +29,7 @@ inline constexpr std::string_view kClosesWrites = "writes";
 inline constexpr std::string_view kClosesCredentials = "credentials";
 inline constexpr std::string_view kClosesHostedTools = "hosted_tools";
 
-// Behind the reason of each refusal in a narrowed run; what narrowed it follows.
+// Appended to the reason of each refusal in a narrowed run, with Policy::narrowed_by behind it.
 inline constexpr std::string_view kNarrowedReason = "; after_untrusted narrowed this run: ";
 
 // One list: words, each of them above or in kHostedKinds, and hosts.

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/model/hosted_tools.h"
 
+#include <algorithm>
+
 #include "base/join.h"
 
 namespace policy {
+
+const HostedKind* FindHostedKind(std::string_view name) {
+  const auto* found = std::ranges::find(kHostedKinds, name, &HostedKind::name);
+  return found == kHostedKinds.end() ? nullptr : found;
+}
 
 std::string RenderHostedTools(const std::vector<HostedAllowance>& list) {
   if (list.empty()) return "none";

@@ -50,6 +50,12 @@ inline constexpr auto kHostedKinds = std::to_array<HostedKind>({
      "kinds may hide there"},
 });
 
+// Returns the kind of that name; nullptr if there is none.
+const HostedKind* FindHostedKind(std::string_view name);
+
+// The characters of a domain in an entry.
+inline constexpr std::string_view kDomainCharacters = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+
 // Precedes the name of a type that is of no known kind: "type=openrouter:web_search".
 inline constexpr std::string_view kTypeEntry = "type=";
 

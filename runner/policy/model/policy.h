@@ -102,8 +102,8 @@ struct Endpoint {
   // max_body_bytes.
   uint32_t body_bytes_max = 65536;
   McpOptions mcp;
-  bool of_pattern =
-      false;  // Narrow(): its host was a pattern's, so a private address stays closed.
+  // Narrow() set `host` in place of a pattern: private addresses stay closed.
+  bool of_pattern = false;
   codec::Position at;
 };
 WIRE_ALL(Endpoint, host, ports, path, protocol, protocol_implied, tls, enforcement, access, rules,
@@ -164,7 +164,7 @@ struct Policy {
   // The tools of models' providers that requests to models may ask for.
   std::vector<HostedAllowance> hosted_tools;
   AfterUntrusted after_untrusted;
-  std::string narrowed_by;  // What Narrow() was told; empty before.
+  std::string narrowed_by;  // What narrowed the run: `by` of Narrow(). Empty if nothing did.
 };
 
 }  // namespace policy

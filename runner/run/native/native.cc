@@ -197,10 +197,10 @@ Result<std::string> NativeEnclosure::ReplacePolicy(const PolicyReload::Text& giv
   LoadedPolicy next = TRY(reload_->Check(*gateway_, given));
   TRY(keep());
   std::string sha256 = next.record.sha256;
-  Status told = reload_->Replace(*gateway_, std::move(next));
-  if (told.ok()) return sha256;
+  Status replaced = reload_->Replace(*gateway_, std::move(next));
+  if (replaced.ok()) return sha256;
   supervisor_->End(EndKind::kGatewayLost);
-  return std::move(told).error();
+  return std::move(replaced).error();
 }
 
 Result<AgentEnd> NativeEnclosure::Finish() {

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <string_view>
 
 #include "base/deadline.h"

@@ -44,7 +44,8 @@ struct Supervised {
   const Request& request;
   // Masks what the agent says. Tokens are added that the gateway fetches meanwhile.
   codec::SecretMask& secrets;
-  // Of each grant of the gateway's, where its subject token lies; and who is told of those taken.
+  // By grant of the gateway: the file of its subject token. `recorder` notes the identities that
+  // were exchanged.
   const std::vector<std::string>& subject_files;
   Recorder& recorder;
 };
