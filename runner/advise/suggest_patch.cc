@@ -144,8 +144,8 @@ class Patcher {
   }
 
  private:
-  // Notes a request for tools of a model's provider. Their line is no rule of an endpoint, and may
-  // belong in the configuration.
+  // Notes a request for tools of a model's provider. Their line is not a rule of an endpoint, and
+  // may belong in the configuration.
   bool NoteHosted(const Denial& denial) {
     if (denial.protocol != policy::kHostedProtocol) return false;
     const std::string line = policy::HostedLine(denial.operations);

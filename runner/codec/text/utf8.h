@@ -18,7 +18,7 @@ struct Utf8Character {
 // that could have begun a character (Unicode 15, 3.9, "maximal subpart").
 Utf8Character NextUtf8(std::string_view text);
 
-// Appends the UTF-8 of `value`, which is no surrogate and at most U+10FFFF.
+// Appends the UTF-8 of `value`, which is not a surrogate and at most U+10FFFF.
 void AppendUtf8(char32_t value, std::string* out);
 
 // Returns where the first byte that is not part of valid UTF-8 stands; std::string_view::npos if

@@ -48,7 +48,7 @@ Result<AccessToken> ParseToken(int status, std::string_view body);
 Result<AccessToken> ParseAwsSession(int status, std::string_view body, int64_t now);
 
 // Claims of a JSON Web Token, whose signature was not verified. Texts are empty if the token has no
-// such claim, or is no JSON Web Token.
+// such claim, or is not a JSON Web Token.
 struct JwtFacts {
   std::string issuer;
   std::string subject;
