@@ -100,7 +100,7 @@ class Credentials::Attempt {
         [&](const codec::HttpField& field) { return codec::EqualIgnoringCase(field.name, name); });
     if (own == sites_.fields->end()) {
       sites_.fields->push_back({name, text});
-    } else if (own->value.find(text) == std::string::npos) {
+    } else if (!codec::FieldHasToken(*sites_.fields, name, text)) {
       own->value += "," + text;
     }
   }

@@ -150,9 +150,54 @@ TEST_CASE("A region is part of the address of AWS, and no account is impersonate
   CHECK(grant.gives_aws);
   const Provider vertex = FindProvider("vertex").value();
   IdentityValues values = {{"workload_provider", "p"}};
-  CHECK(PlanIdentity("vertex", *vertex.identity, values, HostWith(job)).value().steps.size() == 1);
+  // The scope that each step asks for: with an account, the first token serves the second step
+  // alone.
+  const auto scopes = [&] {
+    std::string scopes;
+    const TokenGrant asked =
+        PlanIdentity("vertex", *vertex.identity, values, HostWith(job)).value();
+    for (const ExchangeStep& step : asked.steps) {
+      for (const ExchangeStep::Field& field : step.fields) {
+        if (field.name != "scope") continue;
+        scopes += field.values.front().substr(field.values.front().rfind('/'));
+      }
+    }
+    return scopes;
+  };
+  CHECK(scopes() == "/cloud-platform");
   values.emplace_back("service_account", "a@b");
-  CHECK(PlanIdentity("vertex", *vertex.identity, values, HostWith(job)).value().steps.size() == 2);
+  CHECK(scopes() == "/iam/cloud-platform");
+}
+
+TEST_CASE("A mistake in a provider's identity is shown, and what has no value is not sent") {
+  const auto parse = [](const std::string& step) {
+    const std::string text =
+        "provider: acme\nabout: A.\n"
+        "credentials: [{name: ACME_KEY, from: [ACME_KEY], header: x-key}]\n"
+        "endpoints: [{host: api.acme.example, port: 443}]\n"
+        "identity:\n  credentials: [ACME_KEY]\n  audience: acme\n"
+        "  keys: {space: {about: A space., optional: true}}\n"
+        "  steps:\n    - {url: 'https://id.acme.example/', " +
+        step + "}\n";
+    return ParseProvider(text, "acme.yml");
+  };
+  const auto said = [&](const std::string& step) {
+    const Result<Provider> provider = parse(step);
+    return provider.ok() ? "" : provider.error().what;
+  };
+  CHECK(said("fields: {a: [x]}").find("error: a list needs 'body: json'") != std::string::npos);
+  CHECK(said("body: json, fields: {a: [[x]]}").find("'a' must be a list of texts") !=
+        std::string::npos);
+  CHECK(said("body: json, fields: {a: {b: x}}").find("a field needs a value") != std::string::npos);
+  const Provider acme = parse("headers: {x-space: '${space}', x-all: 'y'}, fields: {a: x}").value();
+  const auto headers = [&](const IdentityValues& values) {
+    return PlanIdentity("acme", *acme.identity, values, HostWith({{"ACME_ID_TOKEN", "jwt"}}))
+        .value()
+        .steps.front()
+        .headers.size();
+  };
+  CHECK(headers({}) == 1);
+  CHECK(headers({{"space", "s"}}) == 2);
 }
 
 }  // namespace

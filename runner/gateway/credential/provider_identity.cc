@@ -36,25 +36,35 @@ Result<Texts> ReadTexts(const std::string& file, const YamlNode& node, std::stri
   return texts;
 }
 
-Result<ExchangeStep::Field> ReadField(const std::string& file, const codec::YamlEntry& entry) {
+Result<ExchangeStep::Field> ReadField(const std::string& file, const codec::YamlEntry& entry,
+                                      bool json) {
   ExchangeStep::Field field{entry.key, {}, entry.value.kind == YamlKind::kSequence};
+  if (field.list && !json) {
+    return codec::InvalidAt(file, entry.at, "a list needs 'body: json'");
+  }
   if (entry.value.kind == YamlKind::kScalar) field.values = {entry.value.text};
-  for (const YamlNode& item : entry.value.items) field.values.push_back(item.text);
+  for (const YamlNode& item : entry.value.items) {
+    if (item.kind != YamlKind::kScalar) {
+      return codec::InvalidAt(file, item.at, "'" + entry.key + "' must be a list of texts");
+    }
+    field.values.push_back(item.text);
+  }
   if (field.values.empty()) return codec::InvalidAt(file, entry.at, "a field needs a value");
   return field;
 }
 
 Result<IdentityStep> ReadStep(const std::string& file, const YamlNode& node) {
-  YamlFields fields =
-      TRY(YamlFields::Open(file, node, "a step", {"url", "body", "fields", "headers", "if_given"}));
+  YamlFields fields = TRY(YamlFields::Open(
+      file, node, "a step", {"url", "body", "fields", "headers", "if_given", "unless_given"}));
   IdentityStep step;
   step.request.url = TRY(fields.RequiredText("url"));
   step.request.json = TRY(fields.Choice("body", {"form", "json"})) == 1U;
   step.if_given = TRY(fields.Text("if_given"));
+  step.unless_given = TRY(fields.Text("unless_given"));
   if (const YamlNode* list = fields.Find("fields")) {
     TRY(codec::CheckMapping(file, *list, "fields"));
     for (const codec::YamlEntry& entry : list->entries) {
-      step.request.fields.push_back(TRY(ReadField(file, entry)));
+      step.request.fields.push_back(TRY(ReadField(file, entry, step.request.json)));
     }
   }
   if (const YamlNode* headers = fields.Find("headers")) {
@@ -112,9 +122,11 @@ Texts WithFallbacks(const ProviderIdentity& identity, const IdentityValues& valu
   return all;
 }
 
-// What a step is for this run; nullopt if it is left out. A field whose key is not given is too.
+// What a step is for this run; nullopt if it is left out. A field or header whose key is not given
+// is left out too.
 std::optional<ExchangeStep> FillStep(const IdentityStep& step, const Texts& values) {
   if (!step.if_given.empty() && Find(values, step.if_given) == nullptr) return std::nullopt;
+  if (!step.unless_given.empty() && Find(values, step.unless_given) != nullptr) return std::nullopt;
   ExchangeStep filled;
   filled.json = step.request.json;
   std::optional<std::string> url = Fill(step.request.url, values);
@@ -130,7 +142,9 @@ std::optional<ExchangeStep> FillStep(const IdentityStep& step, const Texts& valu
     if (!there.values.empty()) filled.fields.push_back(std::move(there));
   }
   for (const auto& [name, value] : step.request.headers) {
-    filled.headers.emplace_back(name, Fill(value, values).value_or(""));
+    if (std::optional<std::string> text = Fill(value, values)) {
+      filled.headers.emplace_back(name, std::move(*text));
+    }
   }
   return filled;
 }

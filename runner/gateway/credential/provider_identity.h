@@ -26,8 +26,9 @@ struct IdentityKey {
 };
 
 struct IdentityStep {
-  ExchangeStep request;  // ${KEY} stands in any of its texts.
-  std::string if_given;  // Not empty: the step is left out unless this key has a value.
+  ExchangeStep request;      // ${KEY} stands in any of its texts.
+  std::string if_given;      // Not empty: the step is left out unless this key has a value.
+  std::string unless_given;  // Not empty: the step is left out if this key has a value.
 };
 
 struct ProviderIdentity {
