@@ -17,8 +17,8 @@ namespace run {
 // Returns what people wrote in the event: titles, texts, comments. Pure.
 std::vector<policy::UntrustedText> TextsOfEvent(const forge::EventText& text, bool proposal);
 
-// Returns the lines that a patch of change::Repository::ReadProposal() adds, for each file one text;
-// not complete if it leaves a file out: a binary one may have a text, too. Pure.
+// Returns the lines that a patch of change::Repository::ReadProposal() adds, for each file one
+// text; not complete if it leaves a file out: a binary one may have a text, too. Pure.
 policy::UntrustedTexts AddedTexts(std::string_view patch);
 
 // Returns all of both for the run's event; nothing outside of CI. What the pull request adds since
