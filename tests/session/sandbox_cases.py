@@ -51,7 +51,8 @@ class Isolation(Case):
             return found
 
         with subprocess.Popen(['sleep', '100'], env=self.env) as control:
-            self.assertEqual(shown(), [str(control.pid)])
+            # A program that has just begun has no environment yet, for a moment.
+            self.assertTrue(wait_until(lambda: shown() == [str(control.pid)]))
             control.kill()
         self.create('--secret', 'SESSION_CREDENTIAL@service.example')
         self.assertEqual(shown(), [])
