@@ -415,12 +415,12 @@ TEST_CASE("A body that begins as compressed data do is not looked into, whatever
       "BZh",          "\xfd\x37zXZ", std::string("\x5d\0\0", 3), "PK\x03\x04"};
   for (const std::string& begin : begins) {
     CAPTURE(begin);
-    const std::string body = begin + std::string(2000, 'x');
+    const std::string body = begin + std::string(200, 'x');
     const bool is_text = begin == "BZh" || begin[0] == ']';
     Desk whole;
     whole.watch.LookAtRequest(kEvil, Request("/", body));
     CHECK(whole.found == std::vector<std::string>{"unread evil.example 443 "});
-    for (size_t piece : {size_t{1}, size_t{1000}}) {
+    for (size_t piece : {size_t{1}, size_t{100}}) {
       // Elsewhere, what is text may be anything.
       for (const std::string& before : {std::string(), std::string("x")}) {
         Desk desk;
