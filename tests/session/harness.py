@@ -33,6 +33,12 @@ def only_root(case):
     return case
 
 
+def never_root(case):
+    """For a case about what is kept from other processes of the user: root may read the memory of all."""
+    case.never_root = True
+    return case
+
+
 def read(path):
     with open(path, errors='replace') as file:
         return file.read()

@@ -11,9 +11,9 @@ import socket
 import stat
 import subprocess
 import time
-import unittest
 
-from harness import BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, message_kind, only_root, processes, processes_in, read, wait_until
+from harness import (BIN, BUSY_SECONDS, CANARY, GIT, Case, inode_of, message_kind, never_root, only_root, processes, processes_in, read,
+                     wait_until)
 
 SERVER = 'python3 -m http.server 8765 --bind 127.0.0.1 -d dir >/dev/null 2>&1 & sleep 0.1'
 FETCH = ('python3 -c "import urllib.request as r\nr.install_opener(r.build_opener(r.ProxyHandler({})))\n'
@@ -38,7 +38,7 @@ class Isolation(Case):
         self.assertEqual(read(secret), CANARY)
         self.assertEqual(read(self.work + '/a.txt'), 'alpha\n')
 
-    @unittest.skipIf(os.geteuid() == 0, 'root may read the memory of every process')
+    @never_root
     def test_no_process_of_a_lasting_sandbox_shows_others_of_the_user_its_credentials(self):
         self.env['SESSION_CREDENTIAL'] = secret = 'value-' + os.urandom(12).hex()
 

@@ -26,6 +26,8 @@ def applies(case):
     root = os.geteuid() == 0
     if getattr(method, 'only_root', False) and not root:
         return False
+    if getattr(method, 'never_root', False) and root:
+        return False
     if getattr(method, 'only_root_in_namespaces', False) and not (root and case.TIER == 'namespaces'):
         return False
     return getattr(case, 'applies', lambda: True)()
