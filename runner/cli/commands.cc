@@ -93,7 +93,7 @@ Command RunCommandSpec() {
        "and `timeout` may be given. The report is written when the sandbox ends."},
       {"watch-texts", "FILE", "",
        "Texts, one per line, whose first occurrence in what models are sent is recorded in "
-       "`events.ocsf.jsonl`, by the text's number."},
+       "`events.ocsf.jsonl`, by the text's number. For `after_untrusted`, a stranger wrote them."},
       {"watch-sent", "FILE", "",
        "Texts of at least 8 characters, one per line; the first time that a server is sent one is "
        "recorded in `events.ocsf.jsonl`, by the text's number: as it is, in "

@@ -345,6 +345,9 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
   if (plan.policy.parsed.policy.after_untrusted.used()) {
     plan.untrusted = TRY(FindUntrustedTexts(event, plan.checkout.git(), plan.ref)
                              .Context("reading what strangers wrote"));
+    for (const std::string& text : request.watched_texts) {
+      plan.untrusted.texts.push_back({"a watched text", text});
+    }
   }
   return plan;
 }

@@ -30,7 +30,12 @@ std::string RenderPolicy() {
          "for "
          "pushing.\n"
          "# endpoints:\n"
-         "#   - \"api.example.com:443:read-only:rest\"\n";
+         "#   - \"api.example.com:443:read-only:rest\"\n"
+         "# Once the model may have read a stranger's text (an issue, a page), nothing may be "
+         "changed "
+         "elsewhere.\n"
+         "# To keep a host as it is: `stays: [api.example.com]`.\n"
+         "after_untrusted: {closes: [writes, hosted_tools]}\n";
 }
 
 std::string RenderEcosystems(const StarterRequest& request) {

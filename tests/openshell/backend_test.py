@@ -103,6 +103,17 @@ class OpenShell(Backend):
         self.assertNotIn(SECRET, out)
         self.assertEqual(self.server.seen, [('/t', SECRET)])
 
+    def test_narrowed_from_the_beginning(self):
+        """OpenShell cannot tell when a stranger's text arrives: what `after_untrusted` closes is closed from the first request."""
+        self.write_policy(self.server.port, 'full')
+        asked = f'for method in PUT GET; do curl -s -m 20 -o /dev/null -w "%{{http_code}} " -X $method {self.url("/x")}; done'
+        self.assertEqual(self.call('run', *self.options('r'), '--', 'sh', '-c', asked), '501 200 ')  # The server has no PUT.
+        (self.work / '.agentic-ci').mkdir()
+        (self.work / '.agentic-ci/config.yml').write_text('after_untrusted: {closes: [writes]}\n')
+        for words in (['add', '-A'], ['commit', '-qm', 'configuration']):
+            subprocess.run([*GIT, *words], cwd=self.work, check=True, capture_output=True)
+        self.assertEqual(self.call('run', *self.options('r'), '--', 'sh', '-c', asked), '403 200 ')
+
     def test_port_taken_on_the_bridge(self):
         """Where the gateway can listen on loopback but not on its bridge, it gets another port."""
         for attempt in range(5):  # On a busy machine the gateway may have the port first.

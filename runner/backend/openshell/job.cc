@@ -18,12 +18,14 @@
 #include "base/tree.h"
 #include "change/given/given_files.h"
 #include "codec/text/neutral.h"
+#include "policy/model/after_untrusted.h"
 #include "record/ocsf.h"
 #include "record/shorthand.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
 #include "run/collect.h"
+#include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/run.h"
 #include "run/signals.h"
@@ -80,8 +82,6 @@ Status CheckPlan(const run::Plan& plan) {
   const char* what = nullptr;
   if (plan.budget.any()) {
     what = "a budget for models cannot be enforced by OpenShell";
-  } else if (plan.policy.parsed.policy.after_untrusted.used()) {
-    what = "after_untrusted cannot be enforced by OpenShell";
   } else if (!plan.policy.parsed.policy.hosted_tools.empty()) {
     what = "hosted_tools, and that no others pass, cannot be enforced by OpenShell";
   } else if (!plan.checks.scripts.empty()) {
@@ -125,6 +125,24 @@ Job::~Job() {
       std::vector<sandbox::Control>{{ControlName::kRemoval, ControlState::kUnavailable, why}});
 }
 
+// Returns the policy as `after_untrusted` narrows it: OpenShell cannot tell when a stranger's text
+// reaches the model, so it counts as known from the beginning.
+policy::Policy NarrowedFromTheStart(const run::Plan& plan, const run::Request& request) {
+  const policy::Policy& policy = plan.policy.parsed.policy;
+  if (!policy.after_untrusted.used()) return policy;
+  logging::Warn(
+      "after_untrusted narrows this run from the beginning: OpenShell cannot do it later");
+  std::vector<policy::HostPort> models;
+  std::vector<policy::HostPort> bound;
+  for (const policy::ModelHost& model : run::ModelHostsOf(plan.description(), request)) {
+    models.push_back({model.host, model.port});
+  }
+  for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
+    (secret.bodies_pass ? models : bound).push_back({secret.host, secret.port});
+  }
+  return policy::Narrow(policy, models, bound, "from the beginning");
+}
+
 // Returns the controls. Does not claim any that are not OpenShell's own doing.
 std::vector<sandbox::Control> Job::Controls() const {
   const std::string by = "OpenShell " + gateway_->version();
@@ -161,7 +179,7 @@ std::vector<sandbox::Control> Job::Controls() const {
 
 Result<SandboxRequest> Job::RequestOf() {
   SandboxRequest wanted;
-  wanted.policy = stage_.plan.policy.parsed.policy;
+  wanted.policy = NarrowedFromTheStart(stage_.plan, stage_.request);
   wanted.credentials = TRY(CredentialsOf(stage_.plan.credentials));
   wanted.image = image_ ? image_->reference : stage_.request.image;
   wanted.cpus = stage_.request.cpus;

@@ -52,11 +52,17 @@ HttpRule RequestRule(std::string_view method, std::string_view path, codec::Posi
 }
 
 bool KeepReading(Endpoint* endpoint) {
+  // The request by which git fetches. Its body names commits that are wanted and those at hand:
+  // https://git-scm.com/docs/http-protocol, "Smart Service git-upload-pack".
+  constexpr std::string_view kGitFetchPath = "/git-upload-pack";
   const bool graphql = endpoint->protocol == Protocol::kGraphql;
   if (!graphql && endpoint->protocol != Protocol::kRest) return false;
   if (endpoint->tls == TlsMode::kSkip) return false;
   std::vector<HttpRule> reading;
   for (const HttpRule& rule : endpoint->rules) {
+    if (!graphql && rule.method == "POST" && rule.path.ends_with(kGitFetchPath)) {
+      reading.push_back(rule);
+    }
     for (const HttpRule& reads : ExpandAccess(endpoint->protocol, Access::kReadOnly, rule.at)) {
       const std::string& asked = graphql ? rule.operation_type : rule.method;
       const std::string& wanted = graphql ? reads.operation_type : reads.method;

@@ -58,6 +58,17 @@ TEST_CASE("Writes close: what is inspected reads on, and what is not is gone") {
   CHECK(narrowed.hosted_tools.size() == 2);
 }
 
+TEST_CASE("Where writes are closed, git still fetches, and does not push") {
+  Endpoint forge = Rest("git.example.com");
+  forge.rules = {RequestRule("GET", "/**", {}), RequestRule("POST", "/**/git-upload-pack", {}),
+                 RequestRule("POST", "/**/git-receive-pack", {}),
+                 RequestRule("POST", "/git-upload-pack/**", {})};
+  REQUIRE(KeepReading(&forge));
+  std::string left;
+  for (const HttpRule& rule : forge.rules) left += rule.method + rule.path + " ";
+  CHECK(left == "GET/** POST/**/git-upload-pack ");
+}
+
 TEST_CASE("Hosts, ports, credentials and hosted tools close one by one") {
   const std::vector<Endpoint> endpoints = {Rest("a.example.com", {443, 8443}),
                                            Rest("b.example.com")};

@@ -168,7 +168,7 @@ after_untrusted:
 
 | key | meaning |
 |---|---|
-| `closes` | `writes`: what `rest` and `graphql` endpoints would write, and every endpoint of another kind, as those of MCP. `credentials`: every host that a credential is bound to, but the model's. `hosted_tools`, or a kind of them. `all`. Otherwise a host, with or without a port, or a pattern of hosts. |
+| `closes` | `writes`: what `rest` and `graphql` endpoints would write (`git fetch` reads), and every endpoint of another kind, as those of MCP. `credentials`: every host that a credential is bound to, but the model's. `hosted_tools`, or a kind of them. `all`. Otherwise a host, with or without a port, or a pattern of hosts. |
 | `stays` | Hosts and kinds of hosted tools that stay as they are. The run's model always stays. |
 | `trusts` | Hosts whose answers do not count as a stranger's. |
 
@@ -183,6 +183,7 @@ A stranger's texts are:
   each connection to one that is not inspected: before the first byte of it reaches the sandbox.
 
 Requests that are under way to what has closed are cut off. A policy that is loaded later is narrowed in the same way.
+On `--backend openshell`, which cannot narrow a run as it goes, the policy is narrowed from the beginning.
 The record has a finding `untrusted.closed` with the text and the request, the page shows it, and every refusal after it
 names it. Where an endpoint is a pattern, it closes if any host below it would, and what stays is kept by name.
 )";
