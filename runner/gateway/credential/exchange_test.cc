@@ -153,16 +153,16 @@ TEST_CASE("A region is part of the address of AWS, and no account is impersonate
   // The scope that each step asks for: with an account, the first token serves the second step
   // alone.
   const auto scopes = [&] {
-    std::string scopes;
+    std::string found;
     const TokenGrant asked =
         PlanIdentity("vertex", *vertex.identity, values, HostWith(job)).value();
     for (const ExchangeStep& step : asked.steps) {
       for (const ExchangeStep::Field& field : step.fields) {
         if (field.name != "scope") continue;
-        scopes += field.values.front().substr(field.values.front().rfind('/'));
+        found += field.values.front().substr(field.values.front().rfind('/'));
       }
     }
-    return scopes;
+    return found;
   };
   CHECK(scopes() == "/cloud-platform");
   values.emplace_back("service_account", "a@b");
