@@ -72,14 +72,13 @@ void Tally::Add(const RunRecord& record) {
     const std::string& limit = record.outcome.limit;
     count(In(failures_, {limit.empty() ? outcome : outcome + ": " + limit, record.outcome.reason}));
   }
-  std::set<std::vector<std::string>> seen;
+  std::set<const Group*> seen;  // A run counts once in each.
   for (const DeniedRequest& denied : record.denials) {
-    std::vector<std::string> key = {
-        denied.denial.host + ":" + std::to_string(denied.denial.port),
-        denied.allow_line.empty() ? "" : advise::SuggestLine(denied.denial)};
-    Group& group = In(denials_, key);
+    Group& group =
+        In(denials_, {denied.denial.host + ":" + std::to_string(denied.denial.port),
+                      denied.allow_line.empty() ? "" : advise::SuggestLine(denied.denial)});
     group.requests += denied.count;
-    if (seen.insert(std::move(key)).second) ++group.runs;
+    if (seen.insert(&group).second) ++group.runs;
   }
   for (const auto& [name, ms] : record.phases_ms) {
     In(phases_, {name}).ms.push_back(static_cast<float>(ms));

@@ -62,8 +62,9 @@ TEST_CASE("However many names reports have, a bounded number of them is kept") {
   const Table& denials = Find(overview, "denials");
   CHECK(denials.rows.size() == kRowsMax);
   CHECK(denials.rows.size() + denials.more == 10001);
-  CHECK(denials.rows.front().front().text == "(others)");
-  CHECK(denials.rows.front()[3].number == 5000);
+  CHECK(std::ranges::count(denials.rows, "(others)",
+                           [](const auto& row) { return row.front().text; }) <= 1);
+  CHECK(denials.rows.back()[2].number == 1);
   CHECK(denials.rows.back().front().text.size() <= 200);
 }
 
