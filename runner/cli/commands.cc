@@ -341,6 +341,7 @@ std::vector<Command> WithLasting(std::vector<Command> commands) {
   lasting.push_back(McpCommandSpec());
   lasting.push_back(WatchCommandSpec());
   for (Command& command : ReportCommands()) lasting.push_back(std::move(command));
+  lasting.push_back(StatsCommandSpec());
   commands.insert(commands.begin() + 2, lasting.begin(), lasting.end());
   // Before `completion` and what is for the action alone.
   std::vector<Command> evaluations = EvalCommands();

@@ -19,7 +19,7 @@ struct CommandGroup {
   std::string_view words;
 };
 constexpr auto kGroups = std::to_array<CommandGroup>({
-    {"Runs and reports", "run, config, watch, report, post"},
+    {"Runs and reports", "run, config, watch, report, post, stats"},
     {"Lasting sandboxes", "setup, exec, stop, sandbox, serve, mcp"},
     {"Policies", "policy"},
     {"Images", "image, verify-bundle"},

@@ -50,6 +50,8 @@ Command SandboxShell();
 Command WatchCommandSpec();
 // `report`, `report open` and `report diff`, the longer names first.
 std::vector<Command> ReportCommands();
+// Returns the command `stats`.
+Command StatsCommandSpec();
 Result<int> WatchCommand(const Arguments& arguments);
 Result<int> ReportCommand(const Arguments& arguments);
 Result<int> ReportOpenCommand(const Arguments& arguments);

@@ -38,10 +38,14 @@ Result<std::string> ReadPart(int directory, const std::string& name, size_t byte
 
 }  // namespace
 
+Result<RunFile> ReadRun(int directory) {
+  const std::string run_json = TRY(ReadPart(directory, "run.json", kJsonBytesMax));
+  return ParseRun(run_json).Context("run.json");
+}
+
 Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptions& options) {
   const Fd from = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
-  const std::string run_json = TRY(ReadPart(from.get(), "run.json", kJsonBytesMax));
-  RunFile run = TRY(ParseRun(run_json).Context("run.json"));
+  RunFile run = TRY(ReadRun(from.get()));
   const std::string changes_json = TRY(ReadPart(from.get(), "changes.json", kJsonBytesMax));
   PostedReport report;
   report.files = TRY(ParseChanges(changes_json).Context("changes.json"));

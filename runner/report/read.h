@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "report/record.h"
+#include "report/record_json.h"
 #include "report/summary.h"
 
 namespace report {
@@ -17,6 +18,9 @@ struct PostedReport : ReportInput {  // The patch is empty if the report has non
   std::string summary_markdown;
   std::string verdict;  // Its first line as plain text: "⛔ Refused: secret config.env:2. ..."
 };
+
+// Reads run.json alone from the report that `directory` is open on; fails as ReadReport().
+Result<RunFile> ReadRun(int directory);
 
 // Reads run.json, changes.json, changes.patch and the agent's text from `directory` as hostile
 // input: no symbolic link is followed, sizes and counts are bounded, types are strict. Fails with

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/stats/tally.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "advise/suggest.h"
+#include "codec/text/neutral.h"
+#include "report/wording.h"
+
+namespace report::stats {
+namespace {
+
+constexpr size_t kGroupsMax = 10000;
+constexpr size_t kNameBytesMax = 200;
+
+Cell TextCell(std::string text) { return {std::move(text), {}}; }
+Cell NumberCell(double number) { return {{}, number}; }
+
+// The value that `share` of `all` do not exceed; nullopt of none.
+std::optional<double> Quantile(std::vector<float> all, double share) {
+  if (all.empty()) return std::nullopt;
+  const auto at =
+      all.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(all.size() - 1) + 0.5);
+  std::nth_element(all.begin(), at, all.end());
+  return *at;
+}
+
+double Milliseconds(const RunRecord& record) { return 1000 * DurationSeconds(record); }
+
+}  // namespace
+
+Tally::Group& Tally::In(Groups& groups, std::vector<std::string> key) {
+  for (std::string& part : key) part = codec::CutUtf8(codec::ValidUtf8(part), kNameBytesMax);
+  if (groups.size() >= kGroupsMax && !groups.contains(key)) {
+    std::fill(key.begin(), key.end(), "(others)");
+  }
+  return groups[std::move(key)];
+}
+
+void Tally::Add(const RunRecord& record) {
+  ++overview_.runs;
+  const int64_t start = record.started_at_ms;
+  if (overview_.first_ms == 0 || start < overview_.first_ms) overview_.first_ms = start;
+  overview_.last_ms = std::max(overview_.last_ms, start);
+  const UsageRecord& usage = record.usage;
+  const double cost = usage.cost_usd.value_or(usage.priced_cost_usd);
+  overview_.cost_usd += cost;
+  if (!usage.cost_usd && (usage.turns > 0 || usage.output_tokens > 0)) ++overview_.cost_unknown;
+
+  const bool succeeded = record.outcome.kind == OutcomeKind::kSuccess;
+  const auto count = [&](Group& group) {
+    ++group.runs;
+    group.succeeded += succeeded ? 1 : 0;
+    group.tokens += usage.input_tokens + usage.output_tokens + usage.cache_read_tokens +
+                    usage.cache_write_tokens;
+    group.cost_usd += cost;
+    group.ms.push_back(static_cast<float>(Milliseconds(record)));
+    if (start < group.last_ms) return;
+    group.last_ms = start;
+    group.last = record.event.run_url;
+  };
+  const std::string outcome = Render(record.outcome.kind);
+  count(In(outcomes_, {outcome}));
+  count(In(days_, {HumanDate(start).substr(0, 10)}));
+  const std::string& model = usage.model.empty() ? record.agent.model : usage.model;
+  count(In(work_, {record.agent.task, record.agent.name, model}));
+  if (!succeeded && record.outcome.kind != OutcomeKind::kSkipped) {
+    const std::string& limit = record.outcome.limit;
+    count(In(failures_, {limit.empty() ? outcome : outcome + ": " + limit, record.outcome.reason}));
+  }
+  std::set<const Group*> seen;  // A run counts once in each.
+  for (const DeniedRequest& denied : record.denials) {
+    Group& group =
+        In(denials_, {denied.denial.host + ":" + std::to_string(denied.denial.port),
+                      denied.allow_line.empty() ? "" : advise::SuggestLine(denied.denial)});
+    group.requests += denied.count;
+    if (seen.insert(&group).second) ++group.runs;
+  }
+  for (const auto& [name, ms] : record.phases_ms) {
+    In(phases_, {name}).ms.push_back(static_cast<float>(ms));
+  }
+}
+
+Overview Tally::Take() const {
+  Overview overview = overview_;
+  using Row = std::function<std::vector<Cell>(const Group&)>;
+  const auto add = [&](Table table, const Groups& groups,
+                       const std::function<double(const Group&)>& weight, const Row& rest) {
+    std::vector<const Groups::value_type*> order;
+    for (const auto& group : groups) order.push_back(&group);
+    if (weight) {
+      std::ranges::stable_sort(order, std::greater<>(),
+                               [&](const auto* group) { return weight(group->second); });
+    }
+    table.more = order.size() - std::min(order.size(), kRowsMax);
+    // By day, the latest ones are kept.
+    if (weight)
+      order.resize(order.size() - table.more);
+    else
+      order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(table.more));
+    for (const auto* group : order) {
+      std::vector<Cell>& row = table.rows.emplace_back();
+      for (const std::string& part : group->first) row.push_back(TextCell(part));
+      for (Cell& cell : rest(group->second)) row.push_back(std::move(cell));
+    }
+    overview.tables.push_back(std::move(table));
+  };
+  const auto runs = [](const Group& group) { return static_cast<double>(group.runs); };
+  const auto share = [](const Group& group) {
+    return NumberCell(static_cast<double>(group.succeeded) / static_cast<double>(group.runs));
+  };
+  const auto middle = [](const Group& group, double part) {
+    return Cell{{}, Quantile(group.ms, part)};
+  };
+  const Column count{"runs", "runs", Unit::kCount};
+  const Column good{"succeeded", "succeeded", Unit::kShare};
+  const Column median{"median_ms", "median", Unit::kMilliseconds};
+  const Column slow{"p95_ms", "95 %", Unit::kMilliseconds};
+  const Column cost{"cost_usd", "cost", Unit::kUsd};
+
+  add({"outcomes",
+       "Outcomes",
+       {{"outcome", "outcome"}, count, {"share", "share", Unit::kShare}},
+       {}},
+      outcomes_, runs, [&](const Group& group) -> std::vector<Cell> {
+        return {NumberCell(runs(group)),
+                NumberCell(runs(group) / static_cast<double>(overview.runs))};
+      });
+  add(
+      {"work",
+       "Tasks, agents and models",
+       {{"task", "task"},
+        {"agent", "agent"},
+        {"model", "model"},
+        count,
+        good,
+        median,
+        slow,
+        {"tokens", "tokens", Unit::kCount},
+        cost,
+        {"cost_per_run_usd", "per run", Unit::kUsd}},
+       {}},
+      work_,
+      [](const Group& group) { return group.cost_usd + 1e-9 * static_cast<double>(group.runs); },
+      [&](const Group& group) -> std::vector<Cell> {
+        return {NumberCell(runs(group)),
+                share(group),
+                middle(group, 0.5),
+                middle(group, 0.95),
+                NumberCell(static_cast<double>(group.tokens)),
+                NumberCell(group.cost_usd),
+                NumberCell(group.cost_usd / runs(group))};
+      });
+  add({"failures",
+       "Failures",
+       {{"kind", "kind"}, {"reason", "reason"}, count, {"last_run", "latest"}},
+       {}},
+      failures_, runs, [&](const Group& group) -> std::vector<Cell> {
+        return {NumberCell(runs(group)), TextCell(group.last)};
+      });
+  add({"denials",
+       "Refused requests",
+       {{"host", "host"},
+        {"allow_line", "would be allowed by"},
+        count,
+        {"requests", "requests", Unit::kCount}},
+       {}},
+      denials_, runs, [&](const Group& group) -> std::vector<Cell> {
+        return {NumberCell(runs(group)), NumberCell(static_cast<double>(group.requests))};
+      });
+  add(
+      {"phases",
+       "Phases",
+       {{"phase", "phase"}, median, slow, {"max_ms", "longest", Unit::kMilliseconds}},
+       {}},
+      phases_, [&](const Group& group) { return Quantile(group.ms, 0.95).value_or(0); },
+      [&](const Group& group) -> std::vector<Cell> {
+        return {middle(group, 0.5), middle(group, 0.95), middle(group, 1)};
+      });
+  add({"days", "Days", {{"day", "day"}, count, good, cost}, {}}, days_, nullptr,
+      [&](const Group& group) -> std::vector<Cell> {
+        return {NumberCell(runs(group)), share(group), NumberCell(group.cost_usd)};
+      });
+  return overview;
+}
+
+}  // namespace report::stats
