@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kUnreadShownMax = 10;
 
-constexpr std::string_view kDoc =
+constexpr std::string_view kStatsDoc =
     "Count over the reports of many runs. Takes report directories and directories that hold them, "
     "such as a month's artifacts: runs by outcome and day; by task, agent and model, with their "
     "durations, tokens and costs; failures; refused requests, each with the policy line that would "
@@ -71,7 +71,7 @@ Command StatsCommandSpec() {
   return {.name = "stats",
           .carry_out = StatsCommand,
           .operands = "DIR...",
-          .doc = kDoc,
+          .doc = kStatsDoc,
           .example =
               "  agentic-ci stats artifacts/2026-11/\n"
               "  agentic-ci stats --html artifacts/ > runs.html\n",

@@ -20,7 +20,7 @@ constexpr std::string_view kStyle = R"css(
 .scroll{overflow-x:auto}
 .figures{border-collapse:collapse;width:100%;font-size:.9rem}
 .figures th,.figures td{padding:.35rem 1rem;text-align:left;vertical-align:top;
-border-bottom:1px solid var(--line);overflow-wrap:anywhere}
+border-bottom:1px solid var(--line);overflow-wrap:break-word}
 .figures th{font-weight:600;color:var(--soft);white-space:nowrap}
 .figures .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 )css";
@@ -44,15 +44,20 @@ std::string Shown(Unit unit, const std::optional<double>& number) {
     case Unit::kShare:
       return Fixed(100 * *number, 1) + " %";
     case Unit::kText:
+    case Unit::kUrl:
       break;
   }
   return {};
 }
 
+bool IsText(const Column& column) {
+  return column.unit == Unit::kText || column.unit == Unit::kUrl;
+}
+
 using Neutral = std::function<std::string(std::string_view)>;
 
 std::string Shown(const Column& column, const Cell& cell, const Neutral& neutral) {
-  return column.unit == Unit::kText ? neutral(cell.text) : Shown(column.unit, cell.number);
+  return IsText(column) ? neutral(cell.text) : Shown(column.unit, cell.number);
 }
 
 // "1,204 runs, 2026-11-01 to 2026-11-30, $31.20", and what is missing of it.
@@ -106,7 +111,7 @@ std::string TextTable(const Table& table) {
   for (const std::vector<std::string>& line : lines) {
     std::string out;
     for (size_t i = 0; i < line.size(); ++i) {
-      out += "  " + Padded(line[i], widths[i], table.columns[i].unit != Unit::kText);
+      out += "  " + Padded(line[i], widths[i], !IsText(table.columns[i]));
     }
     text += out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
   }
@@ -122,7 +127,7 @@ std::string MarkdownTable(const Table& table) {
   std::string rule = "|";
   for (const Column& column : table.columns) {
     head += " " + column.title + " |";
-    rule += column.unit == Unit::kText ? " --- |" : " ---: |";
+    rule += IsText(column) ? " --- |" : " ---: |";
   }
   std::string text = "### " + table.title + "\n\n" + head + "\n" + rule + "\n";
   for (const std::vector<Cell>& row : table.rows) {
@@ -139,7 +144,7 @@ std::string MarkdownTable(const Table& table) {
 std::string PageTable(const Table& table) {
   const auto neutral = [](std::string_view text) { return page::Text(text, 4 * kCellBytes); };
   const auto cell = [&](size_t column, std::string_view tag, const std::string& html) {
-    const bool number = table.columns[column].unit != Unit::kText;
+    const bool number = !IsText(table.columns[column]);
     return "<" + std::string(tag) + (number ? " class=\"n\">" : ">") + html + "</" +
            std::string(tag) + ">";
   };
@@ -149,7 +154,9 @@ std::string PageTable(const Table& table) {
   for (const std::vector<Cell>& row : table.rows) {
     html += "<tr>";
     for (size_t i = 0; i < row.size(); ++i) {
-      html += cell(i, "td", Shown(table.columns[i], row[i], neutral));
+      const std::string shown = Shown(table.columns[i], row[i], neutral);
+      const bool linked = table.columns[i].unit == Unit::kUrl && IsPlainUrl(row[i].text);
+      html += cell(i, "td", linked ? "<a href=\"" + shown + "\">" + shown + "</a>" : shown);
     }
     html += "</tr>\n";
   }
@@ -189,7 +196,7 @@ std::string RenderJson(const Overview& overview) {
       nlohmann::ordered_json& one = rows.emplace_back(nlohmann::ordered_json::object());
       for (size_t i = 0; i < row.size(); ++i) {
         nlohmann::ordered_json& value = one[table.columns[i].key];
-        if (table.columns[i].unit == Unit::kText) {
+        if (IsText(table.columns[i])) {
           value = codec::ValidUtf8(row[i].text);
         } else if (row[i].number && table.columns[i].unit == Unit::kCount) {
           value = std::llround(*row[i].number);

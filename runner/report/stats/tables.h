@@ -11,7 +11,7 @@
 
 namespace report::stats {
 
-enum class Unit { kText, kCount, kMilliseconds, kUsd, kShare };
+enum class Unit { kText, kUrl, kCount, kMilliseconds, kUsd, kShare };
 
 struct Column {
   std::string key;    // The member's name in JSON.
@@ -20,7 +20,7 @@ struct Column {
 };
 
 struct Cell {
-  std::string text = {};              // Of kText.
+  std::string text = {};              // Of kText and kUrl.
   std::optional<double> number = {};  // Of all others; nullopt if unknown. kShare: 0 to 1.
 };
 

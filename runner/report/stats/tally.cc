@@ -41,6 +41,21 @@ Tally::Group& Tally::In(Groups& groups, std::vector<std::string> key) {
   return groups[std::move(key)];
 }
 
+// Returns the policy's line that would allow it, which is not taken from the report.
+std::string Tally::LineFor(const DeniedRequest& denied) {
+  const advise::Denial& denial = denied.denial;
+  if (denied.allow_line.empty()) return {};
+  if (!denial.operations.empty()) return advise::SuggestLine(denial);
+  std::vector<std::string> key = {denial.host,   std::to_string(denial.port),
+                                  denial.method, denial.path,
+                                  denial.binary, denial.protocol};
+  const auto known = lines_.find(key);
+  if (known != lines_.end()) return known->second;
+  std::string line = advise::SuggestLine(denial);
+  if (lines_.size() < kGroupsMax) lines_.emplace(std::move(key), line);
+  return line;
+}
+
 void Tally::Add(const RunRecord& record) {
   ++overview_.runs;
   const int64_t start = record.started_at_ms;
@@ -74,9 +89,8 @@ void Tally::Add(const RunRecord& record) {
   }
   std::set<const Group*> seen;  // A run counts once in each.
   for (const DeniedRequest& denied : record.denials) {
-    Group& group =
-        In(denials_, {denied.denial.host + ":" + std::to_string(denied.denial.port),
-                      denied.allow_line.empty() ? "" : advise::SuggestLine(denied.denial)});
+    Group& group = In(
+        denials_, {denied.denial.host + ":" + std::to_string(denied.denial.port), LineFor(denied)});
     group.requests += denied.count;
     if (seen.insert(&group).second) ++group.runs;
   }
@@ -157,7 +171,7 @@ Overview Tally::Take() const {
       });
   add({"failures",
        "Failures",
-       {{"kind", "kind"}, {"reason", "reason"}, count, {"last_run", "latest"}},
+       {{"kind", "kind"}, {"reason", "reason"}, count, {"last_run", "latest", Unit::kUrl}},
        {}},
       failures_, runs, [&](const Group& group) -> std::vector<Cell> {
         return {NumberCell(runs(group)), TextCell(group.last)};

@@ -42,6 +42,7 @@ class Tally {
   using Groups = std::map<std::vector<std::string>, Group>;
 
   static Group& In(Groups& groups, std::vector<std::string> key);
+  std::string LineFor(const DeniedRequest& denied);
 
   Overview overview_;
   Groups outcomes_;
@@ -50,6 +51,7 @@ class Tally {
   Groups failures_;
   Groups denials_;
   Groups phases_;
+  std::map<std::vector<std::string>, std::string> lines_;  // Of LineFor(), by what was refused.
 };
 
 }  // namespace report::stats
