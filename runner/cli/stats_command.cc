@@ -19,8 +19,9 @@ constexpr std::string_view kStatsDoc =
     "Count over the reports of many runs. Takes report directories and directories that hold them, "
     "such as a month's artifacts: runs by outcome and day; by task, agent and model, with their "
     "durations, tokens and costs; failures; refused requests, each with the policy line that would "
-    "allow it; and phases by duration. Reports are not trusted; what is no report is named and "
-    "counted. The exit status is 66 if there is no report at all.";
+    "allow it; and phases by duration. Reports are not trusted; those that cannot be read are "
+    "named "
+    "and counted. The exit status is 66 if no report was read.";
 
 using Renderer = std::string (*)(const report::stats::Overview&);
 

@@ -28,8 +28,8 @@ struct Table {
   std::string key;  // The list's name in JSON.
   std::string title;
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;  // Each has a cell for each column.
-  size_t more = 0;                      // Rows that were left out.
+  std::vector<std::vector<Cell>> rows = {};  // Each has a cell for each column.
+  size_t more = 0;                           // Rows that were left out.
 };
 
 struct Overview {

@@ -17,8 +17,11 @@ namespace {
 constexpr size_t kGroupsMax = 10000;
 constexpr size_t kNameBytesMax = 200;
 
-Cell TextCell(std::string text) { return {std::move(text), {}}; }
-Cell NumberCell(double number) { return {{}, number}; }
+const Column kRuns{"runs", "runs", Unit::kCount};
+const Column kSucceeded{"succeeded", "succeeded", Unit::kShare};
+const Column kMedian{"median_ms", "median", Unit::kMilliseconds};
+const Column kSlow{"p95_ms", "95 %", Unit::kMilliseconds};
+const Column kCost{"cost_usd", "cost", Unit::kUsd};
 
 // The value that `share` of `all` do not exceed; nullopt of none.
 std::optional<double> Quantile(std::vector<float> all, double share) {
@@ -99,106 +102,95 @@ void Tally::Add(const RunRecord& record) {
   }
 }
 
+Table Tally::Fill(Table table, const Groups& groups, const Weight& weight, const Rest& rest) {
+  std::vector<const Groups::value_type*> order;
+  for (const auto& group : groups) order.push_back(&group);
+  if (weight) {
+    std::ranges::stable_sort(order, std::greater<>(),
+                             [&](const auto* group) { return weight(group->second); });
+  } else {
+    std::ranges::reverse(order);  // The latest ones are kept.
+  }
+  table.more = order.size() - std::min(order.size(), kRowsMax);
+  order.resize(order.size() - table.more);
+  if (!weight) std::ranges::reverse(order);
+  for (const auto* group : order) {
+    std::vector<Cell>& row = table.rows.emplace_back();
+    for (const std::string& part : group->first) row.push_back({part, {}});
+    for (Cell& cell : rest(group->second)) row.push_back(std::move(cell));
+  }
+  return table;
+}
+
+std::vector<Table> Tally::Tables() const {
+  using Cells = std::vector<Cell>;
+  const auto number = [](auto value) { return Cell{{}, static_cast<double>(value)}; };
+  const auto runs = [](const Group& group) { return static_cast<double>(group.runs); };
+  const auto succeeded = [&](const Group& group) {
+    return number(static_cast<double>(group.succeeded) / runs(group));
+  };
+  const auto took = [](const Group& group, double share) {
+    return Cell{{}, Quantile(group.ms, share)};
+  };
+  std::vector<Table> tables;
+  tables.push_back(Fill(
+      {"outcomes", "Outcomes", {{"outcome", "outcome"}, kRuns, {"share", "share", Unit::kShare}}},
+      outcomes_, runs, [&](const Group& group) -> Cells {
+        return {number(group.runs), number(runs(group) / static_cast<double>(overview_.runs))};
+      }));
+  const std::vector<Column> work = {{"task", "task"},
+                                    {"agent", "agent"},
+                                    {"model", "model"},
+                                    kRuns,
+                                    kSucceeded,
+                                    kMedian,
+                                    kSlow,
+                                    {"tokens", "tokens", Unit::kCount},
+                                    kCost,
+                                    {"cost_per_run_usd", "per run", Unit::kUsd}};
+  const auto most = [&](const Group& group) { return group.cost_usd + 1e-9 * runs(group); };
+  tables.push_back(Fill({"work", "Tasks, agents and models", work}, work_, most,
+                        [&](const Group& group) -> Cells {
+                          return {number(group.runs),
+                                  succeeded(group),
+                                  took(group, 0.5),
+                                  took(group, 0.95),
+                                  number(group.tokens),
+                                  number(group.cost_usd),
+                                  number(group.cost_usd / runs(group))};
+                        }));
+  const std::vector<Column> failures = {
+      {"kind", "kind"}, {"reason", "reason"}, kRuns, {"last_run", "latest", Unit::kUrl}};
+  tables.push_back(
+      Fill({"failures", "Failures", failures}, failures_, runs, [&](const Group& group) -> Cells {
+        return {number(group.runs), {group.last, {}}};
+      }));
+  const std::vector<Column> denials = {{"host", "host"},
+                                       {"allow_line", "would be allowed by"},
+                                       kRuns,
+                                       {"requests", "requests", Unit::kCount}};
+  tables.push_back(Fill({"denials", "Refused requests", denials}, denials_, runs,
+                        [&](const Group& group) -> Cells {
+                          return {number(group.runs), number(group.requests)};
+                        }));
+  const std::vector<Column> phases = {
+      {"phase", "phase"}, kMedian, kSlow, {"max_ms", "longest", Unit::kMilliseconds}};
+  tables.push_back(Fill(
+      {"phases", "Phases", phases}, phases_,
+      [&](const Group& group) { return took(group, 0.95).number.value_or(0); },
+      [&](const Group& group) -> Cells {
+        return {took(group, 0.5), took(group, 0.95), took(group, 1)};
+      }));
+  tables.push_back(Fill({"days", "Days", {{"day", "day"}, kRuns, kSucceeded, kCost}}, days_,
+                        nullptr, [&](const Group& group) -> Cells {
+                          return {number(group.runs), succeeded(group), number(group.cost_usd)};
+                        }));
+  return tables;
+}
+
 Overview Tally::Take() const {
   Overview overview = overview_;
-  using Row = std::function<std::vector<Cell>(const Group&)>;
-  const auto add = [&](Table table, const Groups& groups,
-                       const std::function<double(const Group&)>& weight, const Row& rest) {
-    std::vector<const Groups::value_type*> order;
-    for (const auto& group : groups) order.push_back(&group);
-    if (weight) {
-      std::ranges::stable_sort(order, std::greater<>(),
-                               [&](const auto* group) { return weight(group->second); });
-    }
-    table.more = order.size() - std::min(order.size(), kRowsMax);
-    // By day, the latest ones are kept.
-    if (weight)
-      order.resize(order.size() - table.more);
-    else
-      order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(table.more));
-    for (const auto* group : order) {
-      std::vector<Cell>& row = table.rows.emplace_back();
-      for (const std::string& part : group->first) row.push_back(TextCell(part));
-      for (Cell& cell : rest(group->second)) row.push_back(std::move(cell));
-    }
-    overview.tables.push_back(std::move(table));
-  };
-  const auto runs = [](const Group& group) { return static_cast<double>(group.runs); };
-  const auto share = [](const Group& group) {
-    return NumberCell(static_cast<double>(group.succeeded) / static_cast<double>(group.runs));
-  };
-  const auto middle = [](const Group& group, double part) {
-    return Cell{{}, Quantile(group.ms, part)};
-  };
-  const Column count{"runs", "runs", Unit::kCount};
-  const Column good{"succeeded", "succeeded", Unit::kShare};
-  const Column median{"median_ms", "median", Unit::kMilliseconds};
-  const Column slow{"p95_ms", "95 %", Unit::kMilliseconds};
-  const Column cost{"cost_usd", "cost", Unit::kUsd};
-
-  add({"outcomes",
-       "Outcomes",
-       {{"outcome", "outcome"}, count, {"share", "share", Unit::kShare}},
-       {}},
-      outcomes_, runs, [&](const Group& group) -> std::vector<Cell> {
-        return {NumberCell(runs(group)),
-                NumberCell(runs(group) / static_cast<double>(overview.runs))};
-      });
-  add(
-      {"work",
-       "Tasks, agents and models",
-       {{"task", "task"},
-        {"agent", "agent"},
-        {"model", "model"},
-        count,
-        good,
-        median,
-        slow,
-        {"tokens", "tokens", Unit::kCount},
-        cost,
-        {"cost_per_run_usd", "per run", Unit::kUsd}},
-       {}},
-      work_,
-      [](const Group& group) { return group.cost_usd + 1e-9 * static_cast<double>(group.runs); },
-      [&](const Group& group) -> std::vector<Cell> {
-        return {NumberCell(runs(group)),
-                share(group),
-                middle(group, 0.5),
-                middle(group, 0.95),
-                NumberCell(static_cast<double>(group.tokens)),
-                NumberCell(group.cost_usd),
-                NumberCell(group.cost_usd / runs(group))};
-      });
-  add({"failures",
-       "Failures",
-       {{"kind", "kind"}, {"reason", "reason"}, count, {"last_run", "latest", Unit::kUrl}},
-       {}},
-      failures_, runs, [&](const Group& group) -> std::vector<Cell> {
-        return {NumberCell(runs(group)), TextCell(group.last)};
-      });
-  add({"denials",
-       "Refused requests",
-       {{"host", "host"},
-        {"allow_line", "would be allowed by"},
-        count,
-        {"requests", "requests", Unit::kCount}},
-       {}},
-      denials_, runs, [&](const Group& group) -> std::vector<Cell> {
-        return {NumberCell(runs(group)), NumberCell(static_cast<double>(group.requests))};
-      });
-  add(
-      {"phases",
-       "Phases",
-       {{"phase", "phase"}, median, slow, {"max_ms", "longest", Unit::kMilliseconds}},
-       {}},
-      phases_, [&](const Group& group) { return Quantile(group.ms, 0.95).value_or(0); },
-      [&](const Group& group) -> std::vector<Cell> {
-        return {middle(group, 0.5), middle(group, 0.95), middle(group, 1)};
-      });
-  add({"days", "Days", {{"day", "day"}, count, good, cost}, {}}, days_, nullptr,
-      [&](const Group& group) -> std::vector<Cell> {
-        return {NumberCell(runs(group)), share(group), NumberCell(group.cost_usd)};
-      });
+  overview.tables = Tables();
   return overview;
 }
 

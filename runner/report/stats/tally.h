@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,6 +43,12 @@ class Tally {
   using Groups = std::map<std::vector<std::string>, Group>;
 
   static Group& In(Groups& groups, std::vector<std::string> key);
+  // Returns `table` with a row for each group: its texts, and the `rest` of the cells. The heaviest
+  // come first; without a `weight`, all are in their order.
+  using Weight = std::function<double(const Group&)>;
+  using Rest = std::function<std::vector<Cell>(const Group&)>;
+  static Table Fill(Table table, const Groups& groups, const Weight& weight, const Rest& rest);
+  std::vector<Table> Tables() const;
   std::string LineFor(const DeniedRequest& denied);
 
   Overview overview_;
