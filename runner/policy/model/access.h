@@ -16,9 +16,9 @@ std::vector<HttpRule> ExpandAccess(Protocol protocol, Access access, codec::Posi
 // Returns the rule for requests with this method and path.
 HttpRule RequestRule(std::string_view method, std::string_view path, codec::Position at);
 
-// Leaves of the endpoint's rules those that read: of requests GET, HEAD, OPTIONS and git's fetching,
-// of GraphQL queries, and no WebSocket. Returns whether any is left: the traffic of other protocols does not
-// say whether it writes.
+// Leaves of the endpoint's rules those that read: of requests GET, HEAD, OPTIONS and git's
+// fetching, of GraphQL queries, and no WebSocket. Returns whether any is left: the traffic of other
+// protocols does not say whether it writes.
 bool KeepReading(Endpoint* endpoint);
 
 // Returns "read-only", "read-write" or "full"; empty for kNone.
