@@ -233,7 +233,8 @@ class Killed(unittest.TestCase):
         CLUSTER.until(lambda: not self.alive(), 60)
         CLUSTER.delete('Pod', 'privileged', self.marker)
         self.assertNotEqual(self.left(), [])  # The next run on this volume removes it.
-        self.start(self.marker + '-next', 'git init -q co; agentic-ci run --isolation landlock --workdir co --report-dir /kept/own/next -- true')
+        self.start(self.marker + '-next', 'git init -q co; agentic-ci run --isolation landlock --workdir co '
+                                          '--report-dir /kept/own/next -- true')
         self.assertEqual(CLUSTER.ended('privileged', self.marker + '-next')['exitCode'], 0)
         self.assertEqual(self.left(), [])
         CLUSTER.delete('Pod', 'privileged', self.marker + '-next')
