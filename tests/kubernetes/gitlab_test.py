@@ -29,6 +29,7 @@ CI = {'CI': 'true', 'GITLAB_CI': 'true', 'CI_SERVER_URL': 'https://gitlab.exampl
       'CI_COMMIT_BRANCH': 'main', 'CI_COMMIT_REF_NAME': 'main', 'CI_COMMIT_REF_PROTECTED': 'true', 'HOME': '/builds',
       'CI_REPOSITORY_URL': '/builds/remotes/site.git', 'CI_JOB_TOKEN': 'job-token-0123456789'}
 CLUSTER = None
+every = unittest.skipUnless(os.environ.get('AGENTIC_CI_KUBERNETES') == 'all', 'tools/check --kubernetes')
 
 
 def make_site(directory):
@@ -69,6 +70,7 @@ class Jobs:
         mode = CLUSTER.execute(self.level, job.name, 'stat', '-c', '%a', gitlab.CHECKOUT + '/notes.txt', container='helper').stdout
         self.assertEqual(mode, '666\n')  # By the runner's umask.
 
+    @every
     def test_failure(self):
         job, text = self.job('exit 3')
         self.assertEqual(job.stage('step_script', text), 3, job.log())
@@ -87,6 +89,7 @@ class Jobs:
         left = CLUSTER.execute(self.level, job.name, 'find', '/tmp', '/builds', '-name', 'agentic-ci-scratch*', container='build')
         self.assertEqual(left.stdout, '')
 
+    @every
     def test_two_jobs_share_nothing(self):
         marks = ('first-of-two', 'second-of-two')
         look = 'echo mark-%s; cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "; ls -R /builds; sleep 3'
@@ -98,7 +101,7 @@ class Jobs:
             self.assertNotIn(other, job.log())
 
 
-@unittest.skipUnless(os.environ.get('AGENTIC_CI_KUBERNETES') == 'all', 'tools/check --kubernetes')
+@every
 class AsRoot(Jobs, unittest.TestCase):
     level = 'baseline'
 
