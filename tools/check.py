@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -216,6 +217,8 @@ def check_arm64(tally):
 def check_kubernetes(tally):
     """Runs in every pod of tests/kubernetes, on a real cluster."""
     os.environ['AGENTIC_CI_KUBERNETES'] = 'all'
+    if shutil.which('go') and not tally.command('containerd', 'tests/kubernetes/install', BUILD / 'kubernetes/bin'):
+        return
     if configure(tally, 'release') and build(tally, 'release', ('agentic-ci', 'kernel_probe')):
         run_tests(tally, BUILD / 'release', list_tests(BUILD / 'release', '^kubernetes_'))
 

@@ -53,9 +53,13 @@ std::string KernelSetting() {
 }
 
 std::string PodRemedy(const std::string& kernel_setting) {
-  std::string text =
-      "in the pod's specification: hostUsers: false, and in the container's securityContext: ";
-  if (::geteuid() == 0) text += "runAsUser: 1000, ";
+  // A pod with users of its own has ids below this one; its root has no rights outside.
+  constexpr uid_t kIdsOfPod = 65536;
+  const bool beyond = ::geteuid() >= kIdsOfPod;
+  std::string text = "in the pod's specification: hostUsers: false, ";
+  if (beyond) text += "securityContext: {fsGroup: 1000}, ";
+  text += "and in the container's securityContext: ";
+  if (beyond) text += "runAsUser: 1000, ";
   text += "procMount: Unmasked, seccompProfile: {type: Unconfined}";
   // AppArmor's labels end so, and no other module's.
   const bool apparmor = Setting("/proc/self/attr/current").find(" (enforce)") != std::string::npos;

@@ -22,7 +22,6 @@ DOCKER_RUN = ('docker run --security-opt seccomp=unconfined --security-opt syste
 DOCKER_USER = DOCKER_RUN.replace('run', 'run --user 1000:1000', 1)
 IN_A_POD = ("in the pod's specification: hostUsers: false, and in the container's securityContext: "
             'procMount: Unmasked, seccompProfile: {type: Unconfined}')
-ROOT_IN_A_POD = IN_A_POD.replace('procMount', 'runAsUser: 1000, procMount')
 SETPRIV = ('setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run --report-dir /tmp/agentic-ci-report ...')
 
 BOTH = (0, 1000)
@@ -34,7 +33,7 @@ HOSTS = [
     Host('podman', 0, 'podman', UNMASKED + UNFILTERED + ADMIN + LOOKS, (), 'namespaces', None),
     *(Host('podman', user, 'podman', ('--privileged',), (), 'namespaces', None) for user in BOTH),
     *(Host('Docker', user, 'docker', (), DOCKER, 'landlock', DOCKER_RUN if user else DOCKER_USER) for user in BOTH),
-    *(Host('Kubernetes', user, 'docker', (), POD, 'landlock', IN_A_POD if user else ROOT_IN_A_POD) for user in BOTH),
+    *(Host('Kubernetes', user, 'docker', (), POD, 'landlock', IN_A_POD) for user in BOTH),
 ]
 
 
@@ -45,5 +44,6 @@ def typed(remedy):
         options += UNMASKED
     if 'seccomp=unconfined' in remedy or 'type: Unconfined' in remedy:
         options += UNFILTERED
-    user = 1000 if '--user 1000:1000' in remedy or 'runAsUser: 1000' in remedy else None
+    # Root of a pod with users of its own is an ordinary user outside, as this one is.
+    user = 1000 if '--user 1000:1000' in remedy or 'hostUsers: false' in remedy else None
     return tuple(options), user

@@ -16,6 +16,7 @@ import http.client
 import json
 import os
 import pathlib
+import re
 import secrets
 import shutil
 import socket
@@ -27,6 +28,7 @@ import time
 PROGRAMS = ('etcd', 'containerd', 'ctr', 'runc', 'openssl', 'zstd', 'nsenter', 'busybox', 'ip')
 PLUGINS = '/usr/lib/cni/bridge'
 START_SECONDS = 180
+GATES = ('UserNamespacesSupport', 'ProcMountType')  # For `hostUsers: false`, which also needs containerd 2 and runc 1.2.
 PLURALS = {'Pod': 'pods', 'Namespace': 'namespaces', 'Job': 'jobs', 'ConfigMap': 'configmaps', 'Secret': 'secrets',
            'PersistentVolumeClaim': 'persistentvolumeclaims', 'PersistentVolume': 'persistentvolumes', 'Service': 'services',
            'ServiceAccount': 'serviceaccounts', 'Role': 'roles', 'RoleBinding': 'rolebindings'}
@@ -94,6 +96,11 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
+def use_programs(cache):
+    """Puts what tests/kubernetes/install has made before the machine's own."""
+    os.environ['PATH'] = f'{os.path.abspath(cache)}/bin:{os.environ["PATH"]}:/usr/sbin:/sbin'
+
+
 class Refused(Exception):
     """The API's answer to what it does not accept."""
 
@@ -107,8 +114,11 @@ class Cluster:
         self.testbed, self.cache = os.path.abspath(testbed), os.path.abspath(cache)
         # The namespace, its cgroups and its containers are called after this directory's first eight letters.
         self.base = tempfile.mkdtemp(prefix='kubernetes-')
+        os.chmod(self.base, 0o711)  # The users of a pod's own go through it.
         self.directory = f'{self.base}/{secrets.token_hex(4)}'
         self.proxy = None
+        version = subprocess.run(['containerd', '--version'], capture_output=True, text=True).stdout
+        self.user_namespaces = bool(re.search(r' v?([2-9]|[1-9][0-9])\.', version))
 
     def __enter__(self):
         try:
@@ -123,7 +133,7 @@ class Cluster:
 
     def start(self):
         os.makedirs(self.cache, exist_ok=True)
-        done = subprocess.run(['bash', self.testbed + '/start.sh', self.directory], stdin=subprocess.DEVNULL, text=True,
+        done = subprocess.run(['bash', self.script(), self.directory], stdin=subprocess.DEVNULL, text=True,
                               env={**os.environ, 'XDG_CACHE_HOME': self.cache}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=START_SECONDS)
         if done.returncode != 0:
@@ -141,6 +151,24 @@ class Cluster:
                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.until(lambda: os.path.exists(self.address), 60)
 
+    def script(self):
+        """What starts the cluster. Pods with users of their own are a feature that this Kubernetes has to be asked for."""
+        name = self.testbed + '/start.sh'
+        if not self.user_namespaces:
+            return name
+        text = pathlib.Path(name).read_text()
+        for old, new in (('here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)', f'here="{self.testbed}"'),
+                         ('--allow-privileged=true', '--allow-privileged=true --feature-gates=' + ','.join(
+                             gate + '=true' for gate in GATES)),
+                         ('\nseccompDefault: false\n', '\nseccompDefault: false\nfeatureGates: {' + ', '.join(
+                             gate + ': true' for gate in GATES) + '}\n')):
+            if old not in text:
+                raise RuntimeError(f'{name} has changed: {old}')
+            text = text.replace(old, new)
+        made = pathlib.Path(self.base, 'start.sh')
+        made.write_text(text)
+        return made
+
     def stop(self):
         if self.proxy:
             self.remove_pods()
@@ -157,7 +185,8 @@ class Cluster:
             for pod in self.api('GET', '/api/v1/pods')['items']:
                 path = self.path('Pod', pod['metadata']['namespace'], pod['metadata']['name'])
                 self.api('DELETE', path + '?gracePeriodSeconds=0')
-            self.until(lambda: not self.containerd('containers', 'list', '-q'), 30)
+            self.until(lambda: not glob.glob(self.directory + '/addresses/pods/[0-9]*'), 30)
+            time.sleep(0.3)  # After its address, a pod's network namespace goes.
 
     def containerd(self, *words):
         return subprocess.run(['ctr', '--address', self.directory + '/run/containerd.sock', '-n', 'k8s.io', *words], check=True,

@@ -5,9 +5,11 @@ Each is started by pods_test.py, which types what it is told; pods_page.py write
 """
 import collections
 
+import yaml
+
 # `level` is the Pod Security level of its namespace: the strictest that takes it. `gives` are the words of the table;
-# `context` is the container's securityContext, `pod` the pod's; `volumes` the sources of the volumes by their paths.
-Pod = collections.namedtuple('Pod', 'name level words user context pod volumes tier remedy small')
+# `context` is the container's securityContext, `spec` what the pod has besides; `volumes` the sources of the volumes by their paths.
+Pod = collections.namedtuple('Pod', 'name level words user context spec volumes tier remedy small')
 
 IMAGE = 'localhost/agentic-ci-tools:1'
 RESTRICTED = {'runAsNonRoot': True, 'allowPrivilegeEscalation': False, 'capabilities': {'drop': ['ALL']},
@@ -16,6 +18,7 @@ DEFAULT = {'seccompProfile': {'type': 'RuntimeDefault'}}
 UNCONFINED = {'seccompProfile': {'type': 'Unconfined'}}
 UNMASKED = {**UNCONFINED, 'procMount': 'Unmasked'}
 ADMIN = {'capabilities': {'add': ['SYS_ADMIN', 'SYS_PTRACE']}}
+OWN_USERS = 'the pod has `hostUsers: false`'
 RANDOM = 1000680000  # As OpenShift gives a namespace.
 # Ordinary users differ: the kernel counts the processes of each for all pods of a node.
 
@@ -24,15 +27,24 @@ WORK = '/builds'
 
 
 def remedy(user):
-    """What doctor says to type where tier namespaces cannot be had."""
-    return ("in the pod's specification: hostUsers: false, and in the container's securityContext: "
-            + ('' if user else 'runAsUser: 1000, ') + 'procMount: Unmasked, seccompProfile: {type: Unconfined}')
+    """What doctor says to type for tier namespaces. A pod with users of its own has 65536 ids."""
+    beyond = user >= 65536
+    return ("in the pod's specification: hostUsers: false, " + ('securityContext: {fsGroup: 1000}, ' if beyond else '')
+            + "and in the container's securityContext: " + ('runAsUser: 1000, ' if beyond else '')
+            + 'procMount: Unmasked, seccompProfile: {type: Unconfined}')
 
 
-def pod(name, level, words, user, context, *, group=None, volumes=None, tier='landlock', small=False):
+def typed(one):
+    """The pod with what doctor says to type, read as it is printed."""
+    of_pod, of_container = one.remedy.removeprefix("in the pod's specification: ").split(", and in the container's securityContext: ")
+    return one._replace(level='privileged', spec={**one.spec, **yaml.safe_load('{' + of_pod + '}')},
+                        context={**one.context, **yaml.safe_load('{' + of_container + '}')})
+
+
+def pod(name, level, words, user, context, *, group=None, volumes=None, own_users=False, tier='landlock', small=False):
     ids = {'runAsUser': user, 'runAsGroup': user if group is None else group}
-    of_pod = {'fsGroup': user} if user else {}
-    return Pod(name, level, words, user, {**context, **ids}, of_pod, {WORK: DISK, **(volumes or {})}, tier,
+    spec = {'securityContext': {'fsGroup': user} if user else {}, **({'hostUsers': False} if own_users else {})}
+    return Pod(name, level, words, user, {**context, **ids}, spec, {WORK: DISK, **(volumes or {})}, tier,
                remedy(user) if tier == 'landlock' else '', small)
 
 
@@ -46,10 +58,14 @@ PODS = [
     pod('user-filtered', 'baseline', '`seccompProfile: {type: RuntimeDefault}`', 1001, DEFAULT),
     pod('user-unconfined', 'privileged', '`seccompProfile: {type: Unconfined}`', 1002, UNCONFINED),
     pod('root-unconfined', 'privileged', '`seccompProfile: {type: Unconfined}`', 0, UNCONFINED),
-    pod('unmasked', 'privileged', '`procMount: Unmasked`, `seccompProfile: {type: Unconfined}`', 1003, UNMASKED),
     pod('admin', 'privileged', '`capabilities: {add: [SYS_ADMIN, SYS_PTRACE]}`', 0, {**UNCONFINED, **ADMIN}),
     pod('privileged', 'privileged', '`privileged: true`', 0, {'privileged': True}, tier='namespaces', small=True),
-    pod('privileged-user', 'privileged', '`privileged: true`', 1004, {'privileged': True}, tier='namespaces'),
+    pod('privileged-user', 'privileged', '`privileged: true`', 1003, {'privileged': True}, tier='namespaces'),
+    pod('own-users-restricted', 'restricted', f'what the level demands, {OWN_USERS}', 1004, RESTRICTED, own_users=True),
+    pod('own-users', 'privileged', f'{OWN_USERS}, `procMount: Unmasked`, `seccompProfile: {{type: Unconfined}}`', 1005, UNMASKED,
+        own_users=True, tier='namespaces'),
+    pod('own-users-root', 'privileged', f'{OWN_USERS}, `procMount: Unmasked`, `seccompProfile: {{type: Unconfined}}`', 0, UNMASKED,
+        own_users=True, tier='namespaces'),
 ]
 
 
@@ -60,7 +76,7 @@ def manifest(one, namespace, command, name=None, limits=None):
         'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': name or one.name, 'namespace': namespace},
         'spec': {
             'restartPolicy': 'Never', 'dnsPolicy': 'Default', 'automountServiceAccountToken': False,
-            'terminationGracePeriodSeconds': 30, 'securityContext': one.pod,
+            'terminationGracePeriodSeconds': 30, **one.spec,
             'volumes': [{'name': names[path], **source} for path, source in one.volumes.items()],
             'containers': [{
                 'name': 'main', 'image': IMAGE, 'imagePullPolicy': 'Never', 'command': command, 'securityContext': one.context,

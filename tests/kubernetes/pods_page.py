@@ -9,7 +9,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from pods import PODS  # noqa: E402
+from pods import PODS, RANDOM, remedy  # noqa: E402
 
 PAGE = HERE.parents[1] / 'docs/reference/isolation.md'
 BEGIN = '<!-- Written by tests/kubernetes/pods_page.py --update -->\n'
@@ -24,7 +24,19 @@ def table():
     text = '| Pod Security level | the container\'s `securityContext` | user | gives |\n|---|---|---|---|\n'
     for one in PODS:
         text += f'| `{one.level}` | {one.words} | {user(one)} | tier `{one.tier}` |\n'
-    return text
+    return text + f'''
+Where a pod gives tier `landlock`, `agentic-ci doctor` says to type, for tier `namespaces`:
+
+```text
+{remedy(0)}
+```
+
+and to a user with an id that such a pod does not have:
+
+```text
+{remedy(RANDOM)}
+```
+'''
 
 
 def main():
