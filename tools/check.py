@@ -213,6 +213,13 @@ def check_arm64(tally):
         tally.take(dataclasses.replace(done, name=f'arm64 {done.name}'))
 
 
+def check_kubernetes(tally):
+    """Runs in every pod of tests/kubernetes, on a real cluster."""
+    os.environ['AGENTIC_CI_KUBERNETES'] = 'all'
+    if configure(tally, 'release') and build(tally, 'release', ('agentic-ci', 'kernel_probe')):
+        run_tests(tally, BUILD / 'release', list_tests(BUILD / 'release', '^kubernetes_'))
+
+
 def check_release(tally):
     """The release workflow from a tag to an action that installs what was released, on this machine (tests/release)."""
     if not tally.command('sysroot', 'tools/sysroot') or not tally.command('act', 'tests/action/install', BUILD / 'actions', 'act'):
@@ -242,6 +249,7 @@ def main():
     parser.add_argument('--alone', action='store_true', help='compile every file by itself, not only what changed lately')
     parser.add_argument('--update', action='store_true', help='rewrite what is generated, then check')
     parser.add_argument('--arch', choices=['arm64'], help='the cross build instead, under emulation')
+    parser.add_argument('--kubernetes', action='store_true', help='every pod of tests/kubernetes, on a real cluster, instead')
     parser.add_argument('--release', action='store_true', help='a dry run of the release workflow instead')
     parser.add_argument('--fuzz', type=int, metavar='MINUTES', help='every fuzz target for MINUTES, instead')
     parser.add_argument('--since', metavar='REV', help='only the tests that what changed since REV can affect')
@@ -262,6 +270,8 @@ def main():
     tally = Tally()
     if arguments.arch:
         check_arm64(tally)
+    elif arguments.kubernetes:
+        check_kubernetes(tally)
     elif arguments.release:
         check_release(tally)
     elif arguments.fuzz is not None:

@@ -30,23 +30,46 @@ std::string Setting(const std::string& path) {
   return text.ok() ? std::move(text).value() : "";
 }
 
+// A pod without a token has the cluster's address all the same; its container may have a file of
+// its engine's, too.
+bool IsPod() {
+  return sys::Exists("/var/run/secrets/kubernetes.io") ||
+         sys::Environment("KUBERNETES_SERVICE_HOST").has_value();
+}
+
+// Returns the setting of this kernel that keeps namespaces from ordinary users, as sysctl(8) takes
+// it; "" if none does.
+std::string KernelSetting() {
+  if (Setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").starts_with("1")) {
+    return "kernel.apparmor_restrict_unprivileged_userns=0";
+  }
+  if (Setting("/proc/sys/kernel/unprivileged_userns_clone").starts_with("0")) {
+    return "kernel.unprivileged_userns_clone=1";
+  }
+  if (Setting("/proc/sys/user/max_user_namespaces").starts_with("0")) {
+    return "user.max_user_namespaces=15000";
+  }
+  return "";
+}
+
+std::string PodRemedy(const std::string& kernel_setting) {
+  std::string text =
+      "in the pod's specification: hostUsers: false, and in the container's securityContext: ";
+  if (::geteuid() == 0) text += "runAsUser: 1000, ";
+  text += "procMount: Unmasked, seccompProfile: {type: Unconfined}";
+  // AppArmor's labels end so, and no other module's.
+  const bool apparmor = Setting("/proc/self/attr/current").find(" (enforce)") != std::string::npos;
+  if (apparmor) text += ", appArmorProfile: {type: Unconfined}";
+  if (!kernel_setting.empty()) text += "; on the node: sysctl -w " + kernel_setting;
+  return text;
+}
+
 }  // namespace
 
 std::string NamespaceRemedy(bool from_root) {
-  if (Setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns").starts_with("1")) {
-    return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
-  }
-  if (Setting("/proc/sys/kernel/unprivileged_userns_clone").starts_with("0")) {
-    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
-  }
-  if (Setting("/proc/sys/user/max_user_namespaces").starts_with("0")) {
-    return "sudo sysctl -w user.max_user_namespaces=15000";
-  }
-  // A pod's container may have a file of its engine's, too.
-  if (sys::Exists("/var/run/secrets/kubernetes.io")) {
-    return "in the pod's specification: hostUsers: false, and in the container's securityContext: "
-           "runAsUser: 1000, procMount: Unmasked, seccompProfile: {type: Unconfined}";
-  }
+  const std::string setting = KernelSetting();
+  if (IsPod()) return PodRemedy(setting);
+  if (!setting.empty()) return "sudo sysctl -w " + setting;
   const std::string user = from_root ? "--user 1000:1000 " : "";
   if (sys::Exists("/.dockerenv")) {
     return "docker run " + user +

@@ -97,6 +97,10 @@ Status Sandbox::AddProcess(pid_t pid) const {
 }
 
 Status Sandbox::StartAgent() {
+  if (plan_->shares_host() && !(cgroup_.enforces("memory") && cgroup_.enforces("pids"))) {
+    container_ = ContainerCgroup::Find();
+    container_watch_ = ContainerWatch(container_->Read());
+  }
   TRY(sys::SendMessage(control_.get(), StartMessage()));
   connects_ =
       WatchOf(TRY(Await(control_.get(), ControlKind::kWatch, Deadline::After(kBuildTimeout))));
@@ -154,6 +158,20 @@ std::optional<std::chrono::nanoseconds> Sandbox::ProcessorTime(const AddedUsage&
   return processor_time_;
 }
 
+void Sandbox::ForgiveMemory() {
+  forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0);
+  if (container_) container_watch_ = ContainerWatch(container_->Read());
+}
+
+std::optional<LimitName> Sandbox::ReachedInContainer(int64_t tasks, int64_t own) {
+  const ContainerCounts now = container_->Read();
+  const std::optional<LimitName> limit =
+      container_watch_.Judge(now, std::min(tasks, now.tasks) - own, limits_.pids);
+  if (!container_watch_.Changed(now) || !scratch_->HasNeighbours()) return limit;
+  container_watch_ = ContainerWatch(now);  // It may be another run's.
+  return std::nullopt;
+}
+
 std::optional<LimitName> Sandbox::ReachedLimit(const AddedUsage& added) {
   connects_.ReleaseRenames();
   if (cgroup_.OutOfMemoryKills().value_or(0) > forgiven_kills_) return LimitName::kMemory;
@@ -166,8 +184,13 @@ std::optional<LimitName> Sandbox::ReachedLimit(const AddedUsage& added) {
   bool watch_pids = limits_.pids > 0 && !cgroup_.enforces("pids");
   // What a refused agent leaves is read while it comes and goes: seven eighths count as the limit.
   if (watch_pids && tasks_at_end_ >= limits_.pids - limits_.pids / 8) return LimitName::kPids;
+  const int64_t around = container_ ? container_->Read().tasks : 0;
+  const ProcessUsage used =
+      init_.valid() && (watch_memory || watch_pids || container_) ? Measure() : ProcessUsage();
+  if (container_) {
+    if (std::optional<LimitName> limit = ReachedInContainer(around, used.tasks)) return limit;
+  }
   if (!init_.valid() || (!watch_memory && !watch_pids)) return std::nullopt;
-  ProcessUsage used = Measure();
   bool over = watch_memory && MemoryBytes(used, disk) + added.memory_bytes > limits_.memory_bytes;
   // Processes are read one after another. While they map what others have, a page counts as a whole
   // here and as a half there: with shared memory, a second look has to see it too.

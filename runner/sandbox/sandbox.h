@@ -21,6 +21,7 @@
 #include "sandbox/call/caller_view.h"
 #include "sandbox/call/connect_watch.h"
 #include "sandbox/limit/cgroup.h"
+#include "sandbox/limit/container_cgroup.h"
 #include "sandbox/limit/control.h"
 #include "sandbox/limit/disk_watch.h"
 #include "sandbox/limit/limit.h"
@@ -195,7 +196,7 @@ class Sandbox {
   std::optional<LimitName> ReachedLimit(const AddedUsage& added);
   // Forgives one end for memory: what reached the limit has been ended, and the limit counts as
   // reached when that happens again.
-  void ForgiveMemory() { forgiven_kills_ = cgroup_.OutOfMemoryKills().value_or(0); }
+  void ForgiveMemory();
   // Returns the processor time of its processes so far; nullopt unless SandboxLimits::cpu_s asks
   // for it to be counted.
   std::optional<std::chrono::nanoseconds> ProcessorTime(const AddedUsage& added);
@@ -259,6 +260,9 @@ class Sandbox {
   // The kernel refuses what does not fit in memory; nothing else does on a disk.
   bool OutlastsFullDisk() const { return limits_.lasting && !disk_.valid(); }
   int64_t MemoryBytes(const ProcessUsage& used, const DiskUsage& disk);
+  // Tells a limit from the container's counts. The container had `tasks` before its agent's `own`
+  // were counted.
+  std::optional<LimitName> ReachedInContainer(int64_t tasks, int64_t own);
 
   int64_t tasks_at_end_ = 0;
   bool seen_over_memory_ = false;  // By the last look, where no cgroup counts.
@@ -266,6 +270,8 @@ class Sandbox {
   bool disk_filled_ = false;
   std::chrono::nanoseconds processor_time_{0};  // The most that was measured.
   int64_t forgiven_kills_ = 0;
+  std::optional<ContainerCgroup> container_;  // Where no group of its own counts all of it.
+  ContainerWatch container_watch_;
 };
 
 }  // namespace sandbox

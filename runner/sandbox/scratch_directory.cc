@@ -149,6 +149,18 @@ ScratchDirectory::ScratchDirectory(ScratchDirectory&& other) noexcept
       parent_(std::move(other.parent_)),
       fd_(std::move(other.fd_)) {}
 
+bool ScratchDirectory::HasNeighbours() const {
+  Result<std::vector<std::string>> names = sys::DirectoryNames(parent_.get());
+  if (!names.ok()) return true;
+  for (const std::string& name : names.value()) {
+    if (!name.starts_with(kScratchPrefix) || name == name_) continue;
+    Result<Fd> other = sys::OpenAt(parent_.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (!other.ok() && other.error().code == Code::kNotFound) continue;
+    if (!other.ok() || ::flock(other.value().get(), LOCK_SH | LOCK_NB) != 0) return true;
+  }
+  return false;
+}
+
 void ScratchDirectory::Remove() const {
   if (!name_.empty()) (void)sys::RemoveTree(parent_.get(), name_);
 }

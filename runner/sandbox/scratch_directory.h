@@ -39,6 +39,9 @@ class ScratchDirectory {
   // Does what the destructor does, for a process that ends without it.
   void Remove() const;
 
+  // Returns whether another run has one in the same place now, or may have.
+  bool HasNeighbours() const;
+
   // Returns the absolute path, without links.
   std::string path() const { return place_ + "/" + name_; }
   int fd() const { return fd_.get(); }

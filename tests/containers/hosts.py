@@ -20,8 +20,9 @@ PODMAN_USER = PODMAN_RUN.replace('run', 'run --user 1000:1000', 1)
 DOCKER_RUN = ('docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined '
               '--security-opt apparmor=unconfined ...')
 DOCKER_USER = DOCKER_RUN.replace('run', 'run --user 1000:1000', 1)
-IN_A_POD = ("in the pod's specification: hostUsers: false, and in the container's securityContext: runAsUser: 1000, "
+IN_A_POD = ("in the pod's specification: hostUsers: false, and in the container's securityContext: "
             'procMount: Unmasked, seccompProfile: {type: Unconfined}')
+ROOT_IN_A_POD = IN_A_POD.replace('procMount', 'runAsUser: 1000, procMount')
 SETPRIV = ('setpriv --reuid 1000 --regid 1000 --clear-groups agentic-ci run --report-dir /tmp/agentic-ci-report ...')
 
 BOTH = (0, 1000)
@@ -33,7 +34,7 @@ HOSTS = [
     Host('podman', 0, 'podman', UNMASKED + UNFILTERED + ADMIN + LOOKS, (), 'namespaces', None),
     *(Host('podman', user, 'podman', ('--privileged',), (), 'namespaces', None) for user in BOTH),
     *(Host('Docker', user, 'docker', (), DOCKER, 'landlock', DOCKER_RUN if user else DOCKER_USER) for user in BOTH),
-    *(Host('Kubernetes', user, 'docker', (), POD, 'landlock', IN_A_POD) for user in BOTH),
+    *(Host('Kubernetes', user, 'docker', (), POD, 'landlock', IN_A_POD if user else ROOT_IN_A_POD) for user in BOTH),
 ]
 
 

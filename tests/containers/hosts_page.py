@@ -17,9 +17,9 @@ END = '<!-- To here. -->\n'
 
 
 def table():
-    """One line for what is the same but for its options."""
+    """One line for what is the same but for its options. Pods have a table of their own, written by tests/kubernetes."""
     lines = {}
-    for host in HOSTS:
+    for host in (host for host in HOSTS if host.name != 'Kubernetes'):
         user = 'root' if host.user == 0 else 'ordinary'
         options = f'`{" ".join(host.options)}`' if host.options else 'default options'
         lines.setdefault((host.name, user, host.tier, host.remedy), []).append(options)
@@ -34,7 +34,7 @@ def main():
         print('usage: hosts_page.py [--update]\n0 passed, 1 failed')
         sys.exit(1)
     before, rest = PAGE.read_text().split(BEGIN)
-    shown, after = rest.split(END)
+    shown, after = rest.split(END, 1)
     if sys.argv[1:]:
         PAGE.write_text(before + BEGIN + table() + END + after)
         return

@@ -10,6 +10,7 @@
 TESTBED has start.sh, stop.sh, image.py and Kubernetes itself; CACHE keeps what is unpacked of it. Commands of the cluster,
 and others that need its address, are started with `cluster.inside` before them, and with `cluster.environment`.
 """
+import contextlib
 import glob
 import http.client
 import json
@@ -127,6 +128,9 @@ class Cluster:
                               stderr=subprocess.STDOUT, timeout=START_SECONDS)
         if done.returncode != 0:
             raise RuntimeError(f'the cluster does not start: {done.stdout[-2000:]}')
+        # What the plug-in keeps of addresses is this cluster's alone.
+        network = pathlib.Path(self.directory, 'cni/10-bridge.conflist')
+        network.write_text(network.read_text().replace('"host-local",', f'"host-local", "dataDir": "{self.directory}/addresses",'))
         netns = pathlib.Path(self.directory, 'netns').read_text().strip()
         self.inside = ['nsenter', f'--net=/run/netns/{netns}']
         self.kubeconfig = self.directory + '/kubeconfig'
@@ -139,12 +143,25 @@ class Cluster:
 
     def stop(self):
         if self.proxy:
+            self.remove_pods()
             self.proxy.kill()
             self.proxy.wait()
         if os.path.exists(self.directory + '/netns'):
             subprocess.run(['bash', self.testbed + '/stop.sh', self.directory, '--purge'], stdin=subprocess.DEVNULL,
                            capture_output=True, timeout=START_SECONDS)
         shutil.rmtree(self.base, ignore_errors=True)
+
+    def remove_pods(self):
+        """Ends all pods: what a node makes for each outside of the cluster's directory goes with it."""
+        with contextlib.suppress(Exception):
+            for pod in self.api('GET', '/api/v1/pods')['items']:
+                path = self.path('Pod', pod['metadata']['namespace'], pod['metadata']['name'])
+                self.api('DELETE', path + '?gracePeriodSeconds=0')
+            self.until(lambda: not self.containerd('containers', 'list', '-q'), 30)
+
+    def containerd(self, *words):
+        return subprocess.run(['ctr', '--address', self.directory + '/run/containerd.sock', '-n', 'k8s.io', *words], check=True,
+                              capture_output=True, text=True, timeout=300).stdout
 
     @staticmethod
     def until(condition, seconds):
@@ -225,14 +242,17 @@ class Cluster:
                  for path in sorted(pathlib.Path(root).iterdir())]
         subprocess.run([sys.executable, self.testbed + '/image.py', archive, name, json.dumps(list(command)), *files],
                        check=True, capture_output=True, timeout=300)
-        subprocess.run(['ctr', '--address', self.directory + '/run/containerd.sock', '-n', 'k8s.io', 'images', 'import', archive],
-                       check=True, capture_output=True, timeout=300)
+        self.containerd('images', 'import', archive)
         os.unlink(archive)
 
     def container(self, namespace, pod, name=None):
         """The status of a pod's container: the first, or the one with this name."""
         statuses = self.get('Pod', namespace, pod)['status'].get('containerStatuses', [])
         return next((one for one in statuses if name in (None, one['name'])), {})
+
+    def volume(self, uid, name):
+        """Where the node has an emptyDir of the pod with this uid."""
+        return f'{self.directory}/kubelet/pods/{uid}/volumes/kubernetes.io~empty-dir/{name}'
 
     def running(self, namespace, pod, seconds=120):
         """Waits until a pod runs."""

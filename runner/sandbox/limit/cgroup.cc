@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/mounts.h"
 #include "base/process.h"
 #include "base/sys.h"
 #include "sandbox/limit/limit.h"
@@ -39,8 +40,19 @@ struct FreeCgroup {
 };
 using Handle = std::unique_ptr<struct cgroup, FreeCgroup>;
 
+// Returns the group `path` of a v1 controller as its mount point shows it: a container may see its
+// own group alone, mounted, and its path as the host names it.
+std::string AsMounted(std::string path, const std::string& mount_point) {
+  for (const sys::Mount& mount : sys::ReadMounts()) {
+    if (mount.point != mount_point || mount.root == "/" || !path.starts_with(mount.root)) continue;
+    path.erase(0, mount.root.size());
+    return path.empty() ? "/" : path;
+  }
+  return path;
+}
+
 // This process's own group of a v1 controller: limits set above us must go on holding below.
-std::string OwnGroup(const std::string& controller) {
+std::string OwnGroup(const std::string& controller, const std::string& mount_point) {
   Result<std::string> text = sys::ReadFile("/proc/self/cgroup", kCounterBytesMax);
   if (!text.ok()) return "/";
   std::istringstream lines(text.value());
@@ -49,7 +61,9 @@ std::string OwnGroup(const std::string& controller) {
     size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (names.find("," + controller + ",") != std::string::npos) return line.substr(second + 1);
+    if (names.find("," + controller + ",") != std::string::npos) {
+      return AsMounted(line.substr(second + 1), mount_point);
+    }
   }
   return "/";
 }
@@ -143,19 +157,6 @@ void SweepGroups(const std::string& parent) {
   }
 }
 
-std::optional<int64_t> ReadCounter(const std::string& file, const std::string& key) {
-  Result<std::string> text = sys::ReadFile(file, kCounterBytesMax);
-  if (!text.ok()) return std::nullopt;
-  std::istringstream lines(text.value());
-  for (std::string line; std::getline(lines, line);) {
-    if (key.empty()) return ::strtoll(line.c_str(), nullptr, 10);
-    if (line.starts_with(key + " ")) {
-      return ::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 // One controller of v1, or of v2 as root.
@@ -166,7 +167,7 @@ void Cgroup::CreateThrough(const std::string& controller, const SandboxLimits& l
   if (!Wanted(controller, limits)) return;
   std::vector<Setting> settings = Settings(controller, v2, limits);
   // On v2 a group with processes has no child groups with controllers; the root is the exception.
-  std::string own = v2 ? "/" : OwnGroup(controller);
+  std::string own = v2 ? "/" : OwnGroup(controller, MountPoint(controller));
   std::string parent = own == "/" ? "" : own.substr(1) + "/";
   std::string directory = MountPoint(controller) + "/" + parent;
   std::string name = parent + OwnName();
@@ -276,20 +277,21 @@ Status Cgroup::Attach(pid_t pid) const {
 std::optional<int64_t> Cgroup::OutOfMemoryKills() const {
   const Group* group = Find("memory");
   if (group == nullptr) return std::nullopt;
-  if (group->v2) return ReadCounter(group->path + "/memory.events", "oom_kill");
-  return ReadCounter(group->path + "/memory.oom_control", "oom_kill");
+  if (group->v2) return ReadCgroupCounter(group->path + "/memory.events", "oom_kill");
+  return ReadCgroupCounter(group->path + "/memory.oom_control", "oom_kill");
 }
 
 std::optional<int64_t> Cgroup::RefusedForks() const {
   const Group* group = Find("pids");
   if (group == nullptr) return std::nullopt;
-  return ReadCounter(group->path + "/pids.events", "max");
+  return ReadCgroupCounter(group->path + "/pids.events", "max");
 }
 
 std::optional<int64_t> Cgroup::MemoryPeakBytes() const {
   const Group* group = Find("memory");
   if (group == nullptr) return std::nullopt;
-  return ReadCounter(group->path + (group->v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"), "");
+  return ReadCgroupCounter(
+      group->path + (group->v2 ? "/memory.peak" : "/memory.max_usage_in_bytes"), "");
 }
 
 std::optional<std::chrono::nanoseconds> Cgroup::ProcessorTime() const {
@@ -297,11 +299,11 @@ std::optional<std::chrono::nanoseconds> Cgroup::ProcessorTime() const {
   if (group == nullptr) return std::nullopt;
   if (!group->v2) {
     // Debian, and every distribution known, mounts cpuacct with cpu; elsewhere the file is missing.
-    std::optional<int64_t> ns = ReadCounter(group->path + "/cpuacct.usage", "");
+    std::optional<int64_t> ns = ReadCgroupCounter(group->path + "/cpuacct.usage", "");
     if (!ns) return std::nullopt;
     return std::chrono::nanoseconds(*ns);
   }
-  std::optional<int64_t> us = ReadCounter(group->path + "/cpu.stat", "usage_usec");
+  std::optional<int64_t> us = ReadCgroupCounter(group->path + "/cpu.stat", "usage_usec");
   if (!us) return std::nullopt;
   return std::chrono::microseconds(*us);
 }

@@ -2,6 +2,7 @@
 #include "sandbox/limit/delegated_cgroup.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ namespace sandbox {
 namespace {
 
 constexpr size_t kGroupTextBytesMax = 1 << 20;
+constexpr size_t kCounterTextBytesMax = 4096;
 
 std::string ReadText(const std::string& path) {
   Result<std::string> text = sys::ReadFile(path, kGroupTextBytesMax);
@@ -61,6 +63,19 @@ std::optional<std::string> Stranger(const std::string& group) {
 bool WriteCgroupFile(const std::string& path, const std::string& text) {
   Result<Fd> file = sys::Open(path, O_WRONLY);
   return file.ok() && sys::WriteAll(file.value().get(), text).ok();
+}
+
+std::optional<int64_t> ReadCgroupCounter(const std::string& file, const std::string& key) {
+  Result<std::string> text = sys::ReadFile(file, kCounterTextBytesMax);
+  if (!text.ok()) return std::nullopt;
+  std::istringstream lines(text.value());
+  for (std::string line; std::getline(lines, line);) {
+    if (key.empty()) return ::strtoll(line.c_str(), nullptr, 10);
+    if (line.starts_with(key + " ")) {
+      return ::strtoll(line.c_str() + key.size() + 1, nullptr, 10);
+    }
+  }
+  return std::nullopt;
 }
 
 void MoveProcesses(const std::string& from, const std::string& to) {

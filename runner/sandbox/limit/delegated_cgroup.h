@@ -2,6 +2,7 @@
 // Makes this process's own delegated cgroup usable for limits, and undoes that at the end.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,6 +38,10 @@ class DelegatedCgroup {
 
 // Writes one line into a file of a cgroup's; false if the kernel refuses it.
 bool WriteCgroupFile(const std::string& path, const std::string& text);
+
+// Returns the number behind `key` in a file of a cgroup's, or the number that the file is, for no
+// key.
+std::optional<int64_t> ReadCgroupCounter(const std::string& file, const std::string& key);
 
 // Moves every process of the group `from` into the group `to`.
 void MoveProcesses(const std::string& from, const std::string& to);
