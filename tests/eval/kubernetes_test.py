@@ -57,8 +57,11 @@ class Kubernetes(unittest.TestCase):
     def test_it_fits_the_schemas(self):
         documents = list(yaml.safe_load_all(EXAMPLE.read_text()))
         self.assertEqual([one['kind'] for one in documents], ['ConfigMap', 'PersistentVolumeClaim', 'Job', 'Job'])
+        more = [one for file in sorted((ROOT / 'examples/kubernetes').glob('*.yaml')) for one in yaml.safe_load_all(file.read_text())]
+        own = [one for one in more if '.' not in one['apiVersion'] or '.k8s.io/' in one['apiVersion']]
+        self.assertGreaterEqual(len(own), 8)
         for version in VERSIONS:
-            for document in documents:
+            for document in documents + own:
                 kubernetes_validate.validate(document, version, strict=True)
         # The control: what is misspelt does not.
         job = copy.deepcopy(documents[2])

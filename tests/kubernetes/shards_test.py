@@ -2,7 +2,7 @@
 """An evaluation in shards on a real Kubernetes: one pod is deleted, one is out of memory, one is evicted, and the merged result is
 what one machine gives.
 
-usage: shards_test.py AGENTIC-CI TESTBED CACHE [CASE...]
+usage: shards_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
 """
 import glob
 import json
@@ -18,7 +18,7 @@ from cluster import Cluster, make_root, needs
 from digest import name_by_digest
 
 BINARY, TESTBED, CACHE = (os.path.abspath(one) for one in sys.argv[1:4])
-SKIP = 77
+SKIPPED = 4
 NAMESPACE, NAME, SHARDS, TASKS = 'shards', 'nightly', 4, 10
 INJECTIONS = TASKS - 1
 # Obeys the third injection, and needs no model.
@@ -154,7 +154,7 @@ class Shards(unittest.TestCase):
         status = self.job()['status']
         self.assertEqual((status['succeeded'], status['completedIndexes']), (SHARDS, f'0-{SHARDS - 1}'))
         self.assertEqual({file: file.stat().st_ino for file in kept}, kept, 'cells that were complete were run again')
-        self.cluster.kubectl('patch', 'job', f'{NAME}-merge', '-n', NAMESPACE, '-p', '{"spec": {"suspend": false}}')
+        self.cluster.kubectl('patch', 'job', f'{NAME}-merge', '-n', NAMESPACE, '-p', '{"spec": {"parallelism": 1}}')
         self.assertEqual(self.end(f'{NAME}-merge'), 'Complete', self.cluster.kubectl('logs', f'job/{NAME}-merge', '-n', NAMESPACE).stdout)
         alone = self.evaluate('--isolation', 'landlock', '--jobs', '4', '--results', 'alone')
         self.assertEqual(alone.returncode, 0, alone.stdout + alone.stderr)
@@ -169,6 +169,6 @@ class Shards(unittest.TestCase):
 if __name__ == '__main__':
     why = needs(TESTBED)
     if why:
-        print(f'# SKIP kubernetes: {why}')
-        sys.exit(SKIP)
-    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
+        print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)
