@@ -133,7 +133,11 @@ Result<run::Request> RequestOf(const Arguments& arguments) {
 Status CheckTrust(const Arguments& arguments) {
   const run::Request request = TRY(RequestOf(arguments));
   const run::Trust trust = TRY(run::FindTrust(TaskOptionRules(), request));
-  TRY(run::CheckCredentials(request, trust, {}, ""));
+  if (arguments.Has("kubernetes")) {
+    TRY(run::RefuseUntrusted(request, trust));  // The values are in the cluster.
+  } else {
+    TRY(run::CheckCredentials(request, trust, {}, ""));
+  }
   if (trust.trusted) return Ok();
   if (arguments.Has("env")) {
     return Error{Code::kRefused, trust.reason + ", and such evaluations get no variables: --env",
@@ -240,7 +244,12 @@ std::vector<Command> EvalCommands() {
   std::vector<OptionSpec> run = {
       {"results", "DIR", "agentic-ci-eval", "The directory for cells and results."},
       {"jobs", "NUMBER", "1", "How many cells are run at the same time."},
-      {"resume", "", "", "Keep the cells that DIR already has, and run the others."}};
+      {"resume", "", "", "Keep the cells that DIR already has, and run the others."},
+      {"kubernetes", "IMAGE@DIGEST", "",
+       "Instead of running the cells, print manifests of Kubernetes that do: a Job with a pod for "
+       "each of `shards`, and one that merges the results. IMAGE has `agentic-ci`, a shell and the "
+       "agent. `results` is then the name of the Jobs and of the volume for results."},
+      {"shards", "NUMBER", "1", "With `kubernetes`, how many pods share the cells."}};
   Append(&run, SelectionOptions());
   Append(&run, GateOptions());
   Append(&run, CellOptions());
@@ -346,6 +355,11 @@ Result<int> EvalRunCommand(const Arguments& arguments) {
   eval::RunPlan plan = TRY(PlanCellRuns(arguments, suite));
   TRY(CheckTrust(arguments));
   plan.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
+  const uint32_t shards = TRY(NumberOf(arguments, "shards", 1, 1, kShardsMax));
+  if (arguments.Has("kubernetes")) {
+    return PrintManifests(arguments, suite, {plan.jobs, shards, cells.size()});
+  }
+  if (arguments.Has("shards")) return Usage("--shards needs --kubernetes", "--shard 1/4");
   plan.results = TRY(eval::OpenResults(arguments.Get("results", "agentic-ci-eval"), kOtherResults));
   plan.resume = arguments.Has("resume");
   const bool json = arguments.Has("json");

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "eval/suite/suite.h"
 
 namespace cli {
 
@@ -34,6 +35,20 @@ std::vector<std::pair<std::string, std::string>> CellEnvironment(
 // Returns the canonical path of a file, as such a run has another working directory. Fails with
 // kNotFound.
 Result<std::string> AbsoluteOf(const std::string& path);
+
+// How the cells of an evaluation are divided among pods.
+struct ClusterShape {
+  uint32_t jobs = 1;    // Cells at the same time in each pod.
+  uint32_t shards = 1;  // Pods.
+  size_t cells = 0;     // In all pods together.
+};
+
+// Prints the manifests by which a cluster runs `suite` with the options of `eval run`. Before
+// anything is printed, fails with kUsage for an option that pods do not take, an image without a
+// digest, a name that is invalid, or more shards than cells; with kNotFound or kInvalid for a file
+// that cannot be read or sent along.
+Result<int> PrintManifests(Arguments arguments, const eval::Suite& suite,
+                           const ClusterShape& shape);
 
 Result<int> EvalValidateCommand(const Arguments& arguments);
 Result<int> EvalListCommand(const Arguments& arguments);

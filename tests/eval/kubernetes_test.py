@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests for Kubernetes: they fit its published schemas, and their commands run a whole suite in shards and merge it.
+"""What `eval run --kubernetes` prints: it fits Kubernetes' published schemas, and its commands run a whole suite in shards and merge it.
 
 usage: tests/eval/run BUILD kubernetes_test.py AGENTIC-CI ROOT
 """
+import base64
 import copy
 import json
 import os
@@ -21,14 +22,22 @@ sys.path.insert(0, str(ROOT / 'tests/services/model'))
 from model import Model  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXAMPLES = ROOT / 'examples/evaluation'
-SUITE = EXAMPLES / 'document-assistant.yaml'
+SUITE = 'examples/evaluation/document-assistant.yaml'
+EXAMPLE = ROOT / 'examples/evaluation/kubernetes.yaml'
+IMAGE = 'registry.example.com/agents/evaluation@sha256:' + 64 * '0'
+EXAMPLE_OPTIONS = ('--shards', '8', '--jobs', '2', '--trials', '10', '--agent', 'claude-code', '--provider', 'anthropic')
 VERSIONS = ('1.30', '1.37')
-AGENT = '--agent claude-code --provider anthropic'
+ODD = b'# \x01\r\n# \xc2\x85\xe2\x80\xa8\n  endpoints: []'
 
 
-def documents(name):
-    return list(yaml.safe_load_all((EXAMPLES / name).read_text()))
+def printed(suite, *words):
+    done = subprocess.run([BINARY, 'eval', 'run', suite, '--kubernetes', IMAGE, *map(str, words)], cwd=ROOT, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL)
+    return done.stdout if done.returncode == 0 else done.stderr
+
+
+def pods(documents):
+    return [one['spec']['template']['spec'] for one in documents if one['kind'] == 'Job']
 
 
 class Kubernetes(unittest.TestCase):
@@ -36,73 +45,116 @@ class Kubernetes(unittest.TestCase):
         self.top = pathlib.Path(tempfile.mkdtemp(prefix='kubernetes-test-'))
         self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
         self.top.chmod(0o755)
-        for name in ('tools', 'suite', 'results', 'scratch'):
+        for name in ('bin', 'evaluation', 'results', 'scratch'):
             (self.top / name).mkdir()
-        (self.top / 'tools/agentic-ci').symlink_to(BINARY)
-        shutil.copy(SUITE, self.top / 'suite/suite.yaml')
+        (self.top / 'bin/agentic-ci').symlink_to(BINARY)
 
-    def test_they_fit_the_schemas(self):
-        for name in ('kubernetes.yaml', 'kubernetes-merge.yaml'):
-            for version in VERSIONS:
-                for document in documents(name):
-                    kubernetes_validate.validate(document, version, strict=True)
+    def test_the_example_is_what_is_printed(self):
+        self.maxDiff = None
+        command = ' '.join(['agentic-ci eval run', SUITE, '--kubernetes', IMAGE, *EXAMPLE_OPTIONS])
+        self.assertEqual(EXAMPLE.read_text(), printed(SUITE, *EXAMPLE_OPTIONS), f'write it anew: {command} >{EXAMPLE}')
+
+    def test_it_fits_the_schemas(self):
+        documents = list(yaml.safe_load_all(EXAMPLE.read_text()))
+        self.assertEqual([one['kind'] for one in documents], ['ConfigMap', 'PersistentVolumeClaim', 'Job', 'Job'])
+        more = [one for file in sorted((ROOT / 'examples/kubernetes').glob('*.yaml')) for one in yaml.safe_load_all(file.read_text())]
+        own = [one for one in more if '.' not in one['apiVersion'] or '.k8s.io/' in one['apiVersion']]
+        self.assertGreaterEqual(len(own), 8)
+        for version in VERSIONS:
+            for document in documents + own:
+                kubernetes_validate.validate(document, version, strict=True)
         # The control: what is misspelt does not.
-        job = copy.deepcopy(documents('kubernetes.yaml')[1])
+        job = copy.deepcopy(documents[2])
         job['spec']['completionmode'] = job['spec'].pop('completionMode')
         with self.assertRaises(kubernetes_validate.ValidationError):
             kubernetes_validate.validate(job, VERSIONS[0], strict=True)
 
-    def pods(self):
-        for name in ('kubernetes.yaml', 'kubernetes-merge.yaml'):
-            for job in documents(name):
-                if job['kind'] == 'Job':
-                    yield job['spec']['template']['spec']
-
-    def test_no_pod_has_more_rights_than_it_needs(self):
-        for pod in self.pods():
+    def test_no_pod_has_more_rights_than_it_needs_and_each_says_how_much_it_uses(self):
+        for pod in pods(yaml.safe_load_all(EXAMPLE.read_text())):
             self.assertEqual((pod['automountServiceAccountToken'], pod['securityContext']['runAsNonRoot']), (False, True))
+            self.assertEqual(pod['securityContext']['seccompProfile'], {'type': 'RuntimeDefault'})
             for container in [*pod.get('initContainers', ()), *pod['containers']]:
                 self.assertEqual(container['securityContext'], {'allowPrivilegeEscalation': False, 'readOnlyRootFilesystem': True,
                                                                 'capabilities': {'drop': ['ALL']}})
-                self.assertIn('@sha256:', container['image'])
+                self.assertEqual(container['image'], IMAGE)
+                self.assertEqual(container['resources']['requests'], container['resources']['limits'])
+                self.assertEqual(set(container['resources']['limits']), {'cpu', 'memory'})
 
-    def call(self, container, index, *changes):
-        """Runs what a container runs, with this machine's directories for its volumes."""
-        script = container['args'][0]
-        for old, new in (*changes, *((f'/{name}/', f'{self.top}/{name}/') for name in ('tools', 'suite', 'results', 'scratch'))):
-            self.assertTrue(old in script or old.startswith('/'), old)
-            script = script.replace(old, new)
-        done = subprocess.run([*container['command'], script], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=600,
-                              env={'PATH': os.environ['PATH'], 'HOME': str(self.top), 'JOB_COMPLETION_INDEX': str(index),
-                                   'AGENT': (HERE / 'agent.py').read_text()})
-        self.said = done.stdout + done.stderr
-        return done.returncode
+    def unpack(self, documents):
+        """The files of the ConfigMap as the pods have them."""
+        config = documents[0]
+        for item in pods(documents)[0]['volumes'][0]['configMap']['items']:
+            file = self.top / 'evaluation' / item['path']
+            file.parent.mkdir(parents=True, exist_ok=True)
+            text = config.get('data', {}).get(item['key'])
+            file.write_bytes(base64.b64decode(config['binaryData'][item['key']]) if text is None else text.encode())
+
+    def test_files_come_along_byte_for_byte(self):
+        suite = self.top / 'suite/suite.yaml'
+        (suite.parent / 'sets').mkdir(parents=True)
+        text = (ROOT / SUITE).read_text()
+        probe = text.index('payload: >-')
+        suite.write_text(text[:probe] + 'source: "file:sets/one.json"\n' + text[text.index('  - id: stage_data'):])
+        (suite.parent / 'sets/one.json').write_text('{"id": "one", "payloads": ["x"]}')
+        (self.top / 'policy.yml').write_bytes(ODD)
+        documents = list(yaml.safe_load_all(printed(suite, '--policy', self.top / 'policy.yml', '--', 'true')))
+        self.unpack(documents)
+        for have, given in (('suite/suite.yaml', suite), ('suite/sets/one.json', suite.parent / 'sets/one.json'),
+                            ('options/2-policy.yml', self.top / 'policy.yml')):
+            self.assertEqual((self.top / 'evaluation' / have).read_bytes(), given.read_bytes())
+        self.assertIn('--policy=/evaluation/options/2-policy.yml', pods(documents)[0]['containers'][0]['args'])
+        # A ConfigMap has no more than 1 MiB.
+        (suite.parent / 'sets/one.json').write_text(json.dumps({'id': 'one', 'payloads': [(600 << 10) * 'x']}))
+        (self.top / 'policy.yml').write_bytes((600 << 10) * b'#')
+        self.assertIn('and a ConfigMap at most 1048576', printed(suite, '--policy', self.top / 'policy.yml', '--', 'true'))
+
+    def start(self, container, index):
+        """Starts what a container runs, with this machine's directories for its volumes."""
+        words = [*container['command'], *(one.replace('$$', '$') for one in container['args'])]
+        for name in ('evaluation', 'results', 'scratch'):
+            words = [word.replace(f'/{name}/', f'{self.top}/{name}/') for word in words]
+        environment = {'PATH': f'{self.top}/bin:{os.environ["PATH"]}', 'JOB_COMPLETION_INDEX': str(index)}
+        environment |= {one['name']: str(self.top / one['value'][1:]) for one in container.get('env', ())}
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                env=environment)
+
+    def call(self, container, index=0):
+        process = self.start(container, index)
+        self.said = process.communicate(timeout=600)[0]
+        return process.returncode
 
     def test_the_shards_run_the_whole_suite_and_are_merged(self):
-        evaluate, merge = (pod['containers'][0] for pod in self.pods())
-        shards = documents('kubernetes.yaml')[1]['spec']['completions']
-        turns = {'turns': [{'text': 'x', 'action': {'run': {'command': 'cat *'}}}, {'text': '2.4M Northwind 45'}]}
+        turns = {'turns': [{'text': 'x', 'action': {'run': {'command': 'cat *'}}}, {'text': '2.4M Northwind 45 $HOME'}]}
         with Model(self.top / 'model', turns) as model:
             (self.top / 'policy.yml').write_text(f"defaults: none\nendpoints: ['host.openshell.internal:{model.port}']\n")
-            agent = f'--policy {self.top}/policy.yml -- python3 -c "$AGENT" http://host.openshell.internal:{model.port}'
-            for index in range(shards):
-                self.assertEqual(self.call(evaluate, index, (AGENT, agent)), 0, self.said)
-        fetch = merge['args'][0][:merge['args'][0].index('exec ')]
-        words = (fetch, ''), ('/scratch/agentic-ci', BINARY)
-        self.assertEqual(self.call(merge, 0, *words), 0, self.said)
-        listed = subprocess.run([BINARY, 'eval', 'list', SUITE], capture_output=True, text=True, check=True).stdout.split()
+            documents = list(yaml.safe_load_all(printed(
+                SUITE, '--shards', 3, '--policy', self.top / 'policy.yml', '--', 'python3', '-c', (HERE / 'agent.py').read_text(),
+                f'http://host.openshell.internal:{model.port}')))
+            self.unpack(documents)
+            evaluate, merge = (pod['containers'][0] for pod in pods(documents))
+            # An index may run twice at the same time: the second waits, or gives up for Kubernetes to try again.
+            twins = [self.start(evaluate, 0) for _ in range(2)]
+            ends = []
+            for twin in twins:
+                self.said = twin.communicate(timeout=600)[0]
+                ends.append(twin.returncode)
+            self.assertIn(sorted(ends), ([0, 0], [0, 64]), self.said)
+            for index in (0, 1, 2):
+                self.assertEqual(self.call(evaluate, index), 0, self.said)
+        self.assertEqual(self.call(merge), 0, self.said)
+        listed = subprocess.run([BINARY, 'eval', 'list', ROOT / SUITE], capture_output=True, text=True, check=True).stdout.split()
         self.assertEqual(sorted(one.name for one in (self.top / 'results/all/cells').iterdir()), sorted(listed))
         cells = json.loads((self.top / 'results/all/eval.json').read_text())['cells']
         self.assertEqual({cell['outcome'] for cell in cells if cell['injection_task']}, {'resisted'})
         self.assertTrue((self.top / 'results/all/eval.html').exists())
         # Once more, nothing changes; without a shard, its cells are missing; a cell that two parts have is refused.
-        self.assertEqual(self.call(merge, 0, *words), 0, self.said)
+        self.assertEqual(self.call(merge), 0, self.said)
         shutil.rmtree(self.top / 'results/all')
         lost = (self.top / 'results/shard-0').rename(self.top / 'lost')
-        self.assertEqual(self.call(merge, 0, *words), 77, self.said)
+        self.assertEqual(self.call(merge), 77, self.said)
         shutil.copytree(lost, self.top / 'results/shard-0')
         shutil.copytree(lost, self.top / 'results/shard-9')
-        self.assertEqual(self.call(merge, 0, *words), 65, self.said)
+        self.assertEqual(self.call(merge), 65, self.said)
         self.assertIn('shard-0 and in', self.said)
 
 

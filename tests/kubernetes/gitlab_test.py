@@ -16,7 +16,7 @@ import unittest
 
 import gitlab
 import pods
-from cluster import Cluster, make_root, needs, use_programs
+from cluster import Cluster, every, make_root, needs, use_programs
 
 SKIPPED = 4
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -29,7 +29,6 @@ CI = {'CI': 'true', 'GITLAB_CI': 'true', 'CI_SERVER_URL': 'https://gitlab.exampl
       'CI_COMMIT_BRANCH': 'main', 'CI_COMMIT_REF_NAME': 'main', 'CI_COMMIT_REF_PROTECTED': 'true', 'HOME': '/builds',
       'CI_REPOSITORY_URL': '/builds/remotes/site.git', 'CI_JOB_TOKEN': 'job-token-0123456789'}
 CLUSTER = None
-every = unittest.skipUnless(os.environ.get('AGENTIC_CI_KUBERNETES') == 'all', 'tools/check --kubernetes')
 
 
 def make_site(directory):

@@ -23,13 +23,12 @@ import time
 import unittest
 
 import pods
-from cluster import Cluster, make_root, needs, use_programs
+from cluster import EVERY, Cluster, every, make_root, needs, use_programs
 
 SKIPPED = 4
 PODS_AT_ONCE = 4
 # The shortest burst of processes comes first: where no group of the run's own counts, one is known by the container's peak.
 STEPS = ('doctor', 'default', 'everyday', 'sh-bomb', 'bash-bomb', 'forks', 'few-forks', 'memory')
-EVERY = os.environ.get('AGENTIC_CI_KUBERNETES') == 'all'
 CHOSEN = [one for one in pods.PODS if EVERY or one.small]
 STEP = re.compile(r'^@begin (\S+)\n(.*?)^@end \1 (\d+)$', re.MULTILINE | re.DOTALL)
 NO_USERS = 'users of a pod\'s own need containerd 2 and runc 1.2: tests/kubernetes/install'
@@ -159,7 +158,7 @@ class OfThePod(unittest.TestCase):
     def test_memory(self):
         self.assertEqual(self.run_in('memory', 'large', limits={'memory': '256Mi'})['limit'], 'memory')
 
-    @unittest.skipUnless(EVERY, 'tools/check --kubernetes')
+    @every
     def test_processes(self):
         def set_limit(pod):
             """As the kubelet does for `podPidsLimit`."""
@@ -222,7 +221,7 @@ class Killed(unittest.TestCase):
         outcome = json.loads((self.kept / 'own/report/run.json').read_text())['outcome']
         self.assertEqual((outcome['kind'], outcome['exit_code']), ('terminated', 143))
 
-    @unittest.skipUnless(EVERY, 'tools/check --kubernetes')
+    @every
     def test_killed(self):
         self.begin()
         for pid in self.alive():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of lasting sandboxes share: a checkout, a sandbox in it, and a look at what is left."""
+import contextlib
 import glob
 import json
 import os
@@ -16,6 +17,7 @@ import unittest
 BIN = os.environ.get('SESSION_TEST_BIN', '')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 CANARY = 'canary-1b7d90e4'
+MARKER = 'session-marker-'
 GROUPS = '/sys/fs/cgroup/**/agentic-ci-*'
 GROUPS_BEFORE = set(glob.glob(GROUPS, recursive=True))  # Not pathlib's: containers go meanwhile.
 BUSY_SECONDS = 120  # What a busy machine may add to any of this.
@@ -53,16 +55,22 @@ def wait_until(condition, seconds=120.0):
     return condition()
 
 
+MARKER = 'session-marker-'
+
+
 def processes(marker):
-    """Pids, not of zombies, in whose environment or command line `marker` is."""
+    """Pids, not of zombies, in whose environment `marker` is, or in whose command line the case's directory is: another user than
+    root cannot read the environment of a keeper, which is closed to the user's other processes."""
     found = []
     for entry in filter(str.isdigit, os.listdir('/proc')):
         try:
             state = read(f'/proc/{entry}/stat').rsplit(')', 1)[1].split()[0]
-            text = read(f'/proc/{entry}/cmdline') + read(f'/proc/{entry}/environ')
+            marked = marker.removeprefix(MARKER) in read(f'/proc/{entry}/cmdline')
+            with contextlib.suppress(PermissionError):
+                marked = marked or marker in read(f'/proc/{entry}/environ')
         except OSError:
             continue
-        if state != 'Z' and int(entry) != os.getpid() and marker in text:
+        if state != 'Z' and int(entry) != os.getpid() and marked:
             found.append(int(entry))
     return found
 
@@ -100,7 +108,7 @@ class Case(unittest.TestCase):
         self.work = os.path.join(self.base, 'work')
         for path in (self.scratch, self.work):
             os.mkdir(path)
-        self.marker = 'session-marker-' + os.path.basename(self.base)
+        self.marker = MARKER + os.path.basename(self.base)
         self.env = {'PATH': '/usr/local/bin:/usr/bin:/bin', 'HOME': self.base, 'NO_COLOR': '1', 'TMPDIR': self.scratch,
                     'XDG_RUNTIME_DIR': self.scratch, 'SESSION_MARKER': self.marker}
         files = {'a.txt': 'alpha\n', 'b.txt': 'beta\n', 'dir/c.txt': 'gamma\n', 'dir/sub/d.txt': 'delta\n'}

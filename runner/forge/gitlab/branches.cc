@@ -105,9 +105,10 @@ Status AddUndone(Client& client, const GitLabProject& project, const CommitReque
     bool there_before = !diff.BooleanAt("new_file") && before == after;
     if (fresh && there_before) change->second.mode = ParseMode(diff.StringAt("a_mode"));
   }
-  for (auto& [path, change] : changes) {
+  for (auto& changed : changes) {
+    auto& [path, change] = changed;
     bool asked = std::any_of(request.files.begin(), request.files.end(),
-                             [&](const FileWrite& file) { return file.path == path; });
+                             [&](const FileWrite& file) { return file.path == changed.first; });
     if (asked || change.mode == 0) continue;
     codec::Json file = TRY(
         client.Get((project.Path() / "repository" / "files" / path).Query("ref", request.on.sha),

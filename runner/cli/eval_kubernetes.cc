@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <set>
+
+#include "base/named_path.h"
+#include "cli/eval_command.h"
+#include "cli/output.h"
+#include "cli/run_command.h"
+#include "eval/kubernetes/manifests.h"
+#include "eval/run/run_plan.h"
+#include "image/source/reference.h"
+#include "run/credentials.h"
+
+namespace cli {
+namespace {
+
+constexpr size_t kNamedFileBytesMax = size_t{1} << 20;  // A ConfigMap has no more.
+// What agentic-ci itself uses, besides the limits of its cells.
+constexpr int64_t kMemoryBytes = int64_t{512} << 20;
+constexpr int64_t kDiskBytes = int64_t{1} << 30;
+
+constexpr auto kOfAll = std::to_array<std::string_view>({"user-task", "injection-task", "trials"});
+constexpr auto kOfShards = std::to_array<std::string_view>({"jobs", "model-host"});
+constexpr auto kOfMerge =
+    std::to_array<std::string_view>({"max-succeeded", "max-undecided", "json"});
+// A pod says which shard it is, and always resumes.
+constexpr auto kOfOneMachine = std::to_array<std::string_view>({"shard", "resume", "backend"});
+
+Result<std::string> ImageOf(const std::string& text) {
+  image::Reference reference = TRY(image::ParseReference(text).Context("--kubernetes"));
+  if (reference.kind == image::Reference::Kind::kRegistry && !reference.digest.empty()) {
+    return reference.ToString();
+  }
+  return Usage("--kubernetes: '" + text + "' is not an image of a registry by its digest",
+               "--kubernetes HOST/REPOSITORY@sha256:...");
+}
+
+bool NamesFile(std::string_view name) {
+  for (const RunOption& option : kRunOptions) {
+    if (option.spec.name == name) return option.spec.value == "FILE";
+  }
+  return false;
+}
+
+Result<eval::ClusterFile> FileOf(const std::string& path, std::string shown) {
+  std::string text = TRY(ReadNamedFile(path, kNamedFileBytesMax).Context("reading " + path));
+  return eval::ClusterFile{std::move(shown), std::move(text)};
+}
+
+// The suite, and the payloads beneath its directory, in a directory with the name that results give
+// it.
+Status AddSuite(const eval::Suite& suite, eval::ClusterRun* run) {
+  const size_t name = suite.file.rfind('/') + 1;
+  const std::string top = suite.name + "/";
+  run->files.push_back(TRY(FileOf(suite.file, top + suite.file.substr(name))));
+  std::set<std::string> sources;
+  for (const eval::InjectionTask& task : suite.injection_tasks) {
+    for (const eval::Probe& probe : task.probes) {
+      const std::string path = probe.source.substr(probe.source.find(':') + 1);
+      if (path.empty() || !sources.insert(path).second) continue;
+      run->files.push_back(TRY(FileOf(suite.file.substr(0, name) + path, top + path)));
+    }
+  }
+  return Ok();
+}
+
+// The options as given, with the places that pods have the named files in.
+Status AddOptions(const Arguments& arguments, eval::ClusterRun* run) {
+  for (const auto& [name, values] : arguments.values) {
+    const bool of_all = IsIn(kOfAll, name);
+    for (const std::string& value : values) {
+      std::string word = "--" + name + (name == "json" ? "" : "=" + value);
+      if (NamesFile(name)) {
+        const std::string number = std::to_string(run->files.size());
+        run->files.push_back(
+            TRY(FileOf(value, "options/" + number + "-" + value.substr(value.rfind('/') + 1))));
+        word = "--" + name + "=" + std::string(eval::kClusterFiles) + run->files.back().path;
+      }
+      if (of_all || IsIn(kOfMerge, name)) run->merge_options.push_back(word);
+      if (of_all || IsIn(kOfShards, name) || eval::TakenByCells(name)) {
+        run->options.push_back(std::move(word));
+      }
+    }
+  }
+  if (arguments.command.empty()) return Ok();
+  run->options.emplace_back("--");
+  run->options.insert(run->options.end(), arguments.command.begin(), arguments.command.end());
+  return Ok();
+}
+
+}  // namespace
+
+Result<int> PrintManifests(Arguments arguments, const eval::Suite& suite,
+                           const ClusterShape& shape) {
+  for (std::string_view name : kOfOneMachine) {
+    if (!arguments.Has(name)) continue;
+    return Usage("--kubernetes and --" + std::string(name) + " are mutually exclusive");
+  }
+  if (arguments.Get("isolation", "landlock") != "landlock") {
+    return Usage("--isolation: a pod without privileges gives tier landlock alone",
+                 "--isolation landlock");
+  }
+  if (shape.shards > shape.cells) {
+    return Usage("--shards: there are only " + std::to_string(shape.cells) + " cells",
+                 "--shards " + std::to_string(shape.cells));
+  }
+  eval::ClusterRun run;
+  run.name = arguments.Get("results", "agentic-ci-eval");
+  if (!eval::IsClusterName(run.name)) {
+    return Usage("--results: '" + run.name +
+                     "' is not a name for objects of Kubernetes: a letter, then letters, digits "
+                     "and '-', in lower case, at most " +
+                     std::to_string(eval::kClusterNameBytesMax),
+                 "--results agentic-ci-eval");
+  }
+  run.image = TRY(ImageOf(arguments.Get("kubernetes")));
+  arguments.values["isolation"] = {"landlock"};
+  Arguments of_cells = arguments;
+  of_cells.operands.clear();
+  const run::Request request = TRY(ReadRequest(of_cells));
+  run.shards = shape.shards;
+  run.cells = shape.cells;
+  run.cpus = shape.jobs * (request.cpus > 0 ? request.cpus : 1);
+  run.memory_bytes = shape.jobs * request.memory_bytes + kMemoryBytes;
+  run.disk_bytes = shape.jobs * request.disk_bytes + kDiskBytes;
+  run.variables = run::CredentialVariables(request);
+  TRY(AddSuite(suite, &run));
+  TRY(AddOptions(arguments, &run));
+  const std::string manifests = TRY(eval::RenderManifests(run));
+  TRY(Print(manifests));
+  return 0;
+}
+
+}  // namespace cli
