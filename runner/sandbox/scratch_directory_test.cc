@@ -53,6 +53,22 @@ TEST_CASE("a scratch directory is its owner's alone, and gone with its object") 
   CHECK(place.Names().empty());
 }
 
+TEST_CASE("a scratch directory has neighbours as long as other runs have theirs beside it") {
+  Place place;
+  Result<ScratchDirectory> mine = ScratchDirectory::Make({place.path}, kFiles);
+  REQUIRE(mine.ok());
+  CHECK_FALSE(mine.value().HasNeighbours());
+  {
+    Result<ScratchDirectory> other = ScratchDirectory::Make({place.path}, kFiles);
+    REQUIRE(other.ok());
+    CHECK(mine.value().HasNeighbours());
+  }
+  CHECK_FALSE(mine.value().HasNeighbours());
+  // What a killed run has left, whose lock is free.
+  REQUIRE(::mkdir((place.path + "/agentic-ci-scratch.killed").c_str(), 0700) == 0);
+  CHECK_FALSE(mine.value().HasNeighbours());
+}
+
 TEST_CASE("a place that others cannot come to is not for an agent that is another user") {
   constexpr auto kEntered = ScratchDirectory::Use::kEntered;
   Place place;
