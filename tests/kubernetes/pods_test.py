@@ -93,6 +93,7 @@ class InPod:
         self.assertIn(f'hint: {self.pod.remedy} (or agentic-ci run --isolation landlock ...)\n', started)
         self.assertIn(f'for more: {self.pod.remedy}\n', said)
 
+    @every
     def test_what_is_printed_helps_when_it_is_typed(self):
         if not self.pod.remedy:
             return
