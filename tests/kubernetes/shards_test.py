@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,8 +121,10 @@ class Shards(unittest.TestCase):
         if index == 0:
             self.cluster.kubectl('delete', 'pod', name, '-n', NAMESPACE, '--grace-period=1', '--wait=false')
         elif index == 1:
-            # What is out of memory next is the evaluation itself.
-            (main_process(pod) / 'oom_score_adj').write_text('1000')
+            # What is out of memory next is the evaluation itself, and not a run of its: one that it started now would inherit this.
+            process = main_process(pod)
+            os.kill(int(process.name), signal.SIGSTOP)
+            (process / 'oom_score_adj').write_text('1000')
             self.cluster.execute(NAMESPACE, name, 'tail', '/dev/zero', check=False)
         else:
             self.cluster.api('POST', self.cluster.path('Pod', NAMESPACE, name) + '/eviction', {
