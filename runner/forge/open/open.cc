@@ -2,7 +2,7 @@
 #include "forge/open/open.h"
 
 #include <algorithm>
-#include <ranges>
+#include <iterator>
 #include <utility>
 
 #include "base/sys.h"
@@ -70,8 +70,8 @@ std::string FirstThere(const Variables& variables, std::span<const char* const> 
 // The variable that shows a continuous integration whose events ForgeOf() does not know.
 std::string UnreadCi(const Variables& variables) {
   std::string name = FirstThere(variables, kOtherCis);
-  for (const Facts* forge : std::views::reverse(kForges)) {
-    if (name.empty()) name = FirstThere(variables, forge->variables);
+  for (auto forge = std::rbegin(kForges); forge != std::rend(kForges); ++forge) {
+    if (name.empty()) name = FirstThere(variables, (*forge)->variables);
   }
   if (name.empty()) name = FirstThere(variables, kSomeCis);
   return name.empty() && variables.IsSet("CI") ? "CI" : name;
