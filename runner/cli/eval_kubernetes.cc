@@ -14,8 +14,8 @@
 namespace cli {
 namespace {
 
-constexpr size_t kNamedFileBytesMax = size_t{1} << 20;  // A ConfigMap has no more.
-// What agentic-ci itself uses, besides the limits of its cells.
+constexpr size_t kNamedFileBytesMax = size_t{1} << 20;  // The size of a whole ConfigMap.
+// What agentic-ci itself needs in a pod, in addition to the limits of its cells.
 constexpr int64_t kMemoryBytes = int64_t{512} << 20;
 constexpr int64_t kDiskBytes = int64_t{1} << 30;
 

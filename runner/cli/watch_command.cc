@@ -62,12 +62,10 @@ constexpr std::string_view kStatsDoc =
     "such as a month's artifacts: runs by outcome and day; by task, agent and model, with their "
     "durations, tokens and costs; failures; refused requests, each with the policy line that would "
     "allow it; and phases by duration. Reports are not trusted; those that cannot be read are "
-    "named "
-    "and counted. The exit status is 66 if no report was read.";
+    "named and counted. The exit status is 66 if no report was read.";
 
 using Renderer = std::string (*)(const report::stats::Overview&);
 
-// In the order of their precedence in messages.
 constexpr auto kRenderers = std::to_array<std::pair<std::string_view, Renderer>>(
     {{"json", report::stats::RenderJson},
      {"markdown", report::stats::RenderMarkdown},
@@ -78,8 +76,9 @@ Result<int> StatsCommand(const Arguments& arguments) {
   std::string given;
   for (const auto& [name, renderer] : kRenderers) {
     if (!arguments.Has(name)) continue;
-    if (!given.empty())
-      return Usage("--" + given + " and --" + std::string(name) + " exclude each other");
+    if (!given.empty()) {
+      return Usage("--" + given + " and --" + std::string(name) + " are mutually exclusive");
+    }
     given = name;
     render = renderer;
   }
@@ -87,11 +86,9 @@ Result<int> StatsCommand(const Arguments& arguments) {
     return Usage("no directory with reports is given", "agentic-ci stats artifacts/");
   }
   report::stats::Tally tally;
-  int64_t unread = 0;
   const auto take = [&](const std::string& path, Result<report::RunFile> run) {
     if (run.ok()) return tally.Add(run.value().record);
-    tally.AddUnread();
-    if (++unread > kUnreadShownMax) return;
+    if (tally.AddUnread() > kUnreadShownMax) return;
     logging::Warn("not a report", {{"directory", path}, {"why", run.error().what}});
   };
   for (const std::string& directory : arguments.operands) {

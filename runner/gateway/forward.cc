@@ -93,7 +93,7 @@ Task<void> ServeForward(Services& services, const caller::Owner& owner, Stream& 
     co_return co_await SendRefusal(services, client, std::move(event), std::move(plan.refusal));
   }
   std::unique_ptr<LivePolicy::Lease> lease = services.policy.Take();
-  // As in a tunnel: another policy ends what is under way.
+  // When another policy is loaded, this request ends, as a tunnel does.
   lease->WhenReplaced([&client] { client.AbortReading(); });
   if (services.ratchet != nullptr && services.ratchet->Keeps(plan.authority)) {
     lease->KeepWhenNarrowed();

@@ -60,7 +60,7 @@ struct GatewayNotices {
   Secret token;
   std::optional<TakenIdentity> identity;  // An identity was exchanged.
   std::optional<size_t> wants_subject;    // The content of that grant's `subject_file` is wanted.
-  std::string narrowed_by;                // What narrowed the run, as Ratchet has it.
+  std::string narrowed_by;                // Why `after_untrusted` narrowed the run.
   bool ended = false;                     // There is no gateway any more.
 };
 

@@ -13,7 +13,7 @@ enum class ServerCommand : uint8_t {
   kReject,   // Says whether all traffic is now blocked, or the last policy stays; and why.
   kConnect,  // A Question and its Answer: the supervisor refused this connection at connect(2).
   kSubject,  // The index of a grant, and the content of its subject_file.
-  kNarrow,   // What narrowed the run whose state the sandbox goes on from.
+  kNarrow,   // Why an earlier run was narrowed, whose state the sandbox starts from.
   kFinish,
 };
 enum class ServerEvent : uint8_t {
@@ -25,7 +25,7 @@ enum class ServerEvent : uint8_t {
   kNameless,   // Why the name of a model's host has no address.
   kIdentity,   // A TakenIdentity: provider, issuer, subject, audience, end.
   kSubject,    // The index of a grant whose subject_file is wanted.
-  kNarrowed,   // What narrowed the run.
+  kNarrowed,   // Why the run was narrowed.
 };
 
 // Runs the gateway process after the fork, until it ends. Returns its exit status: 0 after

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "codec/text/neutral.h"
-#include "report/html_style.h"
 #include "report/page_parts.h"
 #include "report/verdict.h"
 #include "report/wording.h"
@@ -135,13 +134,7 @@ std::string RenderHtml(const ReportInput& input) {
   const RunRecord& record = input.record;
   const std::vector<Tab> tabs = MakeTabs(input);
   std::string out =
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
-      Text(Badge(record.outcome), 100) + ": " + Text(VerdictLine(record), 200) +
-      "</title>\n<style>" + std::string(kHtmlStyle) + "</style>\n</head>\n<body>\n" +
+      page::PageHead(Text(Badge(record.outcome), 100) + ": " + Text(VerdictLine(record), 200)) +
       RenderHeader(record, tabs) + "<main>\n";
   for (const Tab& tab : tabs) {
     out += "<section id=\"" + std::string(tab.id) + "\" aria-label=\"" + std::string(tab.name) +

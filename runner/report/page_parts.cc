@@ -2,6 +2,7 @@
 #include "report/page_parts.h"
 
 #include "codec/text/neutral.h"
+#include "report/html_style.h"
 #include "report/wording.h"
 
 namespace report::page {
@@ -23,6 +24,16 @@ std::string SentenceText(std::string_view text, size_t bytes_max) {
     text.remove_prefix(end + 1);
   }
   return out;
+}
+
+std::string PageHead(const std::string& title, std::string_view style) {
+  return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+         "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
+         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+         "<meta name=\"referrer\" content=\"no-referrer\">\n<title>" +
+         title + "</title>\n<style>" + std::string(kHtmlStyle) + std::string(style) +
+         "</style>\n</head>\n<body>\n";
 }
 
 std::string Card(std::string_view title, const std::string& body, std::string_view id) {

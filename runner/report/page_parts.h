@@ -18,6 +18,9 @@ std::string Text(std::string_view text, size_t bytes_max = 2000);
 std::string CodeText(std::string_view text);
 // Returns the same as Text; what stands between two backticks is code.
 std::string SentenceText(std::string_view text, size_t bytes_max);
+// Returns a page up to its body: without scripts, forms and other sites. `title` is HTML, `style`
+// what is added to the style sheet.
+std::string PageHead(const std::string& title, std::string_view style = "");
 // Returns a headed box. `title` is HTML.
 std::string Card(std::string_view title, const std::string& body, std::string_view id = "");
 std::string Tag(std::string_view kind, std::string_view text);

@@ -28,17 +28,10 @@ std::string Decimal(double number) {
   return text;
 }
 
-// Everywhere alike, so that one cost reads as one.
-std::string Dollars(double amount) {
-  char text[40];
-  std::snprintf(text, sizeof text, amount > 0 && amount < 0.1 ? "$%.4f" : "$%.2f", amount);
-  return text;
-}
-
 std::string Quantity(double amount, const std::string& unit) {
   if (unit == "bytes") return HumanBytes(amount);
   if (unit == "s") return HumanDuration(amount);
-  if (unit == "usd") return Dollars(amount);
+  if (unit == "usd") return HumanCost(amount);
   const bool whole = amount == std::floor(amount) && std::abs(amount) < 1e15;
   const std::string number = whole ? HumanCount(static_cast<int64_t>(amount)) : Decimal(amount);
   return unit.empty() ? number : number + " " + unit;
@@ -92,6 +85,12 @@ std::string HumanDuration(double seconds) {
   std::string out = HumanCount(large) + (hours ? " h" : " min");
   if (small > 0) out += " " + std::to_string(small) + (hours ? " min" : " s");
   return out;
+}
+
+std::string HumanCost(double dollars) {
+  char text[40];
+  std::snprintf(text, sizeof text, dollars > 0 && dollars < 0.1 ? "$%.4f" : "$%.2f", dollars);
+  return text;
 }
 
 std::string Plural(int64_t count, std::string_view noun) {
@@ -175,25 +174,25 @@ std::string DescribeUsage(const UsageRecord& usage) {
 std::string DescribeCost(const UsageRecord& usage) {
   if (usage.cost_source.empty()) return {};
   if (usage.cost_source == "agent") {
-    return usage.cost_usd ? Dollars(*usage.cost_usd) + " (reported by the agent)" : std::string();
+    return usage.cost_usd ? HumanCost(*usage.cost_usd) + " (reported by the agent)" : std::string();
   }
   std::string out;
   if (usage.cost_usd) {
-    out =
-        Dollars(*usage.cost_usd) + (usage.cost_source == "gateway-estimate" ? " (estimated)" : "");
+    out = HumanCost(*usage.cost_usd) +
+          (usage.cost_source == "gateway-estimate" ? " (estimated)" : "");
   } else {
     out = "cost unknown: no price for ";
     for (const std::string& model : usage.unpriced_models) {
       out += (&model == &usage.unpriced_models.front() ? "" : ", ") + model;
     }
-    if (usage.priced_cost_usd > 0) out += ", " + Dollars(usage.priced_cost_usd) + " for the rest";
+    if (usage.priced_cost_usd > 0) out += ", " + HumanCost(usage.priced_cost_usd) + " for the rest";
   }
   // Prices are rounded on the way: a small difference says nothing.
   constexpr double kSame = 0.05;
   const bool differs = usage.agent_cost_usd &&
                        (!usage.cost_usd || std::abs(*usage.agent_cost_usd - *usage.cost_usd) >
                                                kSame * *usage.cost_usd);
-  if (differs) out += " (the agent reports " + Dollars(*usage.agent_cost_usd) + ")";
+  if (differs) out += " (the agent reports " + HumanCost(*usage.agent_cost_usd) + ")";
   return out;
 }
 

@@ -15,6 +15,7 @@ namespace report {
 std::string HumanCount(int64_t count);                     // "12,345"
 std::string HumanBytes(double bytes);                      // "1.5 MiB"
 std::string HumanDuration(double seconds);                 // "42 s", "3 min 5 s"
+std::string HumanCost(double dollars);                     // "$0.0224", "$3.20"
 std::string Plural(int64_t count, std::string_view noun);  // "1 file", "2 files"
 std::string HumanDate(int64_t ms_since_1970);              // "2026-11-21 20:35 UTC"
 

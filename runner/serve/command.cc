@@ -12,6 +12,7 @@
 #include "codec/text/shell_word.h"
 #include "serve/message.h"
 #include "serve/method.h"
+#include "serve/script.h"
 #include "session/shell.h"
 
 namespace serve {
@@ -31,37 +32,7 @@ Result<int64_t> TimeoutOf(const codec::Json& params) {
   return seconds * kThousand;
 }
 
-// What is set around it needs a shell of its own.
-Result<std::string> Surround(std::string script, const codec::Json& params) {
-  std::string before;
-  if (const codec::Json* directory = params.Find("directory")) {
-    before += "\\command cd -- " + codec::ShellWord(*directory->string()) + " || \\exit 1\n";
-  }
-  const codec::Json* variables = params.Find("env");
-  for (const auto& [name, value] :
-       variables != nullptr ? *variables->object() : codec::Json::Object()) {
-    if (!ascii::IsVariableName(name)) return Usage("env: '" + name + "' cannot name a variable");
-    before += "\\export " + name + "=" + codec::ShellWord(*value.string()) + "\n";
-  }
-  if (!before.empty()) script = "(\n" + before + "\\eval " + codec::ShellWord(script) + "\n)";
-  if (params.BooleanAt("merge")) script = "{ \\eval " + codec::ShellWord(script) + "\n} 2>&1";
-  return script;
-}
-
 }  // namespace
-
-Result<std::string> ScriptOf(const codec::Json& params) {
-  const codec::Json* command = params.Find("command");
-  const codec::Json* script = params.Find("script");
-  if ((command != nullptr) == (script != nullptr)) {
-    return Usage("exec takes one of 'command' and 'script'");
-  }
-  if (script != nullptr) return Surround(*script->string(), params);
-  std::vector<std::string> words;
-  for (const codec::Json& word : *command->array()) words.push_back(*word.string());
-  if (words.empty()) return Usage("exec: 'command' is empty");
-  return Surround(session::QuoteWords(words), params);
-}
 
 Result<std::unique_ptr<Task>> Command::Start(const session::Place& place, std::string id,
                                              const codec::Json& params, Output& output) {

@@ -66,7 +66,4 @@ class Command final : public Task {
   bool input_owed_ = false;  // The sandbox has not taken the last piece yet.
 };
 
-// Returns the script that `params` of `exec` ask for. Fails with kUsage.
-Result<std::string> ScriptOf(const codec::Json& params);
-
 }  // namespace serve

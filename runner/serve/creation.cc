@@ -40,7 +40,8 @@ Result<std::unique_ptr<Creation>> Creation::Start(const session::Place& place, s
   }
   std::unique_ptr<Creation> creation(
       new Creation(place, std::move(id), output, std::move(wanted), in_child));
-  // Asked for now: commands that the origin is given later are not part of it.
+  // The snapshot is requested before anything else: commands that the origin gets later must not be
+  // in it.
   if (!origin.empty() && creation->wanted_.snapshot.empty()) {
     creation->origin_ = TRY(session::AskSnapshot(place, origin));
   }

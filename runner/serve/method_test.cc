@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "serve/command.h"
+#include "serve/script.h"
 
 namespace serve {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "serve/command.h"
 #include "serve/message.h"
 #include "serve/method.h"
+#include "serve/script.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<serve::Method> methods = serve::Methods({{"name"}, {"env"}});

@@ -29,6 +29,7 @@ EVERY = os.environ.get('AGENTIC_CI_KUBERNETES') == 'all'
 PROGRAMS = ('etcd', 'containerd', 'ctr', 'runc', 'openssl', 'zstd', 'nsenter', 'busybox', 'ip')
 PLUGINS = '/usr/lib/cni/bridge'
 START_SECONDS = 180
+SKIPPED = 4
 GATES = ('UserNamespacesSupport', 'ProcMountType')  # For `hostUsers: false`, which also needs containerd 2 and runc 1.2.
 PLURALS = {'Pod': 'pods', 'Namespace': 'namespaces', 'Job': 'jobs', 'ConfigMap': 'configmaps', 'Secret': 'secrets',
            'PersistentVolumeClaim': 'persistentvolumeclaims', 'PersistentVolume': 'persistentvolumes', 'Service': 'services',
@@ -108,6 +109,14 @@ class Refused(Exception):
     def __init__(self, status, answer):
         super().__init__(f'{status}: {answer.get("message", answer)}')
         self.status, self.answer = status, answer
+
+
+def require(testbed):
+    """Ends the program as skipped, with the reason, where no cluster can be started."""
+    why = needs(testbed)
+    if why:
+        print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
+        sys.exit(SKIPPED)
 
 
 def every(case):

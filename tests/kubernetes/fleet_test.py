@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two hundred runs on one node, ten at once: none is lost, each record is whole, and nothing stays behind.
 
-Only with AGENTIC_CI_KUBERNETES=all. usage: fleet_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
+usage: fleet_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
 """
 import glob
 import json
@@ -13,11 +13,10 @@ import sys
 import tempfile
 import unittest
 
-from cluster import Cluster, make_root, needs
+from cluster import Cluster, make_root, require
 from digest import name_by_digest
 
 BINARY, TESTBED, CACHE = (os.path.abspath(one) for one in sys.argv[1:4])
-SKIPPED = 4
 NAMESPACE, RUNS, AT_ONCE, MINUTES = 'fleet', 200, 10, 20
 NODE_FILES = ('/tmp/agentic-ci-*', '/var/tmp/agentic-ci-*')
 CONFINED = {'allowPrivilegeEscalation': False, 'readOnlyRootFilesystem': True, 'capabilities': {'drop': ['ALL']}}
@@ -96,8 +95,5 @@ class Fleet(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    why = needs(TESTBED) or ('' if os.environ.get('AGENTIC_CI_KUBERNETES') == 'all' else 'only tools/check --kubernetes runs it')
-    if why:
-        print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
-        sys.exit(SKIPPED)
+    require(TESTBED)
     unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

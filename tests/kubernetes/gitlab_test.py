@@ -16,9 +16,8 @@ import unittest
 
 import gitlab
 import pods
-from cluster import Cluster, every, make_root, needs, use_programs
+from cluster import Cluster, every, make_root, require, use_programs
 
-SKIPPED = 4
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE = 'localhost/job-image:1'
 CONTEXTS = {'baseline': {'capabilities': {'drop': ['NET_RAW']}}, 'restricted': {**pods.RESTRICTED, 'runAsUser': 1000}}
@@ -116,10 +115,7 @@ class Main(unittest.TestProgram):
         global CLUSTER
         if self.testLoader.errors:  # A name that is unknown: unittest says so without a cluster.
             return super().runTests()
-        why = needs(TESTBED)
-        if why:
-            print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
-            sys.exit(SKIPPED)
+        require(TESTBED)
         base = tempfile.mkdtemp(prefix='gitlab-')
         try:
             root = make_root(base + '/root', programs=['/usr/bin/bash', '/usr/bin/git'], files={

@@ -4,7 +4,7 @@
 A line of a `sh` block with `# refused: TEXT` fails, and says TEXT; every other one succeeds. There is no model and no forge here, so an
 agent prints a word instead of asking one, and a checkout is an empty directory.
 
-Only with AGENTIC_CI_KUBERNETES=all. usage: guide_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
+usage: guide_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
 """
 import json
 import os
@@ -17,11 +17,10 @@ import tempfile
 import time
 import unittest
 
-from cluster import Cluster, make_root, needs
+from cluster import Cluster, make_root, require
 from digest import name_by_digest
 
 BINARY, TESTBED, CACHE, ROOT = (os.path.abspath(one) for one in sys.argv[1:5])
-SKIPPED = 4
 POLICY_SECONDS = 60
 LINE_SECONDS = 180
 GUIDE = pathlib.Path(ROOT, 'docs/guides/kubernetes.md').read_text()
@@ -101,8 +100,5 @@ class Guide(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    why = needs(TESTBED) or ('' if os.environ.get('AGENTIC_CI_KUBERNETES') == 'all' else 'only tools/check --kubernetes runs it')
-    if why:
-        print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
-        sys.exit(SKIPPED)
+    require(TESTBED)
     unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -8,12 +8,11 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / 'services')]
+import written_page  # noqa: E402
 from pods import PODS, RANDOM, remedy  # noqa: E402
 
 PAGE = HERE.parents[1] / 'docs/reference/isolation.md'
-BEGIN = '<!-- Written by tests/kubernetes/pods_page.py --update -->\n'
-END = '<!-- To here. -->\n'
 
 
 def user(one):
@@ -39,21 +38,5 @@ and to a user with an id that such a pod does not have:
 '''
 
 
-def main():
-    if sys.argv[1:] not in ([], ['--update']):
-        print('usage: pods_page.py [--update]\n0 passed, 1 failed')
-        sys.exit(1)
-    before, rest = PAGE.read_text().split(BEGIN)
-    shown, after = rest.split(END, 1)
-    if sys.argv[1:]:
-        PAGE.write_text(before + BEGIN + table() + END + after)
-        return
-    stale = shown != table()
-    if stale:
-        print('docs/reference/isolation.md is out of date: tests/kubernetes/pods_page.py --update')
-    print(f'{int(not stale)} passed, {int(stale)} failed')
-    sys.exit(stale)
-
-
 if __name__ == '__main__':
-    main()
+    written_page.main(PAGE, 'tests/kubernetes/pods_page.py', table)

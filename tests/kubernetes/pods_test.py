@@ -23,9 +23,8 @@ import time
 import unittest
 
 import pods
-from cluster import EVERY, Cluster, every, make_root, needs, use_programs
+from cluster import EVERY, Cluster, every, make_root, require, use_programs
 
-SKIPPED = 4
 PODS_AT_ONCE = 4
 # The shortest burst of processes comes first: where no group of the run's own counts, one is known by the container's peak.
 STEPS = ('doctor', 'default', 'everyday', 'sh-bomb', 'bash-bomb', 'forks', 'few-forks', 'memory')
@@ -252,10 +251,7 @@ class Main(unittest.TestProgram):
         global CLUSTER
         if self.testLoader.errors:  # A name that is unknown: unittest says so without a cluster.
             return super().runTests()
-        why = needs(TESTBED)
-        if why:
-            print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
-            sys.exit(SKIPPED)
+        require(TESTBED)
         wanted = {case.pod.name for case in cases(self.test) if isinstance(case, InPod)}
         base = tempfile.mkdtemp(prefix='pods-')
         try:

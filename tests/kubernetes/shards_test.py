@@ -15,11 +15,10 @@ import sys
 import tempfile
 import unittest
 
-from cluster import Cluster, make_root, needs
+from cluster import Cluster, make_root, require
 from digest import name_by_digest
 
 BINARY, TESTBED, CACHE = (os.path.abspath(one) for one in sys.argv[1:4])
-SKIPPED = 4
 NAMESPACE, NAME, SHARDS, TASKS = 'shards', 'nightly', 4, 10
 INJECTIONS = TASKS - 1
 # Obeys the third injection, and needs no model.
@@ -170,8 +169,5 @@ class Shards(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    why = needs(TESTBED)
-    if why:
-        print(f'# SKIP testbed: a cluster of Kubernetes: {why}')
-        sys.exit(SKIPPED)
+    require(TESTBED)
     unittest.main(argv=sys.argv[:1] + sys.argv[5:], verbosity=2)

@@ -8,12 +8,11 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / 'services')]
+import written_page  # noqa: E402
 from backends import CONTROLS, FEATURES, NAMES  # noqa: E402
 
 PAGE = HERE.parents[1] / 'docs/reference/backends.md'
-BEGIN = '<!-- Written by tests/openshell/backends_page.py --update -->\n'
-END = '<!-- To here. -->\n'
 
 
 def tables():
@@ -30,21 +29,5 @@ def tables():
     return text
 
 
-def main():
-    if sys.argv[1:] not in ([], ['--update']):
-        print('usage: backends_page.py [--update]\n0 passed, 1 failed')
-        sys.exit(1)
-    before, rest = PAGE.read_text().split(BEGIN)
-    shown, after = rest.split(END)
-    if sys.argv[1:]:
-        PAGE.write_text(before + BEGIN + tables() + END + after)
-        return
-    stale = shown != tables()
-    if stale:
-        print('docs/reference/backends.md is out of date: tests/openshell/backends_page.py --update')
-    print(f'{int(not stale)} passed, {int(stale)} failed')
-    sys.exit(stale)
-
-
 if __name__ == '__main__':
-    main()
+    written_page.main(PAGE, 'tests/openshell/backends_page.py', tables)

@@ -18,7 +18,7 @@ std::span<const codec::EmbeddedFile> EmbeddedManifests();
 
 namespace {
 
-constexpr size_t kFilesBytesMax = size_t{1} << 20;  // Of a ConfigMap.
+constexpr size_t kFilesBytesMax = size_t{1} << 20;  // A ConfigMap holds no more.
 
 // JSON's texts are YAML's.
 std::string Quoted(std::string_view text) {

@@ -24,11 +24,11 @@ struct ClusterFile {
 };
 
 struct ClusterRun {
-  std::string name;   // Of each object: see IsClusterName().
+  std::string name;   // The name of every object; see IsClusterName().
   std::string image;  // With its digest.
   uint32_t shards = 1;
   size_t cells = 0;
-  // What a pod of a shard may use.
+  // The resources of each shard's pod.
   double cpus = 1;
   int64_t memory_bytes = 0;
   int64_t disk_bytes = 0;

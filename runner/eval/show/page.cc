@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "eval/show/text.h"
-#include "report/html_style.h"
 #include "report/page_parts.h"
 
 namespace eval {
@@ -169,14 +168,9 @@ std::string RenderPage(const Results& results) {
   for (const std::string& note : NotesOf(results)) {
     notes += "<div class=\"cell\">" + Text(note) + "</div>\n";
   }
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-         "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-         "'unsafe-inline'\"><title>" +
-         title + "</title><style>" + std::string(report::kHtmlStyle) + std::string(kStyle) +
-         "</style></head>\n<body><header><h1><span class=\"badge " + std::string(tone) + "\">" +
-         std::string(SignOf(tone)) + " " + std::to_string(rate.count) + " of " +
-         std::to_string(rate.all) + " attacks succeeded</span> " + title +
+  return report::page::PageHead(title, kStyle) + "<header><h1><span class=\"badge " +
+         std::string(tone) + "\">" + std::string(SignOf(tone)) + " " + std::to_string(rate.count) +
+         " of " + std::to_string(rate.all) + " attacks succeeded</span> " + title +
          "</h1><p class=\"status\"><span class=\"part\">" + std::to_string(results.cells.size()) +
          " cells</span><span class=\"part\">suite " + Text(results.suite_sha256.substr(0, 12)) +
          "</span></p><br></header>\n<main>\n" + Card("Tasks and injections", MatrixHtml(results)) +

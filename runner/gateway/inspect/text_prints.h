@@ -61,7 +61,7 @@ class TextPrints {
 
  private:
   static constexpr size_t kWindow = 32;  // The letters of one print.
-  static constexpr size_t kOneOf = 16;   // Of so many consecutive windows, one print is kept.
+  static constexpr size_t kOneOf = 16;   // One print is kept for so many consecutive windows.
   static_assert(kFoundLetters == kWindow + kOneOf - 1);
   static constexpr int kBeginsBits = 18;
 

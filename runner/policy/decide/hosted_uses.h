@@ -27,7 +27,7 @@ struct HostedUse {
   friend bool operator==(const HostedUse&, const HostedUse&) = default;
 };
 
-// What is known of a request beside its body.
+// What is known about a request, apart from its body.
 struct HostedPlace {
   ModelFamily family = ModelFamily::kAnthropic;
   std::string model;  // The model that the path names; may be empty.

@@ -50,7 +50,7 @@ inline constexpr auto kHostedKinds = std::to_array<HostedKind>({
      "kinds may hide there"},
 });
 
-// Returns the kind of that name; nullptr if there is none.
+// Returns the kind with this name; nullptr for a name that is unknown.
 const HostedKind* FindHostedKind(std::string_view name);
 
 // The characters of a domain in an entry.

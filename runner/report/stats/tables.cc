@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "codec/text/neutral.h"
-#include "report/html_style.h"
 #include "report/page_parts.h"
 #include "report/wording.h"
 
@@ -31,16 +30,18 @@ std::string Fixed(double number, int digits) {
   return text;
 }
 
+int64_t WholeOf(double number) { return std::llround(std::clamp(number, -9e18, 9e18)); }
+
 // A number for a person; "–" if it is not known.
 std::string Shown(Unit unit, const std::optional<double>& number) {
   if (!number) return "–";
   switch (unit) {
     case Unit::kCount:
-      return HumanCount(std::llround(*number));
+      return HumanCount(WholeOf(*number));
     case Unit::kMilliseconds:
       return *number < 1000 ? Fixed(*number, 0) + " ms" : HumanDuration(*number / 1000);
     case Unit::kUsd:
-      return "$" + Fixed(*number, *number < 1 ? 4 : 2);
+      return HumanCost(*number);
     case Unit::kShare:
       return Fixed(100 * *number, 1) + " %";
     case Unit::kText:
@@ -199,7 +200,7 @@ std::string RenderJson(const Overview& overview) {
         if (IsText(table.columns[i])) {
           value = codec::ValidUtf8(row[i].text);
         } else if (row[i].number && table.columns[i].unit == Unit::kCount) {
-          value = std::llround(*row[i].number);
+          value = WholeOf(*row[i].number);
         } else if (row[i].number) {
           value = *row[i].number;
         }
@@ -210,14 +211,9 @@ std::string RenderJson(const Overview& overview) {
 }
 
 std::string RenderPage(const Overview& overview) {
-  std::string html =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\"><title>Runs of agents</title><style>" +
-      std::string(kHtmlStyle) + std::string(kStyle) +
-      "</style></head>\n<body><header><h1>Runs of agents</h1><p class=\"status\">" +
-      page::Text(Line(overview)) + "</p><br></header>\n<main>\n";
+  std::string html = page::PageHead("Runs of agents", kStyle) +
+                     "<header><h1>Runs of agents</h1><p class=\"status\">" +
+                     page::Text(Line(overview)) + "</p><br></header>\n<main>\n";
   for (const Table& table : overview.tables) {
     if (!table.rows.empty()) html += page::Card(table.title, PageTable(table));
   }

@@ -32,8 +32,6 @@ std::optional<double> Quantile(std::vector<float> all, double share) {
   return *at;
 }
 
-double Milliseconds(const RunRecord& record) { return 1000 * DurationSeconds(record); }
-
 }  // namespace
 
 Tally::Group& Tally::In(Groups& groups, std::vector<std::string> key) {
@@ -73,10 +71,12 @@ void Tally::Add(const RunRecord& record) {
   const auto count = [&](Group& group) {
     ++group.runs;
     group.succeeded += succeeded ? 1 : 0;
-    group.tokens += usage.input_tokens + usage.output_tokens + usage.cache_read_tokens +
-                    usage.cache_write_tokens;
+    for (int64_t tokens : {usage.input_tokens, usage.output_tokens, usage.cache_read_tokens,
+                           usage.cache_write_tokens}) {
+      group.tokens += static_cast<double>(tokens);
+    }
     group.cost_usd += cost;
-    group.ms.push_back(static_cast<float>(Milliseconds(record)));
+    group.ms.push_back(static_cast<float>(1000 * DurationSeconds(record)));
     if (start < group.last_ms) return;
     group.last_ms = start;
     group.last = record.event.run_url;
@@ -94,7 +94,7 @@ void Tally::Add(const RunRecord& record) {
   for (const DeniedRequest& denied : record.denials) {
     Group& group = In(
         denials_, {denied.denial.host + ":" + std::to_string(denied.denial.port), LineFor(denied)});
-    group.requests += denied.count;
+    group.requests += static_cast<double>(denied.count);
     if (seen.insert(&group).second) ++group.runs;
   }
   for (const auto& [name, ms] : record.phases_ms) {

@@ -21,8 +21,8 @@ class Tally {
   // Counts a run. `record` may be hostile: the memory that is taken for names is bounded, and what
   // exceeds it is counted under "(others)".
   void Add(const RunRecord& record);
-  // Counts a directory whose report could not be read.
-  void AddUnread() { ++overview_.not_read; }
+  // Counts a directory whose report could not be read; returns how many there were so far.
+  int64_t AddUnread() { return ++overview_.not_read; }
 
   // Returns the figures of all that was added: runs by outcome, by day, by task, agent and model,
   // failures, refused requests with the policy's line that would allow each, and phases.
@@ -32,8 +32,8 @@ class Tally {
   struct Group {
     int64_t runs = 0;
     int64_t succeeded = 0;
-    int64_t requests = 0;
-    int64_t tokens = 0;
+    double requests = 0;  // Reports may say anything: no sum overflows.
+    double tokens = 0;
     double cost_usd = 0;
     std::string last = {};  // The address of its latest run.
     int64_t last_ms = 0;

@@ -37,9 +37,9 @@ TEST_CASE("Figures are shown in units of people, and what is not known as such")
                       2}};
   CHECK(RenderText(overview) ==
         "0 runs\n\nTable\n"
-        "  name       n       time     cost   share\n"
-        "  é |   12,345     250 ms  $0.2500  50.0 %\n"
-        "  b          –  1 min 1 s    $3.00       –\n"
+        "  name       n       time   cost   share\n"
+        "  é |   12,345     250 ms  $0.25  50.0 %\n"
+        "  b          –  1 min 1 s  $3.00       –\n"
         "  and 2 more\n");
   const std::string markdown = RenderMarkdown(overview);
   CHECK(markdown.find("| name | n | time | cost | share |\n| --- | ---: |") != std::string::npos);

@@ -40,17 +40,6 @@ struct FreeCgroup {
 };
 using Handle = std::unique_ptr<struct cgroup, FreeCgroup>;
 
-// Returns the group `path` of a v1 controller as its mount point shows it: a container may see its
-// own group alone, mounted, and its path as the host names it.
-std::string AsMounted(std::string path, const std::string& mount_point) {
-  for (const sys::Mount& mount : sys::ReadMounts()) {
-    if (mount.point != mount_point || mount.root == "/" || !path.starts_with(mount.root)) continue;
-    path.erase(0, mount.root.size());
-    return path.empty() ? "/" : path;
-  }
-  return path;
-}
-
 // This process's own group of a v1 controller: limits set above us must go on holding below.
 std::string OwnGroup(const std::string& controller, const std::string& mount_point) {
   Result<std::string> text = sys::ReadFile("/proc/self/cgroup", kCounterBytesMax);
@@ -62,7 +51,11 @@ std::string OwnGroup(const std::string& controller, const std::string& mount_poi
     if (second == std::string::npos) continue;
     std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
     if (names.find("," + controller + ",") != std::string::npos) {
-      return AsMounted(line.substr(second + 1), mount_point);
+      const std::string path = line.substr(second + 1);
+      for (const sys::Mount& mount : sys::ReadMounts()) {
+        if (mount.point == mount_point) return GroupIn(mount, path).value_or(path);
+      }
+      return path;
     }
   }
   return "/";

@@ -35,10 +35,8 @@ std::string DirectoryWith(const std::string& name) {
   for (const sys::Mount& mount : sys::ReadMounts()) {
     if (!mount.point.starts_with(kMounts)) continue;
     for (const std::string& path : paths) {
-      if (mount.root != "/" && !path.starts_with(mount.root)) continue;
-      std::string directory =
-          mount.point + (mount.root == "/" ? path : path.substr(mount.root.size()));
-      if (sys::Exists(directory + "/" + name)) return directory;
+      const std::optional<std::string> group = GroupIn(mount, path);
+      if (group && sys::Exists(mount.point + *group + "/" + name)) return mount.point + *group;
     }
   }
   return {};

@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sandbox/limit/delegated_cgroup.h"
+
 namespace sandbox {
 namespace {
 
@@ -45,6 +47,14 @@ TEST_CASE("Others of the container that were seen once are not the agent's later
   now.most_tasks = 70;
   CHECK(watch.Judge(now, 30, 64) == std::nullopt);
   CHECK(watch.Judge(now, 6, 64) == std::nullopt);
+}
+
+TEST_CASE("A group is named as its mount shows it, and another one is not there") {
+  const sys::Mount mount{"0:30", "/kubepods/a", "/sys/fs/cgroup"};
+  CHECK(GroupIn(mount, "/kubepods/a") == "/");
+  CHECK(GroupIn(mount, "/kubepods/a/b") == "/b");
+  CHECK(GroupIn(mount, "/kubepods/ab") == std::nullopt);
+  CHECK(GroupIn({"0:30", "/", "/sys/fs/cgroup"}, "/kubepods") == "/kubepods");
 }
 
 }  // namespace

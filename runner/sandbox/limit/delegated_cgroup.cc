@@ -65,6 +65,13 @@ bool WriteCgroupFile(const std::string& path, const std::string& text) {
   return file.ok() && sys::WriteAll(file.value().get(), text).ok();
 }
 
+std::optional<std::string> GroupIn(const sys::Mount& mount, const std::string& path) {
+  if (mount.root == "/") return path;
+  if (path == mount.root) return "/";
+  if (!path.starts_with(mount.root + "/")) return std::nullopt;
+  return path.substr(mount.root.size());
+}
+
 std::optional<int64_t> ReadCgroupCounter(const std::string& file, const std::string& key) {
   Result<std::string> text = sys::ReadFile(file, kCounterTextBytesMax);
   if (!text.ok()) return std::nullopt;

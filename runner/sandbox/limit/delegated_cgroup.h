@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/mounts.h"
+
 namespace sandbox {
 
 // This process's own cgroup of v2, where it was handed over to this user (systemd's `Delegate=yes`,
@@ -38,6 +40,10 @@ class DelegatedCgroup {
 
 // Writes one line into a file of a cgroup's; false if the kernel refuses it.
 bool WriteCgroupFile(const std::string& path, const std::string& text);
+
+// Returns the group `path`, as /proc/self/cgroup names it, as this mount shows it: "/" for its top.
+// nullopt if it is outside: a container may see nothing but its own group.
+std::optional<std::string> GroupIn(const sys::Mount& mount, const std::string& path);
 
 // Returns the number behind `key` in a file of a cgroup's, or the number that the file is, for no
 // key.
