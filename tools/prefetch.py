@@ -31,6 +31,7 @@ WANTED = {
     'kubernetes-schemas': (['tests/eval/install'], [['tests/eval/install', '{}']]),
     'programs': (['tests/programs/install'],
                  [['tests/programs/install', '{}', name] for name in ('inspect', 'harbor', 'deepagents')]),
+    'sigstore-python': (['tests/programs/install'], [['tests/programs/install', '{}', 'sigstore']]),
     'identity-libraries': (['tests/programs/install'], [['tests/programs/install', '{}', 'libraries']]),
     'typescript': (['tests/sigstore/install', 'tests/programs/package.json'],
                    [['tests/sigstore/install', '{}', 'tests/programs/package.json']]),

@@ -128,6 +128,25 @@ class Repository {
   // far as that is here.
   bool HasInHistory(const std::string& ref, const std::string& id) const;
 
+  // Returns the git tree, as 40 hexadecimal digits, that `patch` makes of the commit `ref`; the paths
+  // of the patch begin at the checkout. Nothing is written to the repository. Fails as
+  // ResolveCommit() and PlanEdit() do.
+  Result<std::string> TreeWith(const std::string& ref, const std::string& patch) const;
+
+  struct CommitFacts {
+    std::string id;  // These are 40 hexadecimal digits each.
+    std::string tree;
+    std::vector<std::string> parents;
+    std::string message;
+  };
+  // Fails as ResolveCommit() does.
+  Result<CommitFacts> DescribeCommit(const std::string& ref) const;
+  // Returns the commits that `head` has and `base` does not, newest first. Fails as ResolveCommit()
+  // does, with kInvalid for more than `count_max`, and with kNotFound where the history ends before
+  // both meet, as in a shallow checkout.
+  Result<std::vector<CommitFacts>> CommitsSince(const std::string& base, const std::string& head,
+                                                size_t count_max) const;
+
   // Returns every path that differs between the trees of `ref` and of the commit in HEAD, sorted.
   // Fails as ReadProposal() does.
   Result<std::vector<std::string>> DifferingPaths(const std::string& ref) const;

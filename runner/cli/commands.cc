@@ -13,6 +13,7 @@
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
 #include "cli/verify_bundle_command.h"
+#include "cli/verify_run_command.h"
 #include "codec/text/nearest.h"
 
 namespace cli {
@@ -418,6 +419,7 @@ std::vector<Command> Commands() {
        .options = {{"keep", "SIZE", "0", "How much to keep of layers: `10GiB`."}, kJsonOption},
        .variables = {kStoreVariable}},
       VerifyBundleCommandSpec(),
+      VerifyRunCommandSpec(),
       {.name = "doctor",
        .carry_out = DoctorCommand,
        .operands = "",

@@ -265,6 +265,26 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
       "Fail with 79 if the agent ends well and reports a finding of this severity or a worse one: "
       "`error` or `warning`. With `never`, findings do not change the exit status."},
      Text{&run::Request::fail_on}},
+    {{"attest", "", "",
+      "State what the run did and sign it, with the job's own identity through Sigstore: "
+      "`run.sigstore.json` in the report directory, for `verify-run`. A job without an identity "
+      "gets a statement that is not signed."},
+     Switch{&run::Request::attest}},
+    {{"attest-key", "FILE", "",
+      "Sign the statement with this private key (PEM, without a password). The agent does not see "
+      "the file."},
+     Text{&run::Request::attest_key}},
+    {{"attest-command", "COMMAND", "",
+      "Have the statement signed by a command for `/bin/sh`, such as the client of a key service. "
+      "It has what to sign on standard input, and the base64 of its SHA-256 in AGENTIC_CI_SHA256; "
+      "it prints the signature. Requires `attest-public-key`."},
+     Text{&run::Request::attest_command}},
+    {{"attest-public-key", "FILE", "", "The public key (PEM) of `attest-command`."},
+     Text{&run::Request::attest_public_key}},
+    {{"signing-config", "FILE", "",
+      "The services of the Sigstore instance to sign with (`signing_config.json`). If not given, "
+      "the public instance's; a key needs none."},
+     Text{&run::Request::signing_config}},
     {{"apply", "", "",
       "If the run succeeds, apply the changes that passed the gates to the checkout."},
      Switch{&run::Request::apply}},

@@ -106,28 +106,10 @@ Result<sigstore::LegacySignature> ReadLegacyLayer(const std::string& file) {
 }
 
 Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
-  sigstore::VerifyOptions options;
+  sigstore::VerifyOptions options = TRY(ReadAcceptedSigner("verify-bundle", arguments, ReadNamedFile));
   options.predicate_types = arguments.All("predicate-type");
   options.any_predicate = options.predicate_types.empty();
   options.require_timestamp = arguments.Has("require-timestamp");
-  std::string key = arguments.Get("key");
-  std::string identity = arguments.Get("certificate-identity");
-  std::string issuer = arguments.Get("certificate-oidc-issuer");
-  if (!key.empty()) {
-    if (!identity.empty() || !issuer.empty()) {
-      return Error{Code::kUsage, "--key and --certificate-identity are mutually exclusive"};
-    }
-    std::string pem = TRY(ReadNamedFile(key, kKeyBytesMax).Context("reading the key"));
-    TRY(sigstore::CheckKey(pem).Context(key));
-    options.signer = sigstore::KeyRule{std::move(pem), arguments.Has("require-log")};
-    return options;
-  }
-  if (identity.empty() || issuer.empty()) {
-    return Error{Code::kUsage, "verify-bundle needs a signer: a key, or an identity and its issuer",
-                 "--certificate-identity ID --certificate-oidc-issuer URL"};
-  }
-  options.signer = sigstore::IdentityRule{issuer, identity, {}};
-  options.require_log = !arguments.Has("no-log");
   return options;
 }
 
@@ -201,6 +183,40 @@ void DoWithoutCiphers() {
 
 }  // namespace
 
+Result<sigstore::VerifyOptions> ReadAcceptedSigner(const std::string& command,
+                                                   const Arguments& arguments,
+                                                   const ReadText& read) {
+  sigstore::VerifyOptions options;
+  std::string key = arguments.Get("key");
+  std::string identity = arguments.Get("certificate-identity");
+  std::string issuer = arguments.Get("certificate-oidc-issuer");
+  if (!key.empty()) {
+    if (!identity.empty() || !issuer.empty()) {
+      return Error{Code::kUsage, "--key and --certificate-identity are mutually exclusive"};
+    }
+    std::string pem = TRY(read(key, kKeyBytesMax).Context("reading the key"));
+    TRY(sigstore::CheckKey(pem).Context(key));
+    options.signer = sigstore::KeyRule{std::move(pem), arguments.Has("require-log")};
+    return options;
+  }
+  if (identity.empty() || issuer.empty()) {
+    return Error{Code::kUsage, command + " needs a signer: a key, or an identity and its issuer",
+                 "--certificate-identity ID --certificate-oidc-issuer URL"};
+  }
+  options.signer = sigstore::IdentityRule{issuer, identity, {}};
+  options.require_log = !arguments.Has("no-log");
+  return options;
+}
+
+Result<std::optional<sigstore::TrustedRoot>> ReadTrustedRoot(const Arguments& arguments,
+                                                             const ReadText& read) {
+  const std::string file = arguments.Get("trusted-root");
+  if (file.empty()) return std::optional<sigstore::TrustedRoot>();
+  const std::string text = TRY(read(file, kRootBytesMax).Context("reading the trusted root"));
+  sigstore::TrustedRoot parsed = TRY(sigstore::ParseTrustedRoot(text));
+  return std::optional(std::move(parsed));
+}
+
 Result<int> VerifyBundleCommand(const Arguments& arguments) {
   DoWithoutCiphers();
   std::string bundle_file = arguments.Get("bundle");
@@ -218,13 +234,7 @@ Result<int> VerifyBundleCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "the trusted root of the staging instance is not built in",
                  "--trusted-root FILE"};
   }
-  std::optional<sigstore::TrustedRoot> given;
-  if (!root_file.empty()) {
-    std::string text =
-        TRY(ReadNamedFile(root_file, kRootBytesMax).Context("reading the trusted root"));
-    sigstore::TrustedRoot parsed = TRY(sigstore::ParseTrustedRoot(text));
-    given = std::move(parsed);
-  }
+  const std::optional<sigstore::TrustedRoot> given = TRY(ReadTrustedRoot(arguments, ReadNamedFile));
   const sigstore::TrustedRoot& root = given ? *given : sigstore::EmbeddedTrustedRoot();
   sigstore::Artifact artifact = TRY(ArtifactOf(arguments.operands.front()));
   bool json = arguments.Has("json");

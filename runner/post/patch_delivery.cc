@@ -13,6 +13,7 @@
 #include "change/capture.h"
 #include "change/gate.h"
 #include "change/patch_section.h"
+#include "change/trailer.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
@@ -34,19 +35,14 @@ constexpr int kLooksAfterLossMax = 20;
 constexpr std::chrono::milliseconds kBetweenLooks{300};
 constexpr size_t kTitleBytesMax = 200;
 constexpr size_t kPathsNamedMax = 5;  // The paths that a sentence names.
-constexpr char kTrailerName[] = "Agentic-CI: ";
 
 std::string MarkerHash(const PatchRequest& request) {
   return codec::Sha256Hex(request.marker_key).substr(0, 16);
 }
 
 // The trailer that marks our commits, without its name; empty if the commit has no such trailer.
-std::string TrailerOf(const std::string& message) {
-  size_t at = message.rfind(std::string("\n") + kTrailerName);
-  if (at == std::string::npos) return "";
-  std::string line = message.substr(at + sizeof kTrailerName);
-  line.resize(std::min(line.size(), line.find('\n')));
-  return line;
+std::string MarkOf(const std::string& message) {
+  return change::TrailerOf(message, change::kCommitTrailer);
 }
 
 std::string Short(const std::string& sha) { return sha.substr(0, 12); }
@@ -104,7 +100,11 @@ std::string PatchDelivery::Message() const {
   if (!request_.run_url.empty()) message += " in " + request_.run_url;
   message += ", for " + Short(report_.record.event.head_sha);
   if (!commit_.merged.empty()) message += ", with a merge of " + Short(commit_.merged);
-  return message + ".\n\n" + kTrailerName + Trailer() + "\n";
+  message.append(".\n\n").append(change::kCommitTrailer).append(Trailer()).append("\n");
+  if (!report_.statement_sha256.empty()) {
+    message.append(change::kStatementTrailer).append(report_.statement_sha256).append("\n");
+  }
+  return message;
 }
 
 bool PatchDelivery::on_proposal() const {
@@ -179,7 +179,7 @@ Status PatchDelivery::LookAtProposal(Deadline deadline) {
   std::vector<forge::CommitRecord> history =
       TRY(branches_.ReadHistory(base_tip_, kHistoryMax, deadline));
   for (const forge::CommitRecord& commit : history) {
-    if (TrailerOf(commit.message) != Trailer()) continue;
+    if (MarkOf(commit.message) != Trailer()) continue;
     const bool on_seen = !commit.parents.empty() && commit.parents.front() == seen;
     state_ = State::kDelivered;
     outcome_.commit = commit.sha;
@@ -214,7 +214,7 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
   commit_.merges_on = false;
   if (commit_.tip.empty() || commit_.tip == seen) return Ok();
   std::vector<forge::CommitRecord> made = TRY(branches_.ReadHistory(commit_.tip, 1, deadline));
-  std::string trailer = TrailerOf(made.front().message);
+  std::string trailer = MarkOf(made.front().message);
   if (!trailer.starts_with(MarkerHash(request_) + "/")) {
     return Refuse("the branch " + commit_.branch + " has commits that agentic-ci did not make");
   }

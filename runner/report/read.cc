@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "report/record_json.h"
 #include "report/verdict.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr size_t kJsonBytesMax = size_t{16} << 20;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
+constexpr size_t kStatementBytesMax = size_t{32} << 20;
 
 Error NotAReport(const std::string& name, const std::string& why) {
   return Error{Code::kInvalid, name + ": " + why};
@@ -54,6 +56,12 @@ Result<PostedReport> ReadReport(const std::string& directory, const SummaryOptio
     report.patch = std::move(patch).value();
   } else if (patch.error().code != Code::kNotFound) {
     return std::move(patch).error();
+  }
+  Result<std::string> statement = ReadPart(from.get(), kStatementFile, kStatementBytesMax);
+  if (statement.ok()) {
+    report.statement_sha256 = codec::Sha256Hex(statement.value());
+  } else if (statement.error().code != Code::kNotFound) {
+    return std::move(statement).error();
   }
   // Suggestions that may be pasted are computed here, not taken from the file.
   std::vector<DeniedRequest*> advised;

@@ -10,12 +10,19 @@
 
 namespace report {
 
+// The names, in a report directory, of a run's signed statement (a Sigstore bundle) and of one that
+// nobody signed.
+inline constexpr char kStatementFile[] = "run.sigstore.json";
+inline constexpr char kUnsignedFile[] = "run.intoto.json";
+
 // A report as `agentic-ci post` reads it back: well formed and bounded, and still not to be
 // believed.
 struct PostedReport : ReportInput {  // The patch is empty if the report has none.
   SummaryOptions options;            // Of every rendering.
   // summary.md's rendering made anew from the values: the file of that name is never trusted.
   std::string summary_markdown;
+  // The SHA-256 of the signed statement about the run, in hexadecimal; empty without one.
+  std::string statement_sha256;
   std::string verdict;  // Its first line as plain text: "⛔ Refused: secret config.env:2. ..."
 };
 

@@ -164,6 +164,9 @@ struct ChangesRecord {
   // changes and findings are relative to.
   std::string prefix = {};
   std::string merged = {};  // The commit of the base branch that the agent merged; may be empty.
+  // git's name of the tree that the patch makes of the head commit, of a run that is attested;
+  // empty where the patch does not apply to that.
+  std::string tree = {};
 };
 
 enum class Severity { kError, kWarning, kNote };
@@ -269,8 +272,10 @@ struct RunRecord {
   EventRecord event;
   TrustRecord trust;
   PolicyRecord policy;
+  std::string config_sha256;  // Hex digest of the repository's configuration; empty without one.
   ImageRecord image;
   AgentRecord agent;
+  std::vector<std::string> credentials;  // Names of those that the gateway had.
   IsolationRecord isolation;
   std::vector<LimitRecord> limits;
   OutcomeRecord outcome;

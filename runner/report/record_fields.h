@@ -137,6 +137,7 @@ void Fields(Io& io, ChangesRecord& changes) {
   io.Field("patch_bytes", changes.patch_bytes);
   io.Field("prefix", changes.prefix);
   io.Field("merged", changes.merged);
+  io.Field("tree", changes.tree);
   io.Field("applied", changes.applied);
   io.Field("complete", changes.complete);
 }
@@ -235,8 +236,10 @@ void Fields(Io& io, RunFile& run) {
   io.Object("event", record.event);
   io.Object("trust", record.trust);
   io.Object("policy", record.policy);
+  io.Field("config_sha256", record.config_sha256);
   io.Object("image", record.image);
   io.Object("agent", record.agent);
+  io.Field("credentials", record.credentials);
   io.Object("isolation", record.isolation);
   io.List("limits", record.limits);
   io.List("phases", record.phases_ms);

@@ -236,6 +236,9 @@ Result<RunCredentials> CollectCredentials(const Request& request, const Trust& t
                                           const std::string& policy_file) {
   TRY(CheckCredentials(request, trust, policy, policy_file));
   RunCredentials credentials;
+  if (!request.attest_key.empty()) {
+    credentials.files.push_back(TRY(sys::RealPath(request.attest_key)));
+  }
   Values values;
   for (const SecretBinding& binding : request.secrets) AddSecret(binding, values, &credentials);
   for (const ProviderBinding& binding : request.providers) {
@@ -244,6 +247,16 @@ Result<RunCredentials> CollectCredentials(const Request& request, const Trust& t
     TRY(AddProvider(std::move(provider), binding, values, &credentials));
   }
   return credentials;
+}
+
+std::vector<std::string> NamesOf(const RunCredentials& credentials) {
+  std::vector<std::string> names;
+  for (const gateway::BoundSecret& secret : credentials.secrets) {
+    names.push_back(secret.name + "@" + secret.host);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
 }
 
 Result<std::vector<KeptSecret>> KeepSecrets(const RunCredentials& credentials) {

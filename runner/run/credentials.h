@@ -50,6 +50,9 @@ Result<RunCredentials> CollectCredentials(const Request& request, const Trust& t
                                           const policy::Policy& policy,
                                           const std::string& policy_file);
 
+// Returns the name and the host of each: "ANTHROPIC_API_KEY@api.anthropic.com".
+std::vector<std::string> NamesOf(const RunCredentials& credentials);
+
 // A value that the supervisor keeps while the agent runs, to mask it in what the agent says: where
 // neither the gateway's process nor the sandbox's, which it starts meanwhile, can find it.
 struct KeptSecret {

@@ -178,6 +178,7 @@ Result<Rules> MakeRules(const Request& request, const Trust& trust, const Subjec
                         Recorder& recorder) {
   Rules rules = TRY(OpenPolicy(request, std::move(context), std::move(source), tools));
   recorder.Note(rules.policy.record);
+  recorder.NoteConfig(subject.config.sha256);
   TRY(CheckCountable(rules.policy, subject.budget));
   rules.ecosystems = TRY(OpenEcosystems(request, subject, tools).Context("opening the ecosystems"));
   AddNetwork(rules.ecosystems, &rules.policy.parsed.policy);
@@ -332,6 +333,7 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
 
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
+  recorder.NoteCredentials(NamesOf(plan.credentials));
   plan.learn = TRY(OpenLearnFile(request, subject.checkout.top(), plan.credentials));
   plan.agent = TRY(PlanRunAgent(request, subject, tools.program, plan.policy.parsed.policy,
                                 plan.credentials.environment));

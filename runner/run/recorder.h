@@ -38,6 +38,11 @@ class Recorder {
   // Notes the commit that the agent works on, if the event does not say it.
   void NoteHead(const std::string& commit);
   void Note(const report::PolicyRecord& policy) { input_.record.policy = policy; }
+  void NoteConfig(const std::string& sha256) { input_.record.config_sha256 = sha256; }
+  // Notes the names of the credentials that the gateway has.
+  void NoteCredentials(std::vector<std::string> names) {
+    input_.record.credentials = std::move(names);
+  }
   void Note(const report::ImageRecord& image) { input_.record.image = image; }
   void Note(const gateway::TakenIdentity& identity);
   // Called once the request is whole, with what the configuration's task says.
@@ -82,6 +87,8 @@ class Recorder {
   void NoteAccount(const std::string& directory);
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
   void Note(const report::CheckRecord& check) { input_.record.checks.push_back(check); }
+  // Notes the tree that the changes make of the head commit (report::ChangesRecord::tree).
+  void NoteTree(const std::string& tree) { input_.record.changes.tree = tree; }
   void NoteApplied() { input_.record.changes.applied = true; }
   // Notes that it is unknown, or denied, that those who caused this run may start it: the failure
   // that follows is that.

@@ -19,6 +19,7 @@
 #include "codec/data/json.h"
 #include "forge/open/open.h"
 #include "report/event_lines.h"
+#include "report/read.h"
 #include "report/record.h"
 #include "run/trusted/task.h"
 
@@ -43,6 +44,8 @@ constexpr const char* kFiles[] = {
     "prompt.txt",
     "gl-code-quality-report.json",
     "gl-sast-report.json",
+    report::kStatementFile,
+    report::kUnsignedFile,
 };
 
 constexpr char kRecord[] = "run.json";

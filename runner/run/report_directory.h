@@ -40,6 +40,7 @@ struct ReportDirectory {
 
   // Removes the earlier report: the agent has started, and there will be another.
   void Start();
+  bool started() const { return started_; }
   // Returns whether an earlier report is set aside, and this run has not started.
   bool has_earlier() const { return has_earlier_ && !started_; }
   // Puts it back in place of what this run has written. Requires has_earlier().

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "attest/signer.h"
 #include "base/result.h"
 #include "sandbox/isolation.h"
 #include "sandbox/limit/limit.h"
@@ -54,8 +55,8 @@ struct Backend {
   Result<std::string> (*describe)(const Request&, Plan&, Recorder&) = nullptr;
 };
 
-// The limits of the sandbox are among what is asked for.
-struct Request : sandbox::SandboxLimits {
+// The limits of the sandbox, and whether the run is attested, are among what is asked for.
+struct Request : sandbox::SandboxLimits, attest::Wanted {
   std::string task;  // The task of the configuration; if empty, see run/task_request.h.
   sandbox::Isolation isolation = sandbox::Isolation::kNamespaces;
   Backend backend;            // The next three are for another than agentic-ci's own.

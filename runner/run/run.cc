@@ -9,16 +9,21 @@
 #include <chrono>
 #include <optional>
 
+#include "attest/signer.h"
+#include "attest/statement.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "base/thread.h"
 #include "policy/model/host_pattern.h"
 #include "report/denials.h"
 #include "report/model_use.h"
+#include "report/read.h"
+#include "report/write.h"
 #include "run/checks.h"
 #include "run/collect.h"
 #include "run/enclosure.h"
 #include "run/environment.h"
+#include "run/host_proxy.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
@@ -101,6 +106,16 @@ void NoteUncollected(const Stage& stage) {
   stage.recorder.Note(none, git == nullptr ? "" : git->prefix(), "");
 }
 
+// Notes the tree that the changes make of the commit that the agent worked on, where they apply to
+// that.
+void NoteTree(const Plan& plan, const change::ChangeSet& changes, Recorder& recorder) {
+  const change::Repository* git = plan.checkout.git();
+  if (git == nullptr || git->unborn()) return;
+  const std::string& head = recorder.record().event.head_sha;
+  const Result<std::string> tree = git->TreeWith(head.empty() ? "HEAD" : head, changes.patch);
+  if (tree.ok()) recorder.NoteTree(tree.value());
+}
+
 // Returns what the agent changed; an empty set that is not complete where that cannot be had.
 Result<change::ChangeSet> TakeChanges(const Stage& stage, Enclosure& enclosure, AgentEnd* end) {
   std::optional<change::ChangedTree> tree = TRY(enclosure.Collect(end));
@@ -140,6 +155,7 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
     TRY(watch->Start());
   }
   change::ChangeSet changes = TRY(TakeChanges(stage, *enclosure, &end));
+  if (request.attests()) NoteTree(plan, changes, recorder);
   report::OutcomeRecord outcome = JudgeRun(plan, end, std::move(signs), changes, recorder);
   enclosure->Explain(end, &outcome);
   recorder.Phase("judgement");
@@ -163,6 +179,26 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
                    in_git, recorder);
 }
 
+// States what the report says of the run, signed if anything can sign. Everything of the run is dead.
+Status Attest(attest::Signer& signer, const ReportDirectory& directory) {
+  const codec::Json statement =
+      TRY(attest::DescribeRun(directory.lock.get(), attest::OwnDigest()).Context("attesting"));
+  const std::string text = codec::RenderJsonLine(statement);
+  if (!signer.can_sign()) {
+    TRY(report::WriteWhole(directory.lock.get(), report::kUnsignedFile, text + "\n"));
+    logging::Warn("the statement about the run is not signed: this job has no identity to sign with",
+                  {{"file", directory.path + "/" + report::kUnsignedFile}});
+    return Ok();
+  }
+  const attest::Statement parsed = TRY(attest::ParseStatement(text));
+  const std::string bundle =
+      TRY(signer.Sign(text, parsed.DigestOf("run.json")).Context("signing what the run did"));
+  TRY(report::WriteWhole(directory.lock.get(), report::kStatementFile, bundle));
+  logging::Info("the run is attested",
+                {{"file", directory.path + "/" + report::kStatementFile}});
+  return Ok();
+}
+
 Result<int> PrintPlan(Request request, const OptionRules& rules) {
   Recorder recorder(request);
   Plan plan = TRY(PrepareRun(rules, &request, recorder));
@@ -182,6 +218,11 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
     return PrintPlan(std::move(request), rules);
   }
   ReportDirectory directory = TRY(ReportDirectory::Prepare(request.report_dir, request.workdir));
+  std::optional<attest::Signer> signer;
+  if (request.attests()) {
+    signer = TRY(attest::Signer::Prepare(
+        request, {request.trusted_root, {.ca_file = request.ca_file, .proxy = HostProxy()}}));
+  }
   Recorder recorder(request);
   Driver agent;
   std::function<void()> removal;
@@ -191,7 +232,11 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   // process is started from here on: a fork may not meet another thread.
   sys::BackgroundTask removing;
   if (removal) removing = sys::BackgroundTask(removal);
-  return Conclude(std::move(carried), request, directory, recorder);
+  const int status = TRY(Conclude(std::move(carried), request, directory, recorder));
+  if (!signer || !directory.started()) return status;
+  removing.Wait();
+  TRY(Attest(*signer, directory).Kind(ErrorKind::kReported));
+  return status;
 }
 
 }  // namespace run

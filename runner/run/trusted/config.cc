@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "codec/data/digest.h"
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
 #include "codec/text/quantity.h"
@@ -280,7 +281,9 @@ Result<Config> LoadConfig(const change::Repository* repository, const std::strin
     if (named.text) return *std::move(named.text);
     return Error{Code::kNotFound, "there is no " + path + " at " + ref.ref};
   };
-  return ParseConfig(*file.text, {kConfigPath, read, checks});
+  Config config = TRY(ParseConfig(*file.text, {kConfigPath, read, checks}));
+  config.sha256 = codec::Sha256Hex(*file.text);
+  return config;
 }
 
 }  // namespace run

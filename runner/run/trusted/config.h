@@ -28,6 +28,7 @@ inline constexpr char kConfigPath[] = ".agentic-ci/config.yml";
 
 struct Config {
   bool absent = false;  // There is no such file.
+  std::string sha256;   // Hex digest of its bytes; empty without one.
   // Zero: not said. The command line's own values replace them.
   int64_t max_tokens = 0;
   double max_cost_usd = 0;

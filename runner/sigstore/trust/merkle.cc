@@ -15,7 +15,27 @@ std::string NodeHash(std::string_view left, std::string_view right) {
   return Digest(Hash::kSha256, node);
 }
 
+// The size of the left one of the two trees that a tree of `size` leaves consists of, two at least.
+size_t LeftSize(size_t size) { return std::bit_floor(size - 1); }
+
 }  // namespace
+
+std::string TreeRoot(std::span<const std::string> leaves) {
+  if (leaves.empty()) return Digest(Hash::kSha256, "");
+  if (leaves.size() == 1) return leaves.front();
+  const size_t left = LeftSize(leaves.size());
+  return NodeHash(TreeRoot(leaves.first(left)), TreeRoot(leaves.subspan(left)));
+}
+
+std::vector<std::string> AuditPath(std::span<const std::string> leaves, size_t index) {
+  if (leaves.size() == 1) return {};
+  const size_t left = LeftSize(leaves.size());
+  const bool is_left = index < left;
+  std::vector<std::string> path = AuditPath(is_left ? leaves.first(left) : leaves.subspan(left),
+                                            is_left ? index : index - left);
+  path.push_back(TreeRoot(is_left ? leaves.subspan(left) : leaves.first(left)));
+  return path;
+}
 
 std::string LeafHash(std::string_view body) {
   std::string leaf(1, '\0');

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commits of a pull request that an agent made, and what is stated of the run of each.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attest/proof.h"
+#include "base/result.h"
+#include "change/repository.h"
+
+namespace attest {
+
+// Statements that were fetched, with the patch of each where that was fetched with it.
+class FetchedProofs {
+ public:
+  // Finds those in `directory`, at any depth, by the name that a report has for them
+  // (report::kStatementFile). Other files are passed over, and links are not followed. Fails with
+  // kInvalid beyond 10,000 files.
+  static Result<FetchedProofs> FindIn(const std::string& directory);
+
+  struct Found {
+    std::string bundle;
+    std::optional<std::string> patch;
+  };
+  // Returns the statement whose bytes have this SHA-256, in hexadecimal; nullopt if there is none.
+  Result<std::optional<Found>> Read(const std::string& sha256) const;
+
+ private:
+  std::map<std::string, std::string> paths_;  // By digest: the report directory.
+};
+
+struct JudgedCommit {
+  std::string id;
+  bool agents = false;           // It says that agentic-ci made it.
+  std::string statement_sha256;  // Of the statement that it names; may be empty.
+  std::optional<Proof> proof;    // If one was found, and its signature counts.
+  std::vector<Unmet> unmet;      // Empty for a commit that may be merged.
+};
+
+// Judges a statement about a run whose commit it is.
+using JudgeProof = std::function<std::vector<Unmet>(const Statement& statement)>;
+
+// Judges the commits that `head` has and `base` does not. One that says that agentic-ci made it
+// needs a statement that meets what is expected, and has to be what that run made. Others pass,
+// unless `every` commit needs one. Fails as Repository::CommitsSince() does.
+Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& repository,
+                                               const std::string& base, const std::string& head,
+                                               const FetchedProofs& proofs,
+                                               const sigstore::VerifyOptions& options,
+                                               const sigstore::TrustedRoot& root, bool every,
+                                               const JudgeProof& judge);
+
+}  // namespace attest
