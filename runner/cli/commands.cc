@@ -179,6 +179,10 @@ Command PostCommandSpec() {
             "The title of the commit and the pull request with the agent's changes."},
            {"label", "NAME", "",
             "A label for the pull request: the one with the changes, if there is one.", true},
+           {"require-run", "", "",
+            "Post nothing unless the report has a signed statement about a run of this workflow, "
+            "and is the stated one. Needs `key`, or an identity and its issuer."},
+           kKeyOption, kIdentityOption, kIssuerOption, kSignersRootOption,
            {"dry-run", "", "",
             "Show each request that would change something, as one JSON object per line, and send "
             "none of them."},

@@ -40,6 +40,19 @@ inline constexpr OptionSpec kModelHostOption = {
     "The server of the model that PROGRAM uses. Texts in requests to it do not count as sent to a "
     "server. The model server of a built-in agent need not be given."};
 
+// Options of the commands that verify statements about runs.
+inline constexpr OptionSpec kKeyOption = {"key", "FILE", "",
+                                          "The public key (PEM) that must have signed."};
+inline constexpr OptionSpec kIdentityOption = {
+    "certificate-identity", "ID", "",
+    "The workflow that must have signed, as its certificate names it, or a pattern for it (`*` "
+    "does not match `/`, `**` does)."};
+inline constexpr OptionSpec kIssuerOption = {
+    "certificate-oidc-issuer", "URL", "", "The issuer of that identity; matched exactly."};
+inline constexpr OptionSpec kSignersRootOption = {
+    "trusted-root", "FILE", "",
+    "The trusted root of the Sigstore instance. If not given, the public instance's."};
+
 // Returns all commands. They are made anew at each call; it is called once.
 std::vector<Command> Commands();
 

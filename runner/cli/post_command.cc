@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "cli/github.h"
 #include "cli/output.h"
+#include "cli/verify_run_command.h"
 #include "codec/data/json.h"
 #include "codec/text/nearest.h"
 #include "codec/text/neutral.h"
@@ -372,6 +373,7 @@ Result<int> PostCommand(const Arguments& arguments) {
     return PostNothing(arguments, event, read.value());
   }
   if (read.ok()) TRY(RefuseSameJob(arguments, read.value().record.trust));
+  if (read.ok()) TRY(RequireRun(arguments, event, arguments.operands.front()));
   const bool asks = AsksForNumber(arguments, event, place);
   if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));

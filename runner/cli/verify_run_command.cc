@@ -333,7 +333,34 @@ Result<int> VerifyProposal(const Basis& basis, const attest::JudgeProof& judge) 
   return 0;
 }
 
+// The run of CI behind an address; GitHub's has the attempt behind it.
+std::string RunOf(const std::string& url) { return url.substr(0, url.find("/attempts/")); }
+
 }  // namespace
+
+Status RequireRun(const Arguments& arguments, const forge::Event& event,
+                  const std::string& directory) {
+  if (!arguments.Has("require-run")) return Ok();
+  sigstore::VerifyOptions options =
+      TRY(ReadAcceptedSigner("post --require-run", arguments, ReadNamedFile));
+  options.predicate_types = {attest::PredicateType()};
+  const std::optional<sigstore::TrustedRoot> root = TRY(ReadTrustedRoot(arguments, ReadNamedFile));
+  const Fd report = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
+  const std::string bundle =
+      TRY(sys::ReadBeneath(directory, report::kStatementFile, attest::kProofBytesMax)
+              .Context("reading the statement about the run"));
+  const attest::Proof proof = TRY(attest::VerifyProof(
+      bundle, options, root ? *root : sigstore::EmbeddedTrustedRoot()));
+  const std::vector<attest::Unmet> unmet =
+      TRY(attest::CompareReport(proof.statement, report.get()));
+  if (!unmet.empty()) {
+    return Error{Code::kRefused, "the report is not the run's: " + unmet.front().why};
+  }
+  const std::string stated = proof.statement.TextAt("run.invocation");
+  if (event.run_url.empty() || RunOf(stated) == RunOf(event.run_url)) return Ok();
+  return Error{Code::kRefused, "the report is of another run: " +
+                                   (stated.empty() ? "one outside of CI" : stated)};
+}
 
 Result<int> VerifyRunCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
@@ -385,13 +412,10 @@ Command VerifyRunCommandSpec() {
             "A file of expectations, in YAML: the names below with `_` for `-`, and `key`, "
             "`certificate_identity`, `certificate_oidc_issuer` and `trusted_root`. Options take "
             "precedence."},
-           {"key", "FILE", "", "The public key (PEM) that must have signed."},
-           {"certificate-identity", "ID", "",
-            "The workflow that must have signed, as its certificate names it, or a pattern for it "
-            "(`*` does not match `/`, `**` does)."},
-           {"certificate-oidc-issuer", "URL", "", "The issuer of that identity; matched exactly."},
-           {"trusted-root", "FILE", "",
-            "The trusted root of the Sigstore instance. If not given, the public instance's."},
+           kKeyOption,
+           kIdentityOption,
+           kIssuerOption,
+           kSignersRootOption,
            {"require-log", "", "", "With a key: require a transparency log entry."},
            {"no-log", "", "",
             "With an identity: accept a signed timestamp instead of a transparency log entry."},

@@ -165,6 +165,39 @@ class Statement(Base):
         found = {str(path.relative_to(self.report)) for path in self.report.rglob('*') if path.is_file()} - {'run.sigstore.json'}
         self.assertEqual({one['name'] for one in predicate['records']['files']}, found)
 
+    def test_trees_are_those_that_git_makes(self):
+        work = self.checkout('trees')
+        for name, text in (('only/one.txt', 'a\n'), ('only/deep/two.txt', 'b\n'), ('run.sh', '#!/bin/sh\n'), ('sub/app.py', 'print(1)\n'),
+                           ('place', 'a file\n')):
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text)
+        git(work, 'add', '-A')
+        git(work, 'commit', '-qm', 'more')
+        for script, workdir in (('rm -r only/deep', '.'), ('rm -r only', '.'), ('git mv run.sh go.sh 2>/dev/null || mv run.sh go.sh', '.'),
+                                ('chmod +x run.sh', '.'), ('ln -s run.sh link', '.'), ('rm place; mkdir place; echo x >place/inner', '.'),
+                                ('rm -r only; echo x >only', '.'), ('printf "\\0\\1" >blob', '.'), ('echo "print(2)" >app.py; mkdir n; echo x >n/x', 'sub'),
+                                ('true', '.')):
+            with self.subTest(script=script):
+                report = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'r'
+                made = self.run_in(work, report, '--attest-key', self.key, '--workdir', workdir, command=['sh', '-c', script])
+                self.assertEqual(made.returncode, 0, made.stderr)
+                self.verify('--report', report)
+                clone = report.parent / 'clone'
+                git(self.top, 'clone', '-q', work, clone)
+                patch = report / 'changes.patch'
+                if patch.exists() and patch.stat().st_size:
+                    git(clone / workdir, 'apply', '--index', *(['--directory', workdir] if workdir != '.' else []), patch)
+                subjects = {one['name']: one['digest'] for one in self.statement(report / 'run.sigstore.json')['subject']}
+                self.assertEqual(subjects['tree']['gitTree'], git(clone, 'write-tree'))
+                self.assertEqual('changes.patch' in subjects, script != 'true')
+                git(clone, 'commit', '-q', '--allow-empty', '-m', 'x')
+                self.verify('--report', report, '--commit', 'HEAD', cwd=clone)
+                git(clone, 'commit', '-q', '--allow-empty', '-m', 'y')
+                (clone / 'more').write_text('x')
+                git(clone, 'add', '-A')
+                git(clone, 'commit', '-q', '--amend', '-m', 'z')
+                self.refused('commit', '--report', report, '--commit', 'HEAD', cwd=clone)
+
     def test_the_schema_has_every_member(self):
         import jsonschema
         schema = json.loads((SOURCE / 'docs/reference/schemas/attestation.schema.json').read_text())
@@ -472,6 +505,42 @@ class Keyless(Base):
                 made = self.run_in(self.work, self.top / 'none', '--attest-key', self.key, '--signing-config', config)
                 self.assertEqual(made.returncode, 65, made.stderr)
                 self.assertIn(word, made.stderr)
+
+
+class Post(Base):
+    """`post --require-run`, up to the forge, which is not there."""
+
+    def post(self, report, word, *words, expect=77, run='77'):
+        event = self.top / 'push.json'
+        event.write_text(json.dumps({'repository': {'full_name': 'acme/site', 'default_branch': 'main'}, 'inputs': {}}))
+        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='workflow_dispatch', GITHUB_EVENT_PATH=str(event), GITHUB_RUN_ID=run,
+                    GITHUB_RUN_ATTEMPT='2', GITHUB_REPOSITORY='acme/site', GITHUB_SERVER_URL='https://github.com',
+                    GITHUB_SHA=git(self.work, 'rev-parse', 'HEAD'), GITHUB_REF='refs/heads/main', GITHUB_TOKEN='t',
+                    GITHUB_API_URL='http://127.0.0.1:9')
+        self.job = job | {'GITHUB_RUN_ATTEMPT': '1'}
+        if word is None:
+            return
+        done = subprocess.run([BINARY, 'post', report, '--number', '7', '--timeout', '1s', *words], env=job, cwd=self.top,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        self.assertIn(word, done.stderr)
+
+    def test_only_a_stated_report_of_this_run_is_posted(self):
+        self.post(None, None)
+        report = self.top / 'posted'
+        made = self.run_in(self.work, report, '--attest-key', self.key, environment=self.job)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        asked = ['--require-run', '--key', self.public]
+        self.post(report, '127.0.0.1', *asked, expect=75)  # The control: it gets as far as the forge.
+        self.post(report, 'another run: https://github.com/acme/site/actions/runs/77', *asked, run='78')
+        self.post(self.report, 'one outside of CI', *asked)
+        self.post(report, 'needs a signer', '--require-run', expect=64)
+        other = self.top / 'posted-other'
+        shutil.copytree(report, other)
+        (other / 'changes.patch').write_text((other / 'changes.patch').read_text().replace('print(2)', 'print(6)'))
+        self.post(other, 'changes.patch is not the one that is stated', *asked)
+        (other / 'run.sigstore.json').unlink()
+        self.post(other, 'reading the statement', *asked, expect=66)
 
 
 class PullRequest(Base):
