@@ -150,7 +150,7 @@ Result<std::optional<Unmet>> CompareCommit(const Statement& statement,
                                            const change::Repository::CommitFacts& commit,
                                            const change::Repository& repository,
                                            const std::string* patch) {
-  const std::string tree = statement.DigestOf("tree");
+  const std::string tree = statement.TextAt("changes.tree");
   if (!tree.empty() && tree == commit.tree) return std::optional<Unmet>();
   if (patch != nullptr) {
     if (std::optional<Unmet> other = ComparePatch(statement, *patch)) return other;

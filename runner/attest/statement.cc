@@ -153,6 +153,7 @@ Json StateChanges(const report::ChangesRecord& changes) {
   json.Set("files", changes.files).Set("addedLines", changes.added_lines);
   json.Set("removedLines", changes.removed_lines).Set("prefix", changes.prefix);
   json.Set("mergedCommit", changes.merged).Set("applied", changes.applied);
+  json.Set("tree", changes.tree);
   return json;
 }
 
@@ -209,9 +210,9 @@ std::vector<std::string> MissingFrom(const report::RunRecord& record, const Even
   return missing;
 }
 
-Json SubjectOf(std::string name, const char* algorithm, std::string digest) {
+Json SubjectOf(std::string name, std::string sha256) {
   Json digests;
-  digests.Set(algorithm, std::move(digest));
+  digests.Set("sha256", std::move(sha256));
   Json subject;
   subject.Set("name", std::move(name)).Set("digest", std::move(digests));
   return subject;
@@ -259,11 +260,12 @@ Result<Json> DescribeRun(int directory, const std::string& runner_sha256) {
   Json subjects = Json::EmptyArray();
   for (const char* name : {"changes.patch", "run.json"}) {
     for (const RecordFile& file : files) {
-      if (file.name == name) subjects.Push(SubjectOf(name, "sha256", file.sha256));
+      if (file.name == name && file.bytes > 0) subjects.Push(SubjectOf(name, file.sha256));
     }
   }
   if (!record.changes.tree.empty()) {
-    subjects.Push(SubjectOf("tree", "gitTree", record.changes.tree));
+    // sigstore-python takes no digest of git's kinds, in-toto's "gitTree" among them.
+    subjects.Push(SubjectOf("tree", codec::Sha256Hex(record.changes.tree)));
   }
   Json statement;
   statement.Set("_type", kStatementType).Set("subject", std::move(subjects));

@@ -16,8 +16,8 @@ namespace attest {
 std::string PredicateType();
 
 // Makes the statement about the report that `directory` is open on, which is read as hostile input:
-// its subjects are the digests of run.json, of changes.patch and of the resulting tree, as far as
-// there are these. `runner_sha256` is the digest of the program that signs, or empty. Fails as
+// its subjects are run.json, changes.patch and the resulting tree, as far as there are these, each
+// by a SHA-256: of the tree, that of git's name for it. `runner_sha256` is the digest of the program that signs, or empty. Fails as
 // report::ReadReport() and ListRecords() do.
 Result<codec::Json> DescribeRun(int directory, const std::string& runner_sha256);
 
@@ -27,7 +27,7 @@ std::string OwnDigest();
 // A subject of a statement.
 struct Subject {
   std::string name;
-  std::string algorithm;  // "sha256", "gitTree".
+  std::string algorithm;  // "sha256".
   std::string digest;     // Hexadecimal.
 };
 

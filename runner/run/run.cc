@@ -106,13 +106,17 @@ void NoteUncollected(const Stage& stage) {
   stage.recorder.Note(none, git == nullptr ? "" : git->prefix(), "");
 }
 
-// Notes the tree that the changes make of the commit that the agent worked on, where they apply to
-// that.
+// Notes the commit that the agent worked on, and the tree that the changes make of it, where they
+// apply to that.
 void NoteTree(const Plan& plan, const change::ChangeSet& changes, Recorder& recorder) {
   const change::Repository* git = plan.checkout.git();
   if (git == nullptr || git->unborn()) return;
-  const std::string& head = recorder.record().event.head_sha;
-  const Result<std::string> tree = git->TreeWith(head.empty() ? "HEAD" : head, changes.patch);
+  if (recorder.record().event.head_sha.empty()) {
+    const Result<std::string> head = git->ResolveCommit("HEAD");
+    if (head.ok()) recorder.NoteHead(head.value());
+  }
+  const Result<std::string> tree =
+      git->TreeWith(recorder.record().event.head_sha, changes.patch);
   if (tree.ok()) recorder.NoteTree(tree.value());
 }
 

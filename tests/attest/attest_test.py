@@ -160,7 +160,8 @@ class Statement(Base):
         other = self.top / 'applied'
         git(self.top, 'clone', '-q', self.work, other)
         subprocess.run([*GIT, '-C', other, 'apply', '--index', '-'], input=patch, check=True)
-        self.assertEqual(subjects['tree'], {'gitTree': git(other, 'write-tree')})
+        self.assertEqual(predicate['changes']['tree'], git(other, 'write-tree'))
+        self.assertEqual(subjects['tree'], {'sha256': hashlib.sha256(git(other, 'write-tree').encode()).hexdigest()})
         # Everything in the report is stated, and nothing else.
         found = {str(path.relative_to(self.report)) for path in self.report.rglob('*') if path.is_file()} - {'run.sigstore.json'}
         self.assertEqual({one['name'] for one in predicate['records']['files']}, found)
@@ -187,9 +188,9 @@ class Statement(Base):
                 patch = report / 'changes.patch'
                 if patch.exists() and patch.stat().st_size:
                     git(clone / workdir, 'apply', '--index', *(['--directory', workdir] if workdir != '.' else []), patch)
-                subjects = {one['name']: one['digest'] for one in self.statement(report / 'run.sigstore.json')['subject']}
-                self.assertEqual(subjects['tree']['gitTree'], git(clone, 'write-tree'))
-                self.assertEqual('changes.patch' in subjects, script != 'true')
+                statement = self.statement(report / 'run.sigstore.json')
+                self.assertEqual(statement['predicate']['changes']['tree'], git(clone, 'write-tree'))
+                self.assertEqual('changes.patch' in {one['name'] for one in statement['subject']}, script != 'true')
                 git(clone, 'commit', '-q', '--allow-empty', '-m', 'x')
                 self.verify('--report', report, '--commit', 'HEAD', cwd=clone)
                 git(clone, 'commit', '-q', '--allow-empty', '-m', 'y')
@@ -330,14 +331,18 @@ class Statement(Base):
         self.verify('--report', self.report, '--show', str(count), expect=66)
 
     def test_the_key_is_hidden_and_a_bad_one_starts_nothing(self):
-        report = self.top / 'hidden'
-        looks = ['sh', '-c', f'cat {self.key} >seen.txt 2>/dev/null; cat {self.public} >control.txt; true']
+        report, work = self.top / 'hidden', self.checkout('hidden-work')
+        for name in ('signing.dat', 'other.dat'):
+            shutil.copy(self.key, work / name)
+        (work / '.gitignore').write_text('*.dat\n')
+        looks = ['sh', '-c', 'for name in signing other; do head -c 60 $name.dat 2>/dev/null | tr A-Z a-z >$name.txt; done; true']
         for tier in ('namespaces', 'landlock'):
-            made = self.run_in(self.work, report, '--attest-key', self.key, '--isolation', tier, command=looks)
+            made = self.run_in(work, report, '--attest-key', work / 'signing.dat', '--isolation', tier, command=looks)
             self.assertEqual(made.returncode, 0, made.stderr)
             patch = (report / 'changes.patch').read_text()
-            self.assertIn('PUBLIC KEY', patch)
-            self.assertNotIn('PRIVATE KEY', patch)
+            self.assertEqual(patch.count('begin private key'), 1, patch)  # The control: of the other file.
+            self.assertLess(patch.index('other.txt'), patch.index('begin private key'))
+            self.assertLess(patch.index('begin private key'), patch.index('signing.txt'))
             self.verify('--report', report)
         bad = self.top / 'bad.pem'
         bad.write_text('x')
@@ -455,7 +460,7 @@ class Keyless(Base):
     def test_the_job_asks_for_its_identity(self):
         report = self.top / 'asked'
         environment = plain(ACTIONS_ID_TOKEN_REQUEST_URL=self.instance.url + '/token?x=1', ACTIONS_ID_TOKEN_REQUEST_TOKEN='right')
-        looks = ['sh', '-c', 'env >seen.txt; cat /proc/*/environ >>seen.txt 2>/dev/null; true']
+        looks = ['sh', '-c', 'env >seen.txt; cat /proc/*/environ 2>/dev/null | tr "\\0" "\\n" >>seen.txt; true']
         made = self.run_in(self.work, report, '--attest', '--signing-config', self.instance.signing_config(2), '--trusted-root',
                            self.instance.trusted_root, environment=environment, command=looks)
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -577,9 +582,9 @@ class PullRequest(Base):
         event.write_text(json.dumps({'number': 7, 'repository': repository | {'default_branch': 'main'}, 'pull_request': {
             'number': 7, 'base': {'ref': 'main', 'sha': base, 'repo': repository},
             'head': {'ref': 'topic', 'sha': head, 'repo': repository}}}))
-        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='pull_request', GITHUB_EVENT_PATH=str(event), GITHUB_REPOSITORY='acme/site',
+        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='pull_request_target', GITHUB_EVENT_PATH=str(event), GITHUB_REPOSITORY='acme/site',
                     GITHUB_SERVER_URL='https://github.com', GITHUB_API_URL='https://api.github.com', GITHUB_RUN_ID='9',
-                    GITHUB_REF='refs/pull/7/merge', GITHUB_SHA=head)
+                    GITHUB_REF='refs/heads/main', GITHUB_SHA=base)
         text = self.verify('--pull-request', '--bundles', self.runs, *(['--policy', policy] if policy else []), *words, expect=expect,
                            cwd=work, environment=job, key=policy is None)
         return text

@@ -52,6 +52,11 @@ def base64url(text):
     return base64.urlsafe_b64encode(text).rstrip(b'=').decode()
 
 
+def issued_by(authority):
+    """The extension that names the key of who issued a certificate: some verifiers ask for it."""
+    return certificates.AUTHORITY_KEY, der.sequence(der.implicit(0, sha256(authority.key.spki)[:20]))
+
+
 class HeldKey:
     """Somebody else's public key, as `certificates` needs it of a subject."""
 
@@ -71,9 +76,11 @@ class Instance:
         self.start = start.strftime('%Y-%m-%dT%H:%M:%SZ')
         self.root = certificates.authority('attest root', start=start, end=end)
         self.ca = certificates.authority('attest ca', issuer=self.root, path_length=0, start=start, end=end,
-                                         extended=(certificates.CODE_SIGNING,))
+                                         extended=(certificates.CODE_SIGNING,), extra=(issued_by(self.root),))
         self.tsa_root = certificates.authority('attest tsa root', start=start, end=end)
-        self.tsa = certificates.timestamper('attest tsa', issuer=self.tsa_root, start=start, end=end)
+        usage = (certificates.EXTENDED_USAGE, certificates.usages(certificates.TIME_STAMPING), True)
+        self.tsa = certificates.issue('attest tsa', key('attest tsa'), self.tsa_root, [
+            (certificates.KEY_USAGE, certificates.DIGITAL_SIGNATURE, True), usage, issued_by(self.tsa_root)], start, end)
         self.ct = key('attest ct')
         self.logs = {1: Log('rekor.attest.test', 'p256', 1), 2: Log('log2026-1.rekor.attest.test', 'ed25519', 2)}
         self.requests, self.faults = [], {}
@@ -168,7 +175,7 @@ class Instance:
         now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
         numbered = {int(arc): der.utf8(text) for arc, text in claims.get('fulcio', {}).items()}
         made = certificates.leaf(self.ca, self.ct, subject_key=HeldKey(request.public_key()), names=[certificates.uri(claims['identity'])],
-                                 claims={1: ISSUER.encode(), 8: der.utf8(ISSUER), **numbered}, scts=({'time': now},),
+                                 claims={1: ISSUER.encode(), 8: der.utf8(ISSUER), **numbered}, scts=({'time': now},), extra=(issued_by(self.ca),),
                                  start=now - datetime.timedelta(seconds=5), end=now + datetime.timedelta(minutes=10))
         chain = [one.pem.decode() for one in (made, self.ca, self.root)]
         return 200, 'application/json', json.dumps({'signedCertificateEmbeddedSct': {'chain': {'certificates': chain}}}).encode()
