@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "attest/trailer.h"
 #include "base/sys.h"
-#include "change/trailer.h"
 #include "codec/data/digest.h"
 #include "report/read.h"
 
@@ -27,8 +27,7 @@ Status JudgeOne(const change::Repository& repository, const change::Repository::
     judged->unmet.push_back({"statement", "the commit names no statement about its run"});
     return Ok();
   }
-  const std::optional<FetchedProofs::Found> found =
-      TRY(proofs.Read(judged->statement_sha256));
+  const std::optional<FetchedProofs::Found> found = TRY(proofs.Read(judged->statement_sha256));
   if (!found) {
     judged->unmet.push_back(
         {"statement", "the statement " + judged->statement_sha256 + " was not found"});
@@ -41,8 +40,8 @@ Status JudgeOne(const change::Repository& repository, const change::Repository::
   }
   judged->proof = std::move(proof).value();
   const Statement& statement = judged->proof->statement;
-  const std::optional<Unmet> other = TRY(CompareCommit(
-      statement, commit, repository, found->patch ? &*found->patch : nullptr));
+  const std::optional<Unmet> other =
+      TRY(CompareCommit(statement, commit, repository, found->patch ? &*found->patch : nullptr));
   if (other) judged->unmet.push_back(*other);
   for (Unmet& one : judge(statement)) judged->unmet.push_back(std::move(one));
   return Ok();
@@ -88,9 +87,9 @@ Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& reposit
   for (const auto& commit : TRY(repository.CommitsSince(base, head, kCommitsMax))) {
     JudgedCommit one;
     one.id = commit.id;
-    one.statement_sha256 = change::TrailerOf(commit.message, change::kStatementTrailer);
-    one.agents = !one.statement_sha256.empty() ||
-                 !change::TrailerOf(commit.message, change::kCommitTrailer).empty();
+    one.statement_sha256 = TrailerOf(commit.message, kStatementTrailer);
+    one.agents =
+        !one.statement_sha256.empty() || !TrailerOf(commit.message, kCommitTrailer).empty();
     if (one.agents || every) {
       TRY(JudgeOne(repository, commit, proofs, options, root, judge, &one));
     }

@@ -23,7 +23,8 @@ struct Expectation {
   Status (*check)(std::string_view text) = nullptr;
   // Returns why it is not met by any of `wanted`; empty if it is. What a statement does not say is
   // not met.
-  std::string (*judge)(const Statement& statement, const std::vector<std::string>& wanted) = nullptr;
+  std::string (*judge)(const Statement& statement,
+                       const std::vector<std::string>& wanted) = nullptr;
 };
 
 std::span<const Expectation> Expectations();

@@ -130,8 +130,7 @@ Result<std::string> RunCommand(const std::string& command, std::string_view mess
   run.argv = {"sh", "-c", command};
   run.environment = OwnEnvironment();
   run.environment.emplace_back(
-      "AGENTIC_CI_SHA256",
-      codec::EncodeBase64(sigstore::Digest(sigstore::Hash::kSha256, message)));
+      "AGENTIC_CI_SHA256", codec::EncodeBase64(sigstore::Digest(sigstore::Hash::kSha256, message)));
   run.input = input.get();
   run.log = output.get();
   run.error_log = errors.get();

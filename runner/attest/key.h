@@ -34,8 +34,8 @@ std::string SpkiOf(EVP_PKEY* key);
 Result<std::string> Sign(EVP_PKEY* key, std::string_view message);
 
 // Has `command` sign, a line for /bin/sh: `message` is on its standard input, and the base64 of its
-// SHA-256 digest in the variable AGENTIC_CI_SHA256; it prints the signature, as bytes, in base64, as
-// Vault does ("vault:v1:..."), or as the two numbers of a curve's one after the other. What it
+// SHA-256 digest in the variable AGENTIC_CI_SHA256; it prints the signature, as bytes, in base64,
+// as Vault does ("vault:v1:..."), or as the two numbers of a curve's one after the other. What it
 // prints counts only if `public_key_pem` verifies it. Fails with kSetup.
 Result<Signature> SignByCommand(const std::string& command, const std::string& public_key_pem,
                                 std::string_view message, Deadline deadline);

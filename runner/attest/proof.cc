@@ -40,8 +40,8 @@ Status CheckClaims(const sigstore::FulcioIdentity& holder, const Statement& stat
   stated.resize(std::min(stated.size(), stated.find("/-/pipelines/")));
   const bool same = invocation == stated || invocation.starts_with(stated + "/");
   if (!invocation.empty() && (stated.empty() || !same)) {
-    return Error{Code::kRefused, "invocation: signed in " + invocation + ", stated: " +
-                                     (stated.empty() ? "none" : stated)};
+    return Error{Code::kRefused, "invocation: signed in " + invocation +
+                                     ", stated: " + (stated.empty() ? "none" : stated)};
   }
   const std::string source = claim(kSourceRepositoryClaim);
   const std::string repository = statement.TextAt("source.repository");
@@ -142,8 +142,8 @@ std::optional<Unmet> ComparePatch(const Statement& statement, std::string_view p
   const std::string stated = statement.DigestOf("changes.patch");
   const std::string found = codec::Sha256Hex(patch);
   if (!stated.empty() && stated == found) return std::nullopt;
-  return Unmet{"patch", stated.empty() ? "the run changed nothing"
-                                       : "the statement is about another patch"};
+  return Unmet{"patch",
+               stated.empty() ? "the run changed nothing" : "the statement is about another patch"};
 }
 
 Result<std::optional<Unmet>> CompareCommit(const Statement& statement,
@@ -160,9 +160,8 @@ Result<std::optional<Unmet>> CompareCommit(const Statement& statement,
     const Result<std::string> made = repository.TreeWith(commit.parents.front(), *patch);
     if (made.ok() && made.value() == commit.tree) return std::optional<Unmet>();
   }
-  return std::optional<Unmet>(
-      Unmet{"commit", "its tree is " + commit.tree + ", and the run made " +
-                          (tree.empty() ? "none of its head" : tree)});
+  return std::optional<Unmet>(Unmet{"commit", "its tree is " + commit.tree + ", and the run made " +
+                                                  (tree.empty() ? "none of its head" : tree)});
 }
 
 Result<ShownRecord> ShowRecord(int directory, int64_t index) {
@@ -201,8 +200,7 @@ Result<ShownRecord> ParseShown(std::string_view text) {
   const Json json = TRY(codec::ParseJson(text));
   const Json* path = json.Find("path");
   const Json* line = json.Find("record");
-  if (path == nullptr || path->array() == nullptr || line == nullptr ||
-      line->string() == nullptr) {
+  if (path == nullptr || path->array() == nullptr || line == nullptr || line->string() == nullptr) {
     return Error{Code::kInvalid, "not a record with its path", "agentic-ci verify-run --show 0"};
   }
   ShownRecord shown{*line->string(), json.IntegerAt("index", -1), json.IntegerAt("count"), {}};
@@ -222,10 +220,10 @@ std::optional<Unmet> CompareRecord(const Statement& statement, const ShownRecord
   }
   const bool counted = events != nullptr && shown.index >= 0 && shown.count > 0 &&
                        events->IntegerAt("count", -1) == shown.count;
-  if (counted && sigstore::ProvesInclusion(EventLeaf(shown.line),
-                                           static_cast<uint64_t>(shown.index),
-                                           static_cast<uint64_t>(shown.count), path,
-                                           codec::DecodeHex(root).value_or(""))) {
+  if (counted &&
+      sigstore::ProvesInclusion(EventLeaf(shown.line), static_cast<uint64_t>(shown.index),
+                                static_cast<uint64_t>(shown.count), path,
+                                codec::DecodeHex(root).value_or(""))) {
     return std::nullopt;
   }
   return Unmet{"record", "it is not among the stated events"};

@@ -27,8 +27,8 @@ struct Proof {
 
 // Verifies the signature of `bundle`, JSON of a Sigstore bundle that holds a statement about a run,
 // and where the signer's certificate names a run of CI, that it is the stated one. Fails with
-// kRefused and "signature: why" for a signature that does not count, with kInvalid for what is no
-// statement about a run.
+// kRefused and "signature: why" for a signature that does not count, with kInvalid for anything
+// that is not a statement about a run.
 Result<Proof> VerifyProof(std::string_view bundle, const sigstore::VerifyOptions& options,
                           const sigstore::TrustedRoot& root);
 

@@ -51,8 +51,8 @@ Result<RecordFile> DigestFile(const Fd& file, std::string name) {
 Status ListBelow(int parent, const std::string& prefix, int depth,
                  std::vector<RecordFile>* records) {
   if (depth > kDepthMax) return Error{Code::kInvalid, prefix + ": too deep"};
-  Fd fd = TRY(sys::OpenBeneath(parent, prefix.empty() ? "." : prefix,
-                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Fd fd = TRY(
+      sys::OpenBeneath(parent, prefix.empty() ? "." : prefix, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   const DirectoryOwner entries(::fdopendir(fd.get()));
   if (entries == nullptr) return Errno("fdopendir");
   (void)fd.Take();

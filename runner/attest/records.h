@@ -22,7 +22,8 @@ struct RecordFile {
 };
 
 // Lists the regular files of the report that `directory` is open on, and of the directories in it,
-// sorted by name, without those that hold a statement about it (report/read.h). Fails with kInvalid for anything else there, and for more than 100,000 files.
+// sorted by name, without those that hold a statement about it (report/read.h). Fails with kInvalid
+// for anything else there, and for more than 100,000 files.
 Result<std::vector<RecordFile>> ListRecords(int directory);
 
 // The requests to one server, as the gateway recorded them.

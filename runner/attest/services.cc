@@ -130,8 +130,7 @@ Result<Json> FirstGeneration(const Envelope& envelope, const Signature& signatur
   dsse.Set("payloadType", "application/vnd.in-toto+json").Set("signatures", std::move(signatures));
   Json content, spec, body;
   content.Set("envelope", codec::RenderJsonLine(dsse));
-  content.Set("verifiers",
-              Json::FromStrings({codec::EncodeBase64(VerifierPem(signature))}));
+  content.Set("verifiers", Json::FromStrings({codec::EncodeBase64(VerifierPem(signature))}));
   spec.Set("proposedContent", std::move(content));
   body.Set("apiVersion", "0.0.1").Set("kind", "dsse").Set("spec", std::move(spec));
   return body;
@@ -152,8 +151,8 @@ Result<Json> SecondGeneration(const Envelope& envelope, const Signature& signatu
   verifier.Set("keyDetails", "PKIX_ECDSA_P256_SHA_256");
   signed_by.Set("content", codec::EncodeBase64(signature.bytes));
   signed_by.Set("verifier", std::move(verifier));
-  request.Set("digest", codec::EncodeBase64(sigstore::Digest(sigstore::Hash::kSha256,
-                                                             envelope.signed_bytes)));
+  request.Set("digest", codec::EncodeBase64(
+                            sigstore::Digest(sigstore::Hash::kSha256, envelope.signed_bytes)));
   request.Set("signature", std::move(signed_by));
   body.Set("hashedRekordRequestV002", std::move(request));
   return body;
@@ -198,8 +197,8 @@ Result<Json> Log(net::HttpClient& http, const Service& log, const Envelope& enve
   const bool first = log.version == 1;
   net::HttpRequest request;
   request.url = log.url + (first ? "/api/v1/log/entries" : "/api/v2/log/entries");
-  const Json body = TRY(first ? FirstGeneration(envelope, signature)
-                              : SecondGeneration(envelope, signature));
+  const Json body =
+      TRY(first ? FirstGeneration(envelope, signature) : SecondGeneration(envelope, signature));
   request.body = codec::RenderJsonLine(body);
   const std::string text = TRY(Post(http, who, request, "application/json", deadline));
   Json json = TRY(codec::ParseJson(text).Context(who));

@@ -135,7 +135,7 @@ Result<Json> MakeBundle(net::HttpClient& http, const SigningServices& services,
   return bundle;
 }
 
-// A bundle that does not verify is worth nothing: the signer, whoever that is, is accepted here.
+// A bundle that does not verify is worth nothing. Any signer is accepted here.
 Status Verify(const std::string& text, std::string_view sha256, const Signature& signature,
               const std::string& key_pem, bool logged, const sigstore::TrustedRoot& root) {
   sigstore::VerifyOptions options;
@@ -177,8 +177,7 @@ Result<Signer> Signer::Prepare(const Wanted& wanted, SigningPlace place) {
             .Context(wanted.signing_config));
   }
   if (!place.trusted_root.empty()) {
-    const std::string text =
-        TRY(ReadFile(place.trusted_root, kConfigBytesMax, "the trusted root"));
+    const std::string text = TRY(ReadFile(place.trusted_root, kConfigBytesMax, "the trusted root"));
     signer.root_ = TRY(sigstore::ParseTrustedRoot(text).Context(place.trusted_root));
   }
   if (!wanted.attest_key.empty()) {

@@ -14,7 +14,8 @@ std::string ServiceText(const char* url, int version, const char* valid, const c
          R"(, "operator": ")" + by + R"(", "validFor": {)" + valid + "}}";
 }
 
-std::string Config(const std::string& logs, const std::string& selector = R"({"selector": "ANY"})") {
+std::string Config(const std::string& logs,
+                   const std::string& selector = R"({"selector": "ANY"})") {
   return R"({"mediaType": "application/vnd.dev.sigstore.signingconfig.v0.2+json", "rekorTlogUrls": [)" +
          logs + R"(], "rekorTlogConfig": )" + selector + "}";
 }
@@ -30,14 +31,15 @@ TEST_CASE("The public instance has an authority, a log and timestamps") {
 }
 
 TEST_CASE("Of a signing configuration, the newest service of the highest known version is used") {
-  const std::string logs = ServiceText("https://old.test", 1, R"("start": "2020-01-01T00:00:00Z")") + "," +
-                           ServiceText("https://a.test/", 2, R"("start": "2025-01-01T00:00:00Z")") + "," +
-                           ServiceText("https://b.test", 2, R"("start": "2026-01-01T00:00:00Z")") + "," +
-                           ServiceText("https://c.test", 2, R"("start": "2025-06-01T00:00:00Z")", "other") + "," +
-                           ServiceText("https://over.test", 2,
-                                   R"("start": "2024-01-01T00:00:00Z", "end": "2025-01-01T00:00:00Z")", "x") +
-                           "," + ServiceText("https://late.test", 2, R"("start": "2999-01-01T00:00:00Z")", "y") +
-                           "," + ServiceText("https://next.test", 3, R"("start": "2020-01-01T00:00:00Z")", "z");
+  const std::string logs =
+      ServiceText("https://old.test", 1, R"("start": "2020-01-01T00:00:00Z")") + "," +
+      ServiceText("https://a.test/", 2, R"("start": "2025-01-01T00:00:00Z")") + "," +
+      ServiceText("https://b.test", 2, R"("start": "2026-01-01T00:00:00Z")") + "," +
+      ServiceText("https://c.test", 2, R"("start": "2025-06-01T00:00:00Z")", "other") + "," +
+      ServiceText("https://over.test", 2,
+                  R"("start": "2024-01-01T00:00:00Z", "end": "2025-01-01T00:00:00Z")", "x") +
+      "," + ServiceText("https://late.test", 2, R"("start": "2999-01-01T00:00:00Z")", "y") + "," +
+      ServiceText("https://next.test", 3, R"("start": "2020-01-01T00:00:00Z")", "z");
   const auto urls = [&](const std::string& selector) {
     std::string list;
     Result<SigningServices> services = ChooseServices(Config(logs, selector), kNow);
@@ -54,12 +56,14 @@ TEST_CASE("Of a signing configuration, the newest service of the highest known v
 
 TEST_CASE("What is not a signing configuration is not used in part") {
   CHECK_FALSE(ChooseServices("{}", kNow).ok());
-  CHECK_FALSE(ChooseServices(Config(ServiceText("ftp://a.test", 2, R"("start": "2025-01-01T00:00:00Z")")),
-                             kNow)
-                  .ok());
+  CHECK_FALSE(
+      ChooseServices(Config(ServiceText("ftp://a.test", 2, R"("start": "2025-01-01T00:00:00Z")")),
+                     kNow)
+          .ok());
   CHECK_FALSE(ChooseServices(Config(ServiceText("https://a.test", 2, "")), kNow).ok());
   const std::string wrapped =
-      R"({"signingConfig": )" + Config(ServiceText("https://a.test", 1, R"("start": "2025-01-01T00:00:00Z")")) + "}";
+      R"({"signingConfig": )" +
+      Config(ServiceText("https://a.test", 1, R"("start": "2025-01-01T00:00:00Z")")) + "}";
   Result<SigningServices> services = ChooseServices(wrapped, kNow);
   REQUIRE(services.ok());
   CHECK(services.value().logs.front().url == "https://a.test");

@@ -129,8 +129,8 @@ Json StateNetwork(const Events& events) {
   }
   Json network;
   network.Set("hosts", std::move(hosts));
-  network.Set("hostedTools", Json::FromStrings({events.hosted_tools.begin(),
-                                                events.hosted_tools.end()}));
+  network.Set("hostedTools",
+              Json::FromStrings({events.hosted_tools.begin(), events.hosted_tools.end()}));
   return network;
 }
 

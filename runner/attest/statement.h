@@ -17,8 +17,8 @@ std::string PredicateType();
 
 // Makes the statement about the report that `directory` is open on, which is read as hostile input:
 // its subjects are run.json, changes.patch and the resulting tree, as far as there are these, each
-// by a SHA-256: of the tree, that of git's name for it. `runner_sha256` is the digest of the program that signs, or empty. Fails as
-// report::ReadReport() and ListRecords() do.
+// by a SHA-256: of the tree, that of git's name for it. `runner_sha256` is the digest of the
+// program that signs, or empty. Fails as report::ReadReport() and ListRecords() do.
 Result<codec::Json> DescribeRun(int directory, const std::string& runner_sha256);
 
 // Returns the SHA-256 of this program's own file, in hexadecimal; empty if it cannot be read.
@@ -44,7 +44,8 @@ struct Statement {
   std::string DigestOf(std::string_view name) const;
 };
 
-// Parses the payload of an envelope. Fails with kInvalid for what is no statement about a run.
+// Parses the payload of an envelope. Fails with kInvalid for anything that is not a
+// statement about a run.
 Result<Statement> ParseStatement(std::string_view payload);
 
 }  // namespace attest

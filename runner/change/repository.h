@@ -128,8 +128,8 @@ class Repository {
   // far as that is here.
   bool HasInHistory(const std::string& ref, const std::string& id) const;
 
-  // Returns the git tree, as 40 hexadecimal digits, that `patch` makes of the commit `ref`; the paths
-  // of the patch begin at the checkout. Nothing is written to the repository. Fails as
+  // Returns the git tree, as 40 hexadecimal digits, that `patch` makes of the commit `ref`; the
+  // paths of the patch begin at the checkout. Nothing is written to the repository. Fails as
   // ResolveCommit() and PlanEdit() do.
   Result<std::string> TreeWith(const std::string& ref, const std::string& patch) const;
 

@@ -26,8 +26,8 @@ std::string Hex(const git_oid* id) {
 }
 
 Repository::CommitFacts Describe(git_commit* commit) {
-  Repository::CommitFacts facts{Hex(git_commit_id(commit)), Hex(git_commit_tree_id(commit)), {},
-                                git_commit_message(commit)};
+  Repository::CommitFacts facts{
+      Hex(git_commit_id(commit)), Hex(git_commit_tree_id(commit)), {}, git_commit_message(commit)};
   for (unsigned i = 0; i < git_commit_parentcount(commit); ++i) {
     facts.parents.push_back(Hex(git_commit_parent_id(commit, i)));
   }

@@ -3,12 +3,10 @@
 
 #include "cli/completion.h"
 #include "cli/config_command.h"
-#include "cli/doctor_command.h"
 #include "cli/eval_command.h"
 #include "cli/github.h"
 #include "cli/image_command.h"
 #include "cli/policy_command.h"
-#include "cli/post_command.h"
 #include "cli/run_command.h"
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
@@ -143,6 +141,21 @@ Command ImageCommandSpec(std::string_view name, Handler carry_out, std::string_v
   return command;
 }
 
+// Credentials that `post` takes.
+constexpr VariableSpec kPostTokenVariable = {"GITHUB_TOKEN",
+                                             "The token to post with: `pull-requests: write`, and "
+                                             "for the agent's changes `contents: write`."};
+constexpr VariableSpec kAppVariable = {
+    "AGENTIC_CI_APP_ID, AGENTIC_CI_APP_KEY",
+    "A GitHub App and its private key (PEM): the post comes from that application. Its token has "
+    "only the permissions that the post needs, and is revoked after it. See "
+    "docs/reference/posting.md."};
+constexpr VariableSpec kPostGitLabTokenVariable = {
+    "GITLAB_TOKEN",
+    "The same for GitLab: a project or group access token with the role Developer and the scope "
+    "`api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the findings are printed, and the "
+    "exit status is 78."};
+
 Command PostCommandSpec() {
   return {
       .name = "post",
@@ -182,7 +195,10 @@ Command PostCommandSpec() {
            {"require-run", "", "",
             "Post nothing unless the report has a signed statement about a run of this workflow, "
             "and is the stated one. Needs `key`, or an identity and its issuer."},
-           kKeyOption, kIdentityOption, kIssuerOption, kSignersRootOption,
+           kKeyOption,
+           kIdentityOption,
+           kIssuerOption,
+           kSignersRootOption,
            {"dry-run", "", "",
             "Show each request that would change something, as one JSON object per line, and send "
             "none of them."},
@@ -195,23 +211,8 @@ Command PostCommandSpec() {
            {"ca-file", "FILE", "",
             "The CA certificates (PEM) for verifying the forge. If not given, the system's."},
            kJsonOption},
-      .variables = {
-          {"GITHUB_TOKEN",
-           "The token to post with: `pull-requests: write`, and for the agent's changes "
-           "`contents: write`."},
-          {"AGENTIC_CI_APP_ID, AGENTIC_CI_APP_KEY",
-           "A GitHub App and its private key (PEM): the post comes from that application. "
-           "Its token has only the permissions that the post needs, and is revoked after it. See "
-           "docs/reference/posting.md."},
-          {"GITLAB_TOKEN",
-           "The same for GitLab: a project or group access token with the role Developer "
-           "and the scope `api`. `CI_JOB_TOKEN` may not post: without GITLAB_TOKEN the "
-           "findings are printed, and the exit status is 78."},
-          kMatrixVariable,
-          kProxyVariable,
-          kNoProxyVariable,
-          kGitHubVariables,
-          kGitLabVariables}};
+      .variables = {kPostTokenVariable, kAppVariable, kPostGitLabTokenVariable, kMatrixVariable,
+                    kProxyVariable, kNoProxyVariable, kGitHubVariables, kGitLabVariables}};
 }
 
 Command CheckCommandSpec() {

@@ -47,8 +47,8 @@ inline constexpr OptionSpec kIdentityOption = {
     "certificate-identity", "ID", "",
     "The workflow that must have signed, as its certificate names it, or a pattern for it (`*` "
     "does not match `/`, `**` does)."};
-inline constexpr OptionSpec kIssuerOption = {
-    "certificate-oidc-issuer", "URL", "", "The issuer of that identity; matched exactly."};
+inline constexpr OptionSpec kIssuerOption = {"certificate-oidc-issuer", "URL", "",
+                                             "The issuer of that identity; matched exactly."};
 inline constexpr OptionSpec kSignersRootOption = {
     "trusted-root", "FILE", "",
     "The trusted root of the Sigstore instance. If not given, the public instance's."};
@@ -59,6 +59,13 @@ std::vector<Command> Commands();
 // Returns the command that `words` begin with. Fails with kUsage; the hint is the nearest one.
 Result<Command> SelectCommand(const std::vector<Command>& commands,
                               const std::vector<std::string>& words);
+
+// Carry out the commands that have no family, whose functions would be declared with it.
+// `agentic-ci doctor`: shows what this host can enforce. Returns exit status 69 if no run could
+// start.
+Result<int> DoctorCommand(const Arguments& arguments);
+// `agentic-ci post`: the only command that uses a forge's token. Returns the exit status.
+Result<int> PostCommand(const Arguments& arguments);
 
 // The variables that commands read.
 inline constexpr VariableSpec kMatrixVariable = {

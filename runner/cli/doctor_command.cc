@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/doctor_command.h"
 
 #include <string>
 #include <utility>
 
+#include "cli/commands.h"
 #include "cli/output.h"
 #include "doctor/examine.h"
 

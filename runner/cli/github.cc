@@ -15,7 +15,6 @@
 #include "cli/config_command.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
-#include "cli/post_command.h"
 #include "cli/run_command.h"
 #include "forge/actions.h"
 #include "forge/open/open.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/post_command.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "base/sys.h"
+#include "cli/commands.h"
 #include "cli/github.h"
 #include "cli/output.h"
 #include "cli/verify_run_command.h"

@@ -106,7 +106,8 @@ Result<sigstore::LegacySignature> ReadLegacyLayer(const std::string& file) {
 }
 
 Result<sigstore::VerifyOptions> ReadOptions(const Arguments& arguments) {
-  sigstore::VerifyOptions options = TRY(ReadAcceptedSigner("verify-bundle", arguments, ReadNamedFile));
+  sigstore::VerifyOptions options =
+      TRY(ReadAcceptedSigner("verify-bundle", arguments, ReadNamedFile));
   options.predicate_types = arguments.All("predicate-type");
   options.any_predicate = options.predicate_types.empty();
   options.require_timestamp = arguments.Has("require-timestamp");

@@ -17,8 +17,9 @@ namespace cli {
 using ReadText = std::function<Result<std::string>(const std::string& path, size_t bytes_max)>;
 
 // Returns the signer that `--key`, or `--certificate-identity` and `--certificate-oidc-issuer`,
-// accept, with what `--require-log` and `--no-log` say. `command` is for messages. Fails with kUsage
-// if there is none, with kInvalid for a file that is no key.
+// accept, with what `--require-log` and `--no-log` say. `command` is for messages. Fails with
+// kUsage if there is none, with kInvalid for a file that does not hold
+// a public key.
 Result<sigstore::VerifyOptions> ReadAcceptedSigner(const std::string& command,
                                                    const Arguments& arguments,
                                                    const ReadText& read);

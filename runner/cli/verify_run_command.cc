@@ -30,7 +30,7 @@
 namespace cli {
 namespace {
 
-constexpr char kDoc[] =
+constexpr char kVerifyRunDoc[] =
     "Verify the signed statement about a run: who signed it, which report, patch or commit it is "
     "about, and that everything that is expected of the run holds. Offline. Exit status 77: not "
     "verified, or an expectation is not met; each is named. What is stated: "
@@ -38,10 +38,10 @@ constexpr char kDoc[] =
 constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
-constexpr size_t kShownBytesMax = size_t{1} << 20;
+constexpr size_t kRecordBytesMax = size_t{1} << 20;
 // Keys of a file of expectations that are options of this command.
-const std::vector<std::string_view> kSignerKeys = {
-    "key", "certificate_identity", "certificate_oidc_issuer", "trusted_root"};
+const std::vector<std::string_view> kSignerKeys = {"key", "certificate_identity",
+                                                   "certificate_oidc_issuer", "trusted_root"};
 
 // What is verified by, with the checkout that files are read from.
 struct Basis {
@@ -65,8 +65,7 @@ Result<attest::Wishes> WishesOf(const Arguments& arguments) {
     for (const std::string& text : texts) {
       Status good = expectation.check == nullptr ? Ok() : expectation.check(text);
       if (!good.ok()) {
-        return Error{Code::kUsage,
-                     "--" + std::string(expectation.name) + ": " + good.error().what,
+        return Error{Code::kUsage, "--" + std::string(expectation.name) + ": " + good.error().what,
                      good.error().hint};
       }
     }
@@ -91,8 +90,8 @@ Status AddWishes(const ReadText& read, Arguments* arguments) {
 // In a pull request's job, the checkout is what is judged: files in it are read at its base.
 Result<std::string> ReadAtBase(const Basis& basis, const std::string& path, size_t bytes_max) {
   if (path.starts_with('/')) return ReadNamedFile(path, bytes_max);
-  run::TrustedFile file = TRY(run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path,
-                                                   basis.ref, path, bytes_max));
+  run::TrustedFile file = TRY(
+      run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path, basis.ref, path, bytes_max));
   if (file.text) return *std::move(file.text);
   return Error{Code::kNotFound, "there is no " + path + " at " + basis.ref.ref};
 }
@@ -101,8 +100,8 @@ Status CheckArguments(const Arguments& arguments) {
   const bool proposal = arguments.Has("pull-request");
   for (const char* name : {"bundle", "report", "patch", "commit", "record", "show"}) {
     if (!proposal || !arguments.Has(name)) continue;
-    return Error{Code::kUsage, "--pull-request and --" + std::string(name) +
-                                   " are mutually exclusive"};
+    return Error{Code::kUsage,
+                 "--pull-request and --" + std::string(name) + " are mutually exclusive"};
   }
   if (proposal && !arguments.Has("bundles")) {
     return Error{Code::kUsage, "--pull-request needs the statements that were fetched",
@@ -143,9 +142,8 @@ Result<Basis> ReadBasis(const Arguments& arguments) {
 
 // Adds that the policy was the base's, by its digest; where the base has none, the built-in one.
 Status ExpectBasePolicy(const Basis& basis, std::optional<std::string>* sha256) {
-  const run::TrustedFile file =
-      TRY(run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path, basis.ref, kPolicyPath,
-                               kPolicyBytesMax));
+  const run::TrustedFile file = TRY(run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path,
+                                                         basis.ref, kPolicyPath, kPolicyBytesMax));
   *sha256 = file.text ? codec::Sha256Hex(*file.text) : "";
   return Ok();
 }
@@ -154,9 +152,8 @@ attest::JudgeProof JudgeBy(attest::Wishes wishes, std::optional<std::string> pol
   return [wishes = std::move(wishes), policy_sha256](const attest::Statement& statement) {
     std::vector<attest::Unmet> unmet = attest::Judge(statement, wishes);
     if (!policy_sha256) return unmet;
-    const bool same = policy_sha256->empty()
-                          ? statement.TextAt("policy.source") == "default"
-                          : statement.TextAt("policy.sha256") == *policy_sha256;
+    const bool same = policy_sha256->empty() ? statement.TextAt("policy.source") == "default"
+                                             : statement.TextAt("policy.sha256") == *policy_sha256;
     if (!same) {
       unmet.push_back({"base-policy", "the policy in force was not the base's: " +
                                           statement.TextAt("policy.source") + " " +
@@ -241,15 +238,14 @@ Result<std::vector<attest::Unmet>> CompareAll(const Basis& basis, const attest::
   }
   if (arguments.Has("record")) {
     const std::string text =
-        TRY(ReadNamedFile(arguments.Get("record"), kShownBytesMax).Context("reading the record"));
+        TRY(ReadNamedFile(arguments.Get("record"), kRecordBytesMax).Context("reading the record"));
     const attest::ShownRecord shown =
         TRY(attest::ParseShown(text).Context(arguments.Get("record")));
     if (auto other = attest::CompareRecord(statement, shown)) unmet.push_back(*other);
   }
   if (arguments.Has("commit")) {
     const change::Repository& git = *basis.checkout.git();
-    const change::Repository::CommitFacts commit =
-        TRY(git.DescribeCommit(arguments.Get("commit")));
+    const change::Repository::CommitFacts commit = TRY(git.DescribeCommit(arguments.Get("commit")));
     const std::optional<attest::Unmet> other =
         TRY(attest::CompareCommit(statement, commit, git, patch ? &*patch : nullptr));
     if (other) unmet.push_back(*other);
@@ -349,8 +345,8 @@ Status RequireRun(const Arguments& arguments, const forge::Event& event,
   const std::string bundle =
       TRY(sys::ReadBeneath(directory, report::kStatementFile, attest::kProofBytesMax)
               .Context("reading the statement about the run"));
-  const attest::Proof proof = TRY(attest::VerifyProof(
-      bundle, options, root ? *root : sigstore::EmbeddedTrustedRoot()));
+  const attest::Proof proof =
+      TRY(attest::VerifyProof(bundle, options, root ? *root : sigstore::EmbeddedTrustedRoot()));
   const std::vector<attest::Unmet> unmet =
       TRY(attest::CompareReport(proof.statement, report.get()));
   if (!unmet.empty()) {
@@ -358,8 +354,8 @@ Status RequireRun(const Arguments& arguments, const forge::Event& event,
   }
   const std::string stated = proof.statement.TextAt("run.invocation");
   if (event.run_url.empty() || RunOf(stated) == RunOf(event.run_url)) return Ok();
-  return Error{Code::kRefused, "the report is of another run: " +
-                                   (stated.empty() ? "one outside of CI" : stated)};
+  return Error{Code::kRefused,
+               "the report is of another run: " + (stated.empty() ? "one outside of CI" : stated)};
 }
 
 Result<int> VerifyRunCommand(const Arguments& arguments) {
@@ -382,48 +378,49 @@ Command VerifyRunCommandSpec() {
       .name = "verify-run",
       .carry_out = VerifyRunCommand,
       .operands = "",
-      .doc = kDoc,
-      .example = "  agentic-ci verify-run --report agentic-ci-report --key attest.pub --tier "
-                 "namespaces\n  agentic-ci verify-run --pull-request --bundles runs --policy "
-                 ".agentic-ci/merge.yml\n",
-      .options =
-          {{"report", "DIR", "",
-            "The report directory of the run: every record in it must be the stated one. Its "
-            "statement is taken if `bundle` is not given."},
-           {"bundle", "FILE", "", "The signed statement: a Sigstore bundle."},
-           {"patch", "FILE", "", "A patch that must be the run's."},
-           {"commit", "REF", "",
-            "A commit of the checkout that must be what the run made: by its tree, or with `patch` "
-            "as that patch on its first parent."},
-           {"show", "NUMBER", "",
-            "Print one record of the report's events, counted from 0, with the hashes that prove "
-            "its place among the others, and nothing else."},
-           {"record", "FILE", "", "Such a record, which must be among the stated events."},
-           {"pull-request", "", "",
-            "Judge the commits of the event's pull request: each that agentic-ci made needs a "
-            "statement that meets what is expected, under the policy of the base. Needs the "
-            "history of both branches in the checkout. Files in the checkout are read at the base."},
-           {"bundles", "DIR", "",
-            "Where the report directories of the runs were fetched to, at any depth."},
-           {"every-commit", "", "",
-            "With `pull-request`: every commit needs a statement, not only those that say that "
-            "agentic-ci made them."},
-           {"policy", "FILE", "",
-            "A file of expectations, in YAML: the names below with `_` for `-`, and `key`, "
-            "`certificate_identity`, `certificate_oidc_issuer` and `trusted_root`. Options take "
-            "precedence."},
-           kKeyOption,
-           kIdentityOption,
-           kIssuerOption,
-           kSignersRootOption,
-           {"require-log", "", "", "With a key: require a transparency log entry."},
-           {"no-log", "", "",
-            "With an identity: accept a signed timestamp instead of a transparency log entry."},
-           {"workdir", "DIR", ".", "The checkout."},
-           {"policy-ref", "REF", "",
-            "The ref whose policy and files count. If not given, the event's base, or `HEAD` "
-            "outside CI."},
-           {"base-policy", "", "", "The run's policy was that of `policy-ref`."}}};
+      .doc = kVerifyRunDoc,
+      .example =
+          "  agentic-ci verify-run --report agentic-ci-report --key attest.pub --tier "
+          "namespaces\n  agentic-ci verify-run --pull-request --bundles runs --policy "
+          ".agentic-ci/merge.yml\n",
+      .options = {
+          {"report", "DIR", "",
+           "The report directory of the run: every record in it must be the stated one. Its "
+           "statement is taken if `bundle` is not given."},
+          {"bundle", "FILE", "", "The signed statement: a Sigstore bundle."},
+          {"patch", "FILE", "", "A patch that must be the run's."},
+          {"commit", "REF", "",
+           "A commit of the checkout that must be what the run made: by its tree, or with `patch` "
+           "as that patch on its first parent."},
+          {"show", "NUMBER", "",
+           "Print one record of the report's events, counted from 0, with the hashes that prove "
+           "its place among the others, and nothing else."},
+          {"record", "FILE", "", "Such a record, which must be among the stated events."},
+          {"pull-request", "", "",
+           "Judge the commits of the event's pull request: each that agentic-ci made needs a "
+           "statement that meets what is expected, under the policy of the base. Needs the "
+           "history of both branches in the checkout. Files in the checkout are read at the base."},
+          {"bundles", "DIR", "",
+           "Where the report directories of the runs were fetched to, at any depth."},
+          {"every-commit", "", "",
+           "With `pull-request`: every commit needs a statement, not only those that say that "
+           "agentic-ci made them."},
+          {"policy", "FILE", "",
+           "A file of expectations, in YAML: the names below with `_` for `-`, and `key`, "
+           "`certificate_identity`, `certificate_oidc_issuer` and `trusted_root`. Options take "
+           "precedence."},
+          kKeyOption,
+          kIdentityOption,
+          kIssuerOption,
+          kSignersRootOption,
+          {"require-log", "", "", "With a key: require a transparency log entry."},
+          {"no-log", "", "",
+           "With an identity: accept a signed timestamp instead of a transparency log entry."},
+          {"workdir", "DIR", ".", "The checkout."},
+          {"policy-ref", "REF", "",
+           "The ref whose policy and files count. If not given, the event's base, or `HEAD` "
+           "outside CI."},
+          {"base-policy", "", "", "The run's policy file was the one at `policy-ref`."}}};
   for (const attest::Expectation& expectation : attest::Expectations()) {
     command.options.push_back(
         {expectation.name, expectation.value, "", expectation.doc, expectation.repeatable});

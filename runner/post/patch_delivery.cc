@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "agent/description.h"
+#include "attest/trailer.h"
 #include "change/binary_block.h"
 #include "change/capture.h"
 #include "change/gate.h"
 #include "change/patch_section.h"
-#include "change/trailer.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
@@ -42,7 +42,7 @@ std::string MarkerHash(const PatchRequest& request) {
 
 // The trailer that marks our commits, without its name; empty if the commit has no such trailer.
 std::string MarkOf(const std::string& message) {
-  return change::TrailerOf(message, change::kCommitTrailer);
+  return attest::TrailerOf(message, attest::kCommitTrailer);
 }
 
 std::string Short(const std::string& sha) { return sha.substr(0, 12); }
@@ -100,9 +100,9 @@ std::string PatchDelivery::Message() const {
   if (!request_.run_url.empty()) message += " in " + request_.run_url;
   message += ", for " + Short(report_.record.event.head_sha);
   if (!commit_.merged.empty()) message += ", with a merge of " + Short(commit_.merged);
-  message.append(".\n\n").append(change::kCommitTrailer).append(Trailer()).append("\n");
+  message.append(".\n\n").append(attest::kCommitTrailer).append(Trailer()).append("\n");
   if (!report_.statement_sha256.empty()) {
-    message.append(change::kStatementTrailer).append(report_.statement_sha256).append("\n");
+    message.append(attest::kStatementTrailer).append(report_.statement_sha256).append("\n");
   }
   return message;
 }

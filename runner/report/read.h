@@ -10,8 +10,8 @@
 
 namespace report {
 
-// The names, in a report directory, of a run's signed statement (a Sigstore bundle) and of one that
-// nobody signed.
+// The names, in a report directory, of a run's signed statement (a Sigstore bundle) and of one
+// without a signature.
 inline constexpr char kStatementFile[] = "run.sigstore.json";
 inline constexpr char kUnsignedFile[] = "run.intoto.json";
 

@@ -115,8 +115,7 @@ void NoteTree(const Plan& plan, const change::ChangeSet& changes, Recorder& reco
     const Result<std::string> head = git->ResolveCommit("HEAD");
     if (head.ok()) recorder.NoteHead(head.value());
   }
-  const Result<std::string> tree =
-      git->TreeWith(recorder.record().event.head_sha, changes.patch);
+  const Result<std::string> tree = git->TreeWith(recorder.record().event.head_sha, changes.patch);
   if (tree.ok()) recorder.NoteTree(tree.value());
 }
 
@@ -183,23 +182,24 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
                    in_git, recorder);
 }
 
-// States what the report says of the run, signed if anything can sign. Everything of the run is dead.
+// States what the report says of the run, signed if anything can sign. Everything of the run is
+// dead.
 Status Attest(attest::Signer& signer, const ReportDirectory& directory) {
   const codec::Json statement =
       TRY(attest::DescribeRun(directory.lock.get(), attest::OwnDigest()).Context("attesting"));
   const std::string text = codec::RenderJsonLine(statement);
   if (!signer.can_sign()) {
     TRY(report::WriteWhole(directory.lock.get(), report::kUnsignedFile, text + "\n"));
-    logging::Warn("the statement about the run is not signed: this job has no identity to sign with",
-                  {{"file", directory.path + "/" + report::kUnsignedFile}});
+    logging::Warn(
+        "the statement about the run is not signed: this job has no identity to sign with",
+        {{"file", directory.path + "/" + report::kUnsignedFile}});
     return Ok();
   }
   const attest::Statement parsed = TRY(attest::ParseStatement(text));
   const std::string bundle =
       TRY(signer.Sign(text, parsed.DigestOf("run.json")).Context("signing what the run did"));
   TRY(report::WriteWhole(directory.lock.get(), report::kStatementFile, bundle));
-  logging::Info("the run is attested",
-                {{"file", directory.path + "/" + report::kStatementFile}});
+  logging::Info("the run is attested", {{"file", directory.path + "/" + report::kStatementFile}});
   return Ok();
 }
 

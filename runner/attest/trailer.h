@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace change {
+namespace attest {
 
 // Marks our commits: "MARKER/PATCH/BASE" (post/patch_delivery.h).
 inline constexpr std::string_view kCommitTrailer = "Agentic-CI: ";
@@ -23,4 +23,4 @@ inline std::string TrailerOf(const std::string& message, std::string_view name) 
   return line;
 }
 
-}  // namespace change
+}  // namespace attest
