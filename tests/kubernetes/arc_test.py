@@ -51,7 +51,7 @@ if (process.argv[2] === '--version') {
   process.exit();
 }
 if (process.env.HANG) spawnSync('sh', ['-c', `echo begun; sleep 600; : ${process.env.HANG}`], { stdio: 'inherit' });
-const ask = (url) => spawnSync('wget', ['-q', '-T', '10', '-O', '-', url]).stdout.toString().trim();
+const ask = (url) => spawnSync('curl', ['-fsS', '--max-time', '10', url]).stdout.toString().trim();
 const asked = `allowed=${ask('http://host.openshell.internal:8000/hello')}\nrefused=${ask('http://elsewhere.example.com/hello')}\n`;
 fs.writeFileSync('seen', `${asked}user=${process.getuid()}\n${JSON.stringify(process.env)}\n`);
 const finding = { rule: 'typo', severity: 'warning', message: 'A typo.', path: 'notes.txt', line: 2, suggestion: 'right' };
@@ -154,10 +154,11 @@ class Arc(unittest.TestCase):
         write(cls.top / 'claude', AGENT, 0o755)
         write(cls.top / 'forward.js', FORWARD)
         write(cls.top / 'hello', 'heard\n')
-        root = make_root(cls.top / 'root', programs=['/usr/bin/bash', '/usr/bin/git', shutil.which('node')], files={
+        root = make_root(cls.top / 'root', programs=['/usr/bin/bash', '/usr/bin/git', '/usr/bin/curl', shutil.which('node')], files={
             '/usr/local/bin/agentic-ci': BINARY, '/usr/local/bin/claude': cls.top / 'claude', '/usr/bin/act': ACT, '/home/runner': home,
             '/srv/actions': actions, '/srv/site': cls.site, '/srv/remotes': cls.top / 'remotes', '/srv/forward.js': cls.top / 'forward.js',
-            '/srv/www/hello': cls.top / 'hello', '/usr/share/git-core': '/usr/share/git-core'}, links={'/usr/bin/git-upload-pack': 'git'})
+            '/srv/www/hello': cls.top / 'hello', '/usr/share/git-core': '/usr/share/git-core',
+            '/etc/ssl/certs/ca-certificates.crt': '/etc/ssl/certs/ca-certificates.crt'}, links={'/usr/bin/git-upload-pack': 'git'})
         with (root / 'etc/passwd').open('a') as users:
             users.write(f'runner:x:{RUNNER}:{RUNNER}:runner:/home/runner:/bin/bash\n')
         for path in [root / 'home/runner', *(root / 'home/runner').rglob('*')]:
@@ -225,7 +226,7 @@ class Arc(unittest.TestCase):
             self.assertNotIn(kept, ''.join(artifacts.values()) + self.log)
         (comment,) = state['comments']
         self.assertIn('elsewhere.example.com', comment['body'])
-        self.assertIn('tier `landlock`', comment['body'])
+        self.assertIn('isolation `landlock`', comment['body'])
         self.assertIn('GET http://elsewhere.example.com/hello', artifacts['agentic-ci-report/policy-suggestion.yml'])
 
     def test_a_pod_that_is_privileged_is_refused(self):
@@ -254,7 +255,12 @@ class Arc(unittest.TestCase):
         """A job whose agent has begun, and ends by itself after ten minutes."""
         self.comments = self.state()['comments']
         uid = self.runner(name, 'hangs.yml')
-        self.cluster.until(self.alive, 120)
+
+        def begun():
+            if 'terminated' in self.cluster.container(NAMESPACE, name).get('state', {}):
+                self.fail(self.cluster.log(NAMESPACE, name))
+            return self.alive()
+        self.cluster.until(begun, 120)
         self.assertNotEqual(self.on_the_node(uid), [])
         return uid
 
