@@ -225,9 +225,9 @@ class Arc(unittest.TestCase):
         for kept in (KEY, 'token-actions'):
             self.assertNotIn(kept, ''.join(artifacts.values()) + self.log)
         (comment,) = state['comments']
-        self.assertIn('elsewhere.example.com', comment['body'])
         self.assertIn('isolation `landlock`', comment['body'])
-        self.assertIn('GET http://elsewhere.example.com/hello', artifacts['agentic-ci-report/policy-suggestion.yml'])
+        for text in (comment['body'], artifacts['agentic-ci-report/policy-suggestion.yml']):
+            self.assertIn('  - "elsewhere.example.com:80:read-only"\n', text)  # The line that would allow it.
 
     def test_a_pod_that_is_privileged_is_refused(self):
         """As the containers of `containerMode: dind` are."""
