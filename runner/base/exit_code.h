@@ -46,8 +46,8 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
     {"70", "A bug in agentic-ci."},
     {"74", "An I/O error, or the sandbox or the gateway was killed."},
     {"75",
-     "A temporary failure: the model, the registry or the forge was unreachable after "
-     "retries."},
+     "A temporary failure: the model, the registry or the forge was unreachable after retries, or "
+     "another process fills the same results."},
     {"77",
      "Refused: an image is not trusted, the checkout cannot be looked through for credentials, a "
      "gate or a task's check rejected the changes, a policy denied the request, or the forge "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -23,6 +24,10 @@ constexpr auto kOfAll = std::to_array<std::string_view>({"user-task", "injection
 constexpr auto kOfShards = std::to_array<std::string_view>({"jobs", "model-host"});
 constexpr auto kOfMerge =
     std::to_array<std::string_view>({"max-succeeded", "max-undecided", "json"});
+// Where the pods have something else, and what a volume must not cover.
+constexpr auto kMounts =
+    std::to_array<std::string_view>({"/evaluation", "/results", "/scratch", "/bin", "/dev", "/etc",
+                                     "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"});
 // A pod says which shard it is, and always resumes.
 constexpr auto kOfOneMachine = std::to_array<std::string_view>({"shard", "resume", "backend"});
 
@@ -88,6 +93,48 @@ Status AddOptions(const Arguments& arguments, eval::ClusterRun* run) {
   return Ok();
 }
 
+Error BadTokenFile(const std::string& path, const std::string& what) {
+  return Usage("--kubernetes: token_file: '" + path + "' " + what,
+               "token_file=/var/run/secrets/NAME/token");
+}
+
+// Splits the path of a token into a directory, which becomes a volume, and a name in it.
+Result<eval::ClusterToken> TokenOf(const gateway::TokenFile& file, const eval::ClusterRun& run) {
+  const size_t slash = file.path.rfind('/');
+  eval::ClusterToken token{file.path.substr(0, slash), file.path.substr(slash + 1), file.audience};
+  const std::string whole = file.path + "/";
+  for (std::string_view part : {"//", "/./", "/../", ":"}) {
+    if (whole.find(part) == std::string::npos) continue;
+    return BadTokenFile(file.path, "is not a path that a volume can have");
+  }
+  if (token.directory.empty()) return BadTokenFile(file.path, "is in no directory of its own");
+  for (std::string_view place : kMounts) {
+    if (!whole.starts_with(std::string(place) + "/")) continue;
+    return BadTokenFile(file.path, "is in a directory that the pods have for something else");
+  }
+  for (const eval::ClusterToken& other : run.tokens) {
+    if (!whole.starts_with(other.directory + "/") &&
+        !(other.directory + "/").starts_with(token.directory + "/")) {
+      continue;
+    }
+    return BadTokenFile(file.path, "is in the directory of another token");
+  }
+  return token;
+}
+
+// What the pods need for credentials: variables of a Secret, and tokens that Kubernetes writes.
+Status AddCredentials(run::Request request, eval::ClusterRun* run) {
+  for (const gateway::TokenFile& file : run::TokenFiles(request)) {
+    run->tokens.push_back(TRY(TokenOf(file, *run)));
+  }
+  std::erase_if(request.providers, [](const run::ProviderBinding& binding) {
+    return std::any_of(binding.identity.begin(), binding.identity.end(),
+                       [](const auto& one) { return one.first == gateway::kIdentityFile; });
+  });
+  run->variables = run::CredentialVariables(request);
+  return Ok();
+}
+
 }  // namespace
 
 Result<int> PrintManifests(Arguments arguments, const eval::Suite& suite,
@@ -117,13 +164,13 @@ Result<int> PrintManifests(Arguments arguments, const eval::Suite& suite,
   arguments.values["isolation"] = {"landlock"};
   Arguments of_cells = arguments;
   of_cells.operands.clear();
-  const run::Request request = TRY(ReadRequest(of_cells));
+  run::Request request = TRY(ReadRequest(of_cells));
   run.shards = shape.shards;
   run.cells = shape.cells;
   run.cpus = shape.jobs * (request.cpus > 0 ? request.cpus : 1);
   run.memory_bytes = shape.jobs * request.memory_bytes + kMemoryBytes;
   run.disk_bytes = shape.jobs * request.disk_bytes + kDiskBytes;
-  run.variables = run::CredentialVariables(request);
+  TRY(AddCredentials(std::move(request), &run));
   TRY(AddSuite(suite, &run));
   TRY(AddOptions(arguments, &run));
   const std::string manifests = TRY(eval::RenderManifests(run));

@@ -307,6 +307,18 @@ std::vector<std::string> CredentialVariables(const Request& request) {
   return variables;
 }
 
+std::vector<gateway::TokenFile> TokenFiles(const Request& request) {
+  std::vector<gateway::TokenFile> files;
+  for (const ProviderBinding& binding : request.providers) {
+    Result<gateway::Provider> provider = Find(binding);
+    if (!provider.ok() || !provider.value().identity) continue;
+    if (auto file = gateway::TokenFileOf(*provider.value().identity, binding.identity)) {
+      files.push_back(std::move(*file));
+    }
+  }
+  return files;
+}
+
 Error ForJob(Error error) {
   constexpr std::string_view kExport = "export ";
   const size_t equals = error.hint.find("=...");

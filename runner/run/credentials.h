@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/unforked_bytes.h"
 #include "codec/data/secret_mask.h"
+#include "gateway/credential/provider_identity.h"
 #include "gateway/gateway.h"
 #include "policy/model/policy.h"
 #include "run/request.h"
@@ -67,6 +68,9 @@ codec::SecretMask MaskOf(const std::vector<KeptSecret>& secrets);
 
 // Returns the variables of this process that hold, or may hold, a value of `request`'s credentials.
 std::vector<std::string> CredentialVariables(const Request& request);
+
+// Returns the files that the identities of `request` are read from, whose values were checked.
+std::vector<gateway::TokenFile> TokenFiles(const Request& request);
 
 // Returns `error` with the hint that helps in a job, where `export KEY=...` cannot be typed: the
 // credential is a secret of the repository or a variable of the project.

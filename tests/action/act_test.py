@@ -25,6 +25,8 @@ sys.path.insert(0, str(ROOT / 'tests/credentials'))
 from identity_service import ASK, Services, fill  # noqa: E402
 from upstream import Upstream  # noqa: E402
 
+from stand_ins import CHECKOUT, DOWNLOAD, SHA, UPLOAD, write  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent
 ACT, BINARY, MODULES = (os.path.abspath(argument) for argument in sys.argv[1:4])
 del sys.argv[1:4]
@@ -32,44 +34,7 @@ COMMIT = '0123456789abcdef0123456789abcdef01234567'
 VERSION = re.search(r'kVersion = "([^"]+)"', (ROOT / 'runner/base/version.h').read_text())[1]
 ASSET = f'agentic-ci-{VERSION}-linux-{os.uname().machine}'
 KEY = 'sk-test-0123456789'
-SHA = re.compile(r'uses: (?:https://github.com/)?(actions/[a-z-]+)@([0-9a-f]{40})')
 
-CHECKOUT = '''
-name: checkout
-description: The stand-in for actions/checkout, one commit without credentials.
-inputs: { ref: { default: "" }, persist-credentials: { default: "true" } }
-runs:
-  using: composite
-  steps:
-    - shell: bash
-      env: { REF: "${{ inputs.ref || github.ref }}", CREDENTIALS: "${{ inputs.persist-credentials }}" }
-      run: |
-        [ "$CREDENTIALS" = false ]
-        git init --quiet . && git remote add origin "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
-        git fetch --quiet --depth=1 origin "$REF" && git checkout --quiet FETCH_HEAD
-'''
-UPLOAD = '''
-name: upload-artifact
-description: The stand-in for actions/upload-artifact.
-inputs: { name: { required: true }, path: { required: true } }
-runs:
-  using: composite
-  steps:
-    - shell: bash
-      env: { NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}" }
-      run: mkdir -p "$TEST_ARTIFACTS" && cp -r "$FROM" "$TEST_ARTIFACTS/$NAME"
-'''
-DOWNLOAD = '''
-name: download-artifact
-description: The stand-in for actions/download-artifact.
-inputs: { name: { required: true }, path: { required: true }, run-id: {}, github-token: {} }
-runs:
-  using: composite
-  steps:
-    - shell: bash
-      env: { NAME: "${{ inputs.name }}", INTO: "${{ inputs.path }}" }
-      run: cp -r "$TEST_ARTIFACTS/$NAME" "$INTO"
-'''
 # Stands for the agent: it prints what it sees of the job, finds a defect, and fixes it.
 AGENT = r'''#!/bin/sh
 [ "$1" = --version ] && exec echo '0.0.0 (stand-in)'
@@ -79,12 +44,6 @@ printf '{"findings":[{"rule":"typo","severity":"warning","message":"A typo.","pa
 sed -i 's/wrong/right/' notes.txt
 echo '{"type":"result","subtype":"success","is_error":false,"result":"Fixed a typo.","num_turns":1,"session_id":"s","total_cost_usd":0.5,"usage":{"input_tokens":3,"output_tokens":4}}'
 '''
-
-
-def write(path, text, mode=0o644):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(mode)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// usage: node github.mjs MODULES HEAD_SHA FILES HEAD_REPOSITORY BARE_REPOSITORY
+// usage: node github.mjs MODULES HEAD_SHA FILES HEAD_REPOSITORY BARE_REPOSITORY [ADDRESS]
 // The GitHub service of the tests with one open pull request, number 7 from alice:fix, whose head is HEAD_SHA and whose
-// files are FILES (JSON, or `git`: what BARE_REPOSITORY says, after each push too); where HEAD_REPOSITORY is not 1, from a fork. Prints its address. GET /_test/state gives what was posted and what broke the contract.
+// files are FILES (JSON, or `git`: what BARE_REPOSITORY says, after each push too); where HEAD_REPOSITORY is not 1, from a fork. Listens on ADDRESS, which is 127.0.0.1 by default, and prints its URL. GET /_test/state gives what was posted and what broke the contract.
 import http from 'node:http';
 import { Contract } from '../services/github/contract.mjs';
 import { difference, follow } from '../services/difference.mjs';
 import { GitHubService } from '../services/github/service.mjs';
 
-const [modules, headSha, files, headRepository, bare] = process.argv.slice(2);
+const [modules, headSha, files, headRepository, bare, address = '127.0.0.1'] = process.argv.slice(2);
 const service = new GitHubService({ contract: Contract.load(modules), git: bare });
 service.allow('token-read', { id: 1, login: 'reader', type: 'Bot' }, { installation: true, readOnly: true });
 service.reviews.headSha = headSha;
@@ -54,4 +54,4 @@ const server = http.createServer((request, response) => {
                               });
   request.pipe(onward);
 });
-server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
+server.listen(0, address, () => console.log(`http://${address}:${server.address().port}`));

@@ -592,11 +592,11 @@ class Running(Case):
         fcntl.flock(held, fcntl.LOCK_EX)
         with Model(self.top / 'model', {'turns': [DONE]}) as model:
             words = self.command(model.port, '--user-task', 'summarise', '--injection-task', 'stage_data', resume=True)
-            self.assertEqual(self.call(words), 64)
+            self.assertEqual(self.call(words), 75)
             self.assertIn('another process is running cells', self.said)
             self.assertEqual(list(cells.iterdir()), [])
             threading.Timer(1, os.close, [held]).start()  # As the last child of a killed one does.
-            self.assertNotEqual(self.call(words), 64, self.said)
+            self.assertNotEqual(self.call(words), 75, self.said)
         self.assertNotEqual(list(cells.iterdir()), [])
 
     def test_shards_cover_all_cells_once_and_an_unknown_task_is_refused(self):

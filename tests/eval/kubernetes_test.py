@@ -58,8 +58,10 @@ class Kubernetes(unittest.TestCase):
         documents = list(yaml.safe_load_all(EXAMPLE.read_text()))
         self.assertEqual([one['kind'] for one in documents], ['ConfigMap', 'PersistentVolumeClaim', 'Job', 'Job'])
         more = [one for file in sorted((ROOT / 'examples/kubernetes').glob('*.yaml')) for one in yaml.safe_load_all(file.read_text())]
+        runner = next(one for one in more if 'template' in one)  # Values of a chart.
+        more[more.index(runner)] = {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': 'runner'}, **runner['template']}
         own = [one for one in more if '.' not in one['apiVersion'] or '.k8s.io/' in one['apiVersion']]
-        self.assertGreaterEqual(len(own), 8)
+        self.assertGreaterEqual(len(own), 9)
         for version in VERSIONS:
             for document in documents + own:
                 kubernetes_validate.validate(document, version, strict=True)
@@ -79,6 +81,29 @@ class Kubernetes(unittest.TestCase):
                 self.assertEqual(container['image'], IMAGE)
                 self.assertEqual(container['resources']['requests'], container['resources']['limits'])
                 self.assertEqual(set(container['resources']['limits']), {'cpu', 'memory'})
+
+    def test_a_token_file_is_a_projected_token_and_needs_no_secret(self):
+        provider = 'anthropic:federation_rule=fdrl_x,organization=00000000-0000-0000-0000-000000000000,token_file=%s'
+        agent = ('--agent', 'claude-code')
+        for more, audience in (('', 'https://api.anthropic.com'), (',audience=own', 'own')):
+            given = provider % '/var/run/secrets/agents/token' + more
+            documents = list(yaml.safe_load_all(printed(SUITE, *agent, '--provider', given)))
+            for version in VERSIONS:
+                for document in documents:
+                    kubernetes_validate.validate(document, version, strict=True)
+            pod = pods(documents)[0]
+            (container,) = pod['containers']
+            self.assertIn(f'--provider={given}', container['args'])
+            self.assertNotIn('envFrom', container)
+            self.assertIn({'name': 'token-0', 'mountPath': '/var/run/secrets/agents', 'readOnly': True}, container['volumeMounts'])
+            self.assertIn({'name': 'token-0', 'projected': {'sources': [{'serviceAccountToken': {
+                'audience': audience, 'expirationSeconds': 3600, 'path': 'token'}}]}}, pod['volumes'])
+        # The controls: a key is in a Secret; a token goes where nothing else is.
+        self.assertIn('envFrom', pods(yaml.safe_load_all(printed(SUITE, *agent, '--provider', 'anthropic')))[0]['containers'][0])
+        for path in ('/token', '/results/token', '/evaluation/a/token', '/a/../token', '/a//token', '/a:b/token', '/etc/token'):
+            self.assertIn(f"error: --kubernetes: token_file: '{path}' ", printed(SUITE, *agent, '--provider', provider % path))
+        both = ('--provider', provider % '/a/one', '--provider', 'openai:identity_provider=idp_x,service_account=svcacct_x,token_file=/a/two')
+        self.assertIn('the directory of another token', printed(SUITE, *agent, *both))
 
     def unpack(self, documents):
         """The files of the ConfigMap as the pods have them."""
@@ -138,7 +163,7 @@ class Kubernetes(unittest.TestCase):
             for twin in twins:
                 self.said = twin.communicate(timeout=600)[0]
                 ends.append(twin.returncode)
-            self.assertIn(sorted(ends), ([0, 0], [0, 64]), self.said)
+            self.assertIn(sorted(ends), ([0, 0], [0, 75]), self.said)
             for index in (0, 1, 2):
                 self.assertEqual(self.call(evaluate, index), 0, self.said)
         self.assertEqual(self.call(merge), 0, self.said)

@@ -106,7 +106,8 @@ class Job:
         """The helper's part: the project's repository, checked out with the runner's umask."""
         return self.stage('get_sources', 'git config --global safe.directory "*"\n'
                           'git clone -q /srv/site /builds/remotes/site.git --bare\n'
-                          f'git clone -q /builds/remotes/site.git {CHECKOUT}\n', 'helper')
+                          f'git clone -q /builds/remotes/site.git {CHECKOUT}\n'
+                          f'git -C {CHECKOUT} checkout -q --detach "$CI_COMMIT_SHA"\n', 'helper')
 
     def cancel(self, script):
         self.cluster.execute(self.namespace, self.name, 'sh', '-c', CANCEL.replace('SCRIPT', script), container='build')

@@ -27,31 +27,46 @@ CI = {'CI': 'true', 'GITLAB_CI': 'true', 'CI_SERVER_URL': 'https://gitlab.exampl
       'CI_PROJECT_ID': '1', 'CI_PROJECT_PATH': 'group/site', 'CI_PROJECT_DIR': gitlab.CHECKOUT, 'CI_DEFAULT_BRANCH': 'main',
       'CI_COMMIT_BRANCH': 'main', 'CI_COMMIT_REF_NAME': 'main', 'CI_COMMIT_REF_PROTECTED': 'true', 'HOME': '/builds',
       'CI_REPOSITORY_URL': '/builds/remotes/site.git', 'CI_JOB_TOKEN': 'job-token-0123456789'}
+# What a merge request's pipeline has in place of a branch.
+MERGE_REQUEST = {'CI_PIPELINE_SOURCE': 'merge_request_event', 'CI_MERGE_REQUEST_IID': '7', 'CI_MERGE_REQUEST_PROJECT_ID': '1',
+                 'CI_MERGE_REQUEST_PROJECT_PATH': 'group/site', 'CI_MERGE_REQUEST_SOURCE_PROJECT_ID': '1',
+                 'CI_MERGE_REQUEST_SOURCE_PROJECT_PATH': 'group/site', 'CI_MERGE_REQUEST_SOURCE_BRANCH_NAME': 'fix',
+                 'CI_MERGE_REQUEST_TARGET_BRANCH_NAME': 'main', 'CI_COMMIT_REF_NAME': 'fix', 'CI_COMMIT_REF_PROTECTED': 'false'}
 CLUSTER = None
 
 
 def make_site(directory):
-    """The project's repository."""
+    """The project's repository, with the branch of a merge request that changes the policy."""
     site = pathlib.Path(directory)
+
+    def git(*words):
+        return subprocess.run(['git', '-c', 'init.defaultBranch=main', '-c', 'user.name=t', '-c', 'user.email=t@localhost', *words],
+                              cwd=site, check=True, capture_output=True, text=True).stdout.strip()
+
     (site / '.agentic-ci').mkdir(parents=True)
     (site / '.agentic-ci/openshell-policy.yml').write_text('endpoints: []\n')
     (site / 'notes.txt').write_text('first\n')
-    for words in (['-c', 'init.defaultBranch=main', 'init', '-q'], ['add', '-A'],
-                  ['-c', 'user.name=t', '-c', 'user.email=t@localhost', 'commit', '-qm', 'first']):
-        subprocess.run(['git', *words], cwd=site, check=True, capture_output=True)
-    CI['CI_COMMIT_SHA'] = subprocess.run(['git', 'rev-parse', 'HEAD'], cwd=site, check=True, capture_output=True,
-                                         text=True).stdout.strip()
+    git('init', '-q')
+    git('add', '-A')
+    git('commit', '-qm', 'first')
+    CI['CI_COMMIT_SHA'] = git('rev-parse', 'HEAD')
+    git('checkout', '-qb', 'fix')
+    (site / '.agentic-ci/openshell-policy.yml').write_text('not: a policy\n')
+    (site / 'notes.txt').write_text('first\nchanged\n')
+    git('commit', '-qam', 'second')
+    MERGE_REQUEST['CI_COMMIT_SHA'] = git('rev-parse', 'HEAD')
+    git('checkout', '-q', 'main')
     return site
 
 
 class Jobs:
     numbers = iter(range(1, 1000))
 
-    def job(self, script):
+    def job(self, script, event=None):
         """A job whose agent is this shell script, with its sources; and the script of its one stage."""
         variables, text = gitlab.component_job(ROOT / 'gitlab-component/templates/run/template.yml', {
             'path': '/usr/bin/agentic-ci', 'isolation': 'landlock', 'command': 'sh\n-c\n' + script})
-        job = gitlab.Job(CLUSTER, self.level, next(Jobs.numbers), IMAGE, CONTEXTS[self.level], {**CI, **variables})
+        job = gitlab.Job(CLUSTER, self.level, next(Jobs.numbers), IMAGE, CONTEXTS[self.level], {**(event or CI), **variables})
         self.addCleanup(job.delete)
         self.assertEqual(job.sources(), 0, job.log())
         return job, f'cd {gitlab.CHECKOUT}\n{text}'
@@ -67,6 +82,18 @@ class Jobs:
         self.assertEqual(job.artifact('notes.txt'), 'first\n')
         mode = CLUSTER.execute(self.level, job.name, 'stat', '-c', '%a', gitlab.CHECKOUT + '/notes.txt', container='helper').stdout
         self.assertEqual(mode, '666\n')  # By the runner's umask.
+
+    @every
+    def test_merge_request(self):
+        """Its change is what the agent works on; the policy is the target branch's."""
+        event = {name: value for name, value in CI.items() if name != 'CI_COMMIT_BRANCH'}
+        job, text = self.job('cat notes.txt; echo more >>notes.txt', {**event, **MERGE_REQUEST})
+        self.assertEqual(job.stage('step_script', text), 0, job.log())
+        self.assertIn('\nfirst\nchanged\n', job.log())
+        record = job.record()
+        self.assertEqual((record['outcome']['kind'], record['isolation']['tier']), ('success', 'landlock'))
+        self.assertEqual((record['policy']['commit'], record['event']['head_sha'], record['event']['number']),
+                         (CI['CI_COMMIT_SHA'], MERGE_REQUEST['CI_COMMIT_SHA'], 7))
 
     @every
     def test_failure(self):

@@ -35,7 +35,7 @@ run() {
   step "$name.record" cat "report-$name/run.json"
 }
 
-everyday() {
+web_policy() {
   cat >policy.yml <<POLICY
 version: 1
 network_policies:
@@ -45,6 +45,10 @@ network_policies:
     binaries:
       - {path: /usr/bin/busybox}
 POLICY
+}
+
+everyday() {
+  web_policy
   # shellcheck disable=SC2016 # The agent's shell expands it.
   run everyday --policy policy.yml -- sh -ec '
     echo more >>a.txt; rm gone.txt
@@ -73,6 +77,17 @@ for one; do
     unlimited-forks) run unlimited-forks --timeout 20s -- kernel_probe fork 200 ;;
     memory) run memory --memory 64MiB --timeout 60s -- dd if=/dev/zero of=/dev/null bs=200M count=50 ;;
     large) run large --timeout 60s -- dd if=/dev/zero of=/dev/null bs=600M count=10 ;;
+    neighbours)
+      # Two runs at once, of which one is out of memory while the other waits for a file of the web server.
+      web_policy
+      run waits --policy policy.yml --timeout 120s -- sh -c \
+        'echo begun; until wget -q -O - http://host.openshell.internal:8080/go; do sleep 0.2; done' >waits.out &
+      until grep -q '^begun' waits.out; do sleep 0.1; done
+      run large --timeout 60s -- dd if=/dev/zero of=/dev/null bs=600M count=10
+      echo went >www/go
+      wait $!
+      cat waits.out
+      ;;
     await-go) while [ ! -e ../go ]; do sleep 0.1; done ;;
   esac
 done

@@ -159,6 +159,19 @@ class OfThePod(unittest.TestCase):
         self.assertEqual(self.run_in('memory', 'large', limits={'memory': '256Mi'})['limit'], 'memory')
 
     @every
+    def test_memory_that_another_run_of_the_container_used(self):
+        """What the kernel counts may be the other's, so neither is said to have reached a limit, and the one that waits goes on."""
+        pod = next(one for one in pods.PODS if one.name == 'restricted')
+        seen = run_pod(pod, 'landlock', 'neighbours', name='neighbours', limits={'memory': '256Mi'})
+        code, said = seen['waits']
+        self.assertEqual(code, 0, said)
+        self.assertIn('went', said)
+        self.assertEqual(json.loads(seen['waits.record'][1])['outcome']['kind'], 'success')
+        code, said = seen['large']
+        self.assertNotIn(code, (0, 125), said)  # The control: its program was killed.
+        self.assertEqual(json.loads(seen['large.record'][1])['outcome']['kind'], 'agent-failed')
+
+    @every
     def test_processes(self):
         def set_limit(pod):
             """As the kubelet does for `podPidsLimit`."""

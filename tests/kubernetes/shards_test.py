@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An evaluation in shards on a real Kubernetes: one pod is deleted, one is out of memory, one is evicted, and the merged result is
-what one machine gives.
+"""An evaluation in shards on a real Kubernetes: one pod finds its shard in use, one is deleted, one is out of memory, one is
+evicted, and the merged result is what one machine gives.
 
 usage: shards_test.py AGENTIC-CI TESTBED CACHE ROOT [CASE...]
 """
+import fcntl
 import glob
 import json
 import os
@@ -113,6 +114,16 @@ class Shards(unittest.TestCase):
             return pod if pod['metadata']['uid'] != before['metadata']['uid'] else None
         return self.cluster.until(another, 180)
 
+    def hold(self, shard):
+        """Takes the lock of a shard's results, as a pod does that runs it."""
+        cells = shard / 'cells'
+        cells.mkdir(parents=True)
+        for directory in (shard, cells):
+            os.chown(directory, 1000, 1000)
+        held = os.open(cells, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        return held
+
     def disturb(self, index):
         """Ends a shard in the middle, each in its own way; returns the pod that it had."""
         pod = self.pod(index)
@@ -141,7 +152,15 @@ class Shards(unittest.TestCase):
         self.assertEqual(printed.returncode, 0, printed.stderr)
         self.quota()
         results = self.volume()
+        held = self.hold(results / f'shard-{SHARDS - 1}')
         self.cluster.kubectl('apply', '--server-side', '-n', NAMESPACE, '-f', '-', stdin=printed.stdout)
+
+        # The lock of another pod that still runs does not count, however long that takes.
+        waiting = self.pod(SHARDS - 1)
+        ended = self.cluster.ended(NAMESPACE, waiting['metadata']['name'])
+        self.assertEqual(ended['exitCode'], 75, self.cluster.log(NAMESPACE, waiting['metadata']['name']))
+        self.assertEqual(self.counted(SHARDS - 1, waiting), (0, 1))
+        os.close(held)
 
         def cells(index):
             return [one for one in (results / f'shard-{index}/cells').glob('u*') if (one / 'cell.json').exists()]

@@ -82,6 +82,29 @@ std::string RenderArguments(const std::vector<std::string>& words) {
   return list;
 }
 
+constexpr int64_t kTokenSeconds = 3600;  // Kubernetes writes another one before.
+
+std::string RenderTokenMounts(const std::vector<ClusterToken>& tokens) {
+  std::string list;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    list += "            - {name: token-" + std::to_string(i) +
+            ", mountPath: " + Quoted(tokens[i].directory) + ", readOnly: true}\n";
+  }
+  return list;
+}
+
+std::string RenderTokenVolumes(const std::vector<ClusterToken>& tokens) {
+  std::string list;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    list += "        - name: token-" + std::to_string(i) +
+            "\n          projected:\n            sources:\n              - serviceAccountToken: "
+            "{audience: " +
+            Quoted(tokens[i].audience) + ", expirationSeconds: " + std::to_string(kTokenSeconds) +
+            ", path: " + Quoted(tokens[i].file) + "}\n";
+  }
+  return list;
+}
+
 std::string Mebibytes(int64_t bytes) {
   constexpr int64_t kMebibyte = int64_t{1} << 20;
   return std::to_string((bytes + kMebibyte - 1) / kMebibyte) + "Mi";
@@ -128,6 +151,8 @@ Result<std::string> RenderManifests(const ClusterRun& run) {
       {"cpu", std::to_string(static_cast<int64_t>(std::ceil(run.cpus * 1000))) + "m"},
       {"memory", Mebibytes(run.memory_bytes)},
       {"disk", Mebibytes(run.disk_bytes)},
+      {"token_mounts", RenderTokenMounts(run.tokens)},
+      {"token_volumes", RenderTokenVolumes(run.tokens)},
       {"credentials",
        secret ? "          envFrom:\n            - {secretRef: {name: " + run.name + "}}\n" : ""},
       {"secret", secret ? "#     kubectl create secret generic " + run.name +

@@ -23,6 +23,13 @@ struct ClusterFile {
   std::string text;  // Any bytes.
 };
 
+// A token of the pods' service account, which Kubernetes writes and renews.
+struct ClusterToken {
+  std::string directory;  // Absolute; it has nothing else.
+  std::string file;       // A name in it.
+  std::string audience;
+};
+
 struct ClusterRun {
   std::string name;   // The name of every object; see IsClusterName().
   std::string image;  // With its digest.
@@ -35,7 +42,8 @@ struct ClusterRun {
   std::vector<std::string> options;        // For `eval run`: "--agent=pi".
   std::vector<std::string> merge_options;  // For `eval merge`.
   std::vector<std::string> variables;      // Those that may hold a credential.
-  std::vector<ClusterFile> files;          // The suite, then what it and the options name.
+  std::vector<ClusterToken> tokens;
+  std::vector<ClusterFile> files;  // The suite, then what it and the options name.
 };
 
 // Returns whether every object can be called so: a label of DNS (RFC 1123) that leaves room for

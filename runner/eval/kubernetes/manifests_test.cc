@@ -39,6 +39,19 @@ TEST_CASE("Kubernetes expands nothing in an argument") {
             "args:\n            - \"--agent=pi\"\n            - \"$$(HOME) $$$$ \\\"x\\\"\"\n"));
 }
 
+TEST_CASE("each token is a volume of its own") {
+  ClusterRun run = Run();
+  CHECK_FALSE(Has(RenderManifests(run).value(), "token"));
+  run.tokens = {{"/identity", "a", "https://a.example.com"}, {"/other: x", "b", "b"}};
+  const std::string text = RenderManifests(run).value();
+  CHECK(Has(text, "- {name: token-0, mountPath: \"/identity\", readOnly: true}\n"));
+  CHECK(Has(text, "- {name: token-1, mountPath: \"/other: x\", readOnly: true}\n      volumes:\n"));
+  CHECK(Has(text,
+            "        - name: token-1\n          projected:\n            sources:\n"
+            "              - serviceAccountToken: {audience: \"b\", expirationSeconds: 3600, "
+            "path: \"b\"}\n---\n"));
+}
+
 TEST_CASE("sizes are rounded up") {
   ClusterRun run = Run();
   run.cpus = 0.0001;

@@ -58,7 +58,8 @@ Result<CellStore> CellStore::Open(const std::string& results) {
     // A file system without locks is used all the same.
     if (locked || errno != EWOULDBLOCK) break;
     if (!deadline.passed()) continue;
-    return Error{Code::kUsage, "another process is running cells into " + results, "--results DIR"};
+    return Error{Code::kTemporary, "another process is running cells into " + results,
+                 "--results DIR"};
   }
   CellStore store(results + "/cells", std::move(cells), locked);
   store.RemoveBegun();

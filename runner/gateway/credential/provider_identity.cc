@@ -155,6 +155,12 @@ std::string IdVariable(const std::string& provider) {
   return name + "_ID_TOKEN";
 }
 
+// `all`: the values, with those that are there by default.
+std::string AudienceOf(const ProviderIdentity& identity, const Texts& all) {
+  const std::string* other = Find(all, kIdentityAudience);
+  return other != nullptr ? *other : Fill(identity.audience, all).value_or("");
+}
+
 Error NoIdentity(const std::string& provider, const std::string& audience,
                  const ProviderHost& host) {
   Error error{Code::kSetup, "the provider " + provider + " is to use the job's identity", ""};
@@ -261,9 +267,7 @@ Result<TokenGrant> PlanIdentity(const std::string& provider, const ProviderIdent
     }
     grant.steps.push_back(std::move(*filled));
   }
-  const std::string* other = Find(values, kIdentityAudience);
-  const std::string audience =
-      other != nullptr ? *other : Fill(identity.audience, all).value_or("");
+  const std::string audience = AudienceOf(identity, all);
   const std::string* file = Find(values, kIdentityFile);
   const std::string* variable = Find(values, kIdentityVariable);
   if (file != nullptr) {
@@ -290,6 +294,13 @@ Result<TokenGrant> PlanIdentity(const std::string& provider, const ProviderIdent
   grant.subject_auth = Secret(SecretString("Bearer " + std::string(right.reveal())));
   grant.subject_field = "value";
   return grant;
+}
+
+std::optional<TokenFile> TokenFileOf(const ProviderIdentity& identity,
+                                     const IdentityValues& values) {
+  const std::string* path = Find(values, kIdentityFile);
+  if (path == nullptr) return std::nullopt;
+  return TokenFile{*path, AudienceOf(identity, WithFallbacks(identity, values))};
 }
 
 std::vector<std::string> IdentityVariables(const std::string& provider,

@@ -3,6 +3,7 @@
 // of that service.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,16 @@ Status CheckIdentity(const std::string& provider, const ProviderIdentity& identi
 // to the job where there is no token.
 Result<TokenGrant> PlanIdentity(const std::string& provider, const ProviderIdentity& identity,
                                 const IdentityValues& values, const ProviderHost& host);
+
+// A file that this machine's system writes, and the audience that the token in it must have.
+struct TokenFile {
+  std::string path;
+  std::string audience;
+};
+
+// Returns the file of `token_file`; nullopt where the values have none. Pure.
+std::optional<TokenFile> TokenFileOf(const ProviderIdentity& identity,
+                                     const IdentityValues& values);
 
 // The variables of the host in which a token is, or the right to ask for one.
 std::vector<std::string> IdentityVariables(const std::string& provider,
