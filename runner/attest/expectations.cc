@@ -156,7 +156,7 @@ constexpr auto kExpectations = std::to_array<Expectation>({
      CheckTier, JudgeTier},
     {"control", "NAME", "A control that was enforced, not emulated.", true, CheckControl,
      JudgeControls},
-    {"policy-sha256", "DIGEST", "The SHA-256 of the policy file that was in force.", true,
+    {"policy-digest", "DIGEST", "The SHA-256 of the policy file that was in force.", true,
      CheckDigest, JudgePolicy},
     {"checks-passed", "", "The task's checks were run, and passed.", false, nullptr, JudgeChecks},
     {"max-cost", "DOLLARS", "What models may have cost. A cost that is not known does not count.",
@@ -177,7 +177,7 @@ constexpr auto kExpectations = std::to_array<Expectation>({
      [](const Statement& statement, const Texts& wanted) {
        return JudgeEqual(statement, "image.digest", wanted);
      }},
-    {"runner-sha256", "DIGEST", "The SHA-256 of the `agentic-ci` that ran.", true, CheckDigest,
+    {"runner-digest", "DIGEST", "The SHA-256 of the `agentic-ci` that ran.", true, CheckDigest,
      [](const Statement& statement, const Texts& wanted) {
        return JudgeEqual(statement, "runner.sha256", wanted);
      }},

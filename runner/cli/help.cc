@@ -22,7 +22,7 @@ constexpr auto kGroups = std::to_array<CommandGroup>({
     {"Runs and reports", "run, config, watch, report, post, stats"},
     {"Lasting sandboxes", "setup, exec, stop, sandbox, serve, mcp"},
     {"Policies", "policy"},
-    {"Images", "image, verify-bundle"},
+    {"Signatures", "image, verify-bundle, verify-run"},
     {"Evaluation", "eval"},
     {"Host and shell", "doctor, completion"},
 });

@@ -31,10 +31,9 @@ namespace cli {
 namespace {
 
 constexpr char kVerifyRunDoc[] =
-    "Verify the signed statement about a run: who signed it, which report, patch or commit it is "
-    "about, and that everything that is expected of the run holds. Offline. Exit status 77: not "
-    "verified, or an expectation is not met; each is named. What is stated: "
-    "docs/reference/attestation.md.";
+    "Verify a run's signed statement. Who signed it, which report, patch or commit it is about, "
+    "and that everything that is expected of the run holds. Offline. Exit status 77: not verified, "
+    "or an expectation is not met; each is named. What is stated: docs/reference/attestation.md.";
 constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
@@ -380,9 +379,8 @@ Command VerifyRunCommandSpec() {
       .operands = "",
       .doc = kVerifyRunDoc,
       .example =
-          "  agentic-ci verify-run --report agentic-ci-report --key attest.pub --tier "
-          "namespaces\n  agentic-ci verify-run --pull-request --bundles runs --policy "
-          ".agentic-ci/merge.yml\n",
+          "  agentic-ci verify-run --report agentic-ci-report --key attest.pub\n"
+          "  agentic-ci verify-run --pull-request --bundles runs --policy merge.yml\n",
       .options = {
           {"report", "DIR", "",
            "The report directory of the run: every record in it must be the stated one. Its "

@@ -288,15 +288,15 @@ class Statement(Base):
         sha256 = hashlib.sha256(POLICY.encode()).hexdigest()
         own = hashlib.sha256(pathlib.Path(BINARY).read_bytes()).hexdigest()
         head = git(self.work, 'rev-parse', 'HEAD')
-        self.verify('--report', self.report, '--tier', 'landlock', '--control', control, '--policy-sha256', sha256, '--agent', 'command',
-                    '--agent', 'claude-code', '--no-refused-credentials', '--runner-sha256', own, '--head', head)
+        self.verify('--report', self.report, '--tier', 'landlock', '--control', control, '--policy-digest', sha256, '--agent', 'command',
+                    '--agent', 'claude-code', '--no-refused-credentials', '--runner-digest', own, '--head', head)
         for words in (['--tier', 'namespaces'] if self.statement()['predicate']['isolation']['tier'] == 'landlock' else
-                      ['--outcome', 'findings'], ['--control', 'egress proxy'], ['--policy-sha256', '0' * 64], ['--checks-passed'],
+                      ['--outcome', 'findings'], ['--control', 'egress proxy'], ['--policy-digest', '0' * 64], ['--checks-passed'],
                       ['--max-cost', '1'], ['--agent', 'codex'], ['--model', 'claude-*'], ['--image', 'sha256:' + '0' * 64],
-                      ['--runner-sha256', '0' * 64], ['--head', '0' * 40], ['--repository', 'acme/site']):
+                      ['--runner-digest', '0' * 64], ['--head', '0' * 40], ['--repository', 'acme/site']):
             with self.subTest(words=words):
                 self.refused(words[0][2:], '--report', self.report, *words)
-        for words in (['--tier', 'vm'], ['--control', 'all'], ['--policy-sha256', 'x'], ['--max-cost', 'much'], ['--outcome', 'good']):
+        for words in (['--tier', 'vm'], ['--control', 'all'], ['--policy-digest', 'x'], ['--max-cost', 'much'], ['--outcome', 'good']):
             with self.subTest(words=words):
                 self.verify('--report', self.report, *words, expect=64)
                 self.assertIn(words[0], self.said)

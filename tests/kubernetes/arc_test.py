@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The action in runners of GitHub's Actions Runner Controller: pods with the very specification of examples/kubernetes/arc-values.yaml,
 in the namespace of the guide, which is `restricted`. In them act runs the workflow of examples/github-review with the guide's changes,
