@@ -214,6 +214,14 @@ void ExplainConfig(const run::Config& config, const std::string& at,
     std::snprintf(dollars, sizeof dollars, "%g", config.max_cost_usd);
     add("limits.max_cost", dollars);
   }
+  for (const run::BudgetAmount& amount : run::kBudgetAmounts) {
+    const double usd = config.budget.limits.*amount.member;
+    if (usd <= 0) continue;
+    char dollars[32];
+    std::snprintf(dollars, sizeof dollars, "%g", usd);
+    add(("budget." + std::string(amount.key)).c_str(), dollars);
+  }
+  if (config.budget.warns) add("budget.unknown", std::string(run::kUnknownAnswers[1]));
   add("models", Join(config.models, " "));
   add("ecosystems", Join(config.ecosystems, " "));
   if (!config.hosted_tools.empty()) {

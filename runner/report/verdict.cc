@@ -74,6 +74,9 @@ OutcomeWords WordsOf(OutcomeKind kind) {
       return {"⛔", "Not started", "The run was not allowed to start"};
     case OutcomeKind::kSkipped:
       return {"⏭️", "Skipped", "Nothing to do"};
+    case OutcomeKind::kBudget:
+      return {"⛔", "Budget used up", "No budget is left for this run",
+              "Wait until there is, or raise `budget` in .agentic-ci/config.yml."};
     case OutcomeKind::kFindings:
       return {"❌", "Findings", "The findings do not pass",
               "Mend what they name, or change `fail_on` of the task."};

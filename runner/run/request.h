@@ -101,6 +101,7 @@ struct Request : sandbox::SandboxLimits {
   int64_t max_tokens = 0;        // The tokens of models, in and out; if 0, as configured.
   double max_cost_usd = 0;       // The cost; if 0, as configured.
   int64_t max_requests = 0;      // The requests to models; if 0, as configured.
+  std::string budget_file;       // Where the ledger of budgets across runs is; empty: the forge.
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the repository's budgets across runs leave for this one: known before it starts, reserved
+// while it goes on, and counted at its end. docs/reference/budgets.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "forge/client.h"
+#include "forge/event.h"
+#include "forge/forge.h"
+#include "gateway/budget/budget_limits.h"
+#include "report/record.h"
+#include "run/recorder.h"
+#include "run/request.h"
+#include "run/trusted/config.h"
+#include "spending/store.h"
+
+namespace run {
+
+// The token that budgets are kept with, where it is not the one that the forge is asked with.
+inline constexpr char kBudgetTokenVariable[] = "AGENTIC_CI_BUDGET_TOKEN";
+
+class Allowance {
+ public:
+  // Reads what earlier runs have spent, lowers the cost limit of `limits` to what is left, and notes
+  // it. Borrows `recorder`. Where less than a cent is left, or that is not known and the
+  // configuration does not let a run start all the same, fails, and notes that it is for the budget.
+  static Result<std::unique_ptr<Allowance>> Open(const Request& request, const forge::Event& event,
+                                                 const Config& config, Recorder& recorder,
+                                                 gateway::BudgetLimits* limits);
+
+  // Reserves the cost limit of `limits`, lowered to what is left by now, where this process may
+  // write the ledger. Fails as Open() does. The run's agent is started next.
+  Status Reserve(gateway::BudgetLimits* limits);
+  // Counts what the run has spent, where Reserve() could write; otherwise the post of its report
+  // does. A failure is a warning: what was reserved stays so.
+  void Settle(double usd);
+
+ private:
+  Allowance(const Config::Budget& budget, Recorder& recorder)
+      : budget_(budget), recorder_(recorder) {}
+  Status OpenStore(const Request& request, const forge::Event& event);
+  Error NotStarted(Error error);
+  Status Unknown(Error error);
+  void Lower(const spending::Left& left, gateway::BudgetLimits* limits);
+
+  Config::Budget budget_;
+  Recorder& recorder_;
+  std::unique_ptr<forge::Client> client_;
+  std::unique_ptr<forge::Forge> forge_;
+  std::unique_ptr<spending::Store> store_;
+  spending::Spent own_;
+  report::BudgetRecord record_;
+  bool known_ = true;      // What earlier runs have spent.
+  bool reserved_ = false;
+};
+
+}  // namespace run
