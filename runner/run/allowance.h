@@ -19,9 +19,6 @@
 
 namespace run {
 
-// The token that budgets are kept with, where it is not the one that the forge is asked with.
-inline constexpr char kBudgetTokenVariable[] = "AGENTIC_CI_BUDGET_TOKEN";
-
 class Allowance {
  public:
   // Reads what earlier runs have spent, lowers the cost limit of `limits` to what is left, and notes

@@ -35,6 +35,10 @@ struct ProviderBinding {
 
 class Enclosure;
 struct Plan;
+// The variable with the token that budgets across runs are counted with, where it is not the one
+// that the forge is asked with.
+inline constexpr char kBudgetTokenVariable[] = "AGENTIC_CI_BUDGET_TOKEN";
+
 struct Request;
 class Recorder;
 struct Stage;
