@@ -19,7 +19,6 @@
 #include "forge/comment.h"
 #include "forge/event.h"
 #include "report/verdict.h"
-#include "sandbox/limit/limit.h"
 
 namespace post {
 namespace {
@@ -59,13 +58,10 @@ bool IsRefusal(const Error& error) {
          error.code == Code::kNotFound;
 }
 
-// Returns whether a budget ended the run, and no gate has refused what was there by then: that is
-// delivered as what it is.
+// Returns whether there is half a work: a budget ended the run, and no gate has refused what was
+// there by then.
 bool IsIncomplete(const report::RunRecord& record) {
-  if (record.outcome.kind != report::OutcomeKind::kLimit) return false;
-  const sandbox::LimitRow* limit =
-      sandbox::FindLimit(record.outcome.limit, &sandbox::LimitRow::record);
-  return limit != nullptr && sandbox::BoundsModels(limit->name) &&
+  return report::EndedByBudget(record.outcome) &&
          std::none_of(record.findings.begin(), record.findings.end(),
                       [](const report::Finding& finding) { return finding.refuses; });
 }

@@ -203,6 +203,13 @@ std::string ReasonOf(const RunRecord& record) {
 
 }  // namespace
 
+bool EndedByBudget(const OutcomeRecord& outcome) {
+  if (outcome.kind != OutcomeKind::kLimit) return false;
+  const sandbox::LimitRow* limit =
+      sandbox::FindLimit(outcome.limit, &sandbox::LimitRow::record);
+  return limit != nullptr && sandbox::BoundsModels(limit->name);
+}
+
 Tone ToneOf(const RunRecord& record) {
   const OutcomeKind kind = record.outcome.kind;
   if (kind == OutcomeKind::kInterrupted || kind == OutcomeKind::kTerminated) return Tone::kWarn;

@@ -39,33 +39,54 @@ std::string Today() { return spending::DayOf(std::time(nullptr)); }
 
 }  // namespace
 
-// Every run that has a budget has an id, so that its post counts it.
-Status Allowance::OpenStore(const Request& request, const forge::Event& event) {
-  if (!request.budget_file.empty()) {
-    record_.place = report::kBudgetInFile;
-    store_ = std::make_unique<spending::FileStore>(request.budget_file);
-    return Ok();
+Allowance::Allowance(const Request& request, forge::Event event, const Config& config,
+                     Recorder& recorder)
+    : request_(request), event_(std::move(event)), budget_(config.budget), recorder_(recorder) {
+  record_.id = sys::RandomHex();
+  own_ = {record_.id, Today(), event_.proposal_number, 0, true};
+  const bool on_forge = event_.forge != forge::ForgeKind::kNone;
+  record_.place = !request.budget_file.empty() ? report::kBudgetInFile
+                  : on_forge                   ? report::kBudgetOnForge
+                                               : "";
+}
+
+Result<Allowance::Opened> Allowance::OpenStore() const {
+  Opened opened;
+  if (!request_.budget_file.empty()) {
+    opened.store = std::make_unique<spending::FileStore>(request_.budget_file);
+    return opened;
   }
-  if (event.forge == forge::ForgeKind::kNone) {
+  if (event_.forge == forge::ForgeKind::kNone) {
     return Error{Code::kSetup, "no forge keeps what runs have spent", "--budget-file FILE"};
   }
-  record_.place = report::kBudgetOnForge;
-  const forge::Facts& facts = forge::FactsOf(event.forge);
-  std::string token = sys::Environment(kBudgetTokenVariable).value_or("");
+  const forge::Facts& facts = forge::FactsOf(event_.forge);
+  SecretString token = sys::Environment(kBudgetTokenVariable).value_or("");
   if (token.empty()) token = sys::Environment(facts.token).value_or("");
   if (token.empty()) {
     return Error{Code::kSetup, std::string(facts.token) + " is not set",
                  std::string("export ") + kBudgetTokenVariable + "=..."};
   }
-  const forge::Place place{event.forge, event.repository, event.project_id, event.proposal_number};
-  forge::ClientOptions options = forge::OptionsFor(place, event.api_url);
-  options.token = Secret(std::move(token));
-  options.ca_file = request.ca_file;
+  const forge::Place place{event_.forge, event_.repository, event_.project_id,
+                           event_.proposal_number};
+  forge::ClientOptions options = forge::OptionsFor(place, event_.api_url);
+  options.token = Secret(token);
+  options.ca_file = request_.ca_file;
   options.proxy = HostProxy();
-  client_ = std::make_unique<forge::Client>(TRY(forge::Client::Create(std::move(options))));
-  forge_ = TRY(forge::Open(*client_, place));
-  store_ = std::make_unique<spending::BranchStore>(*forge_, [event] { return RootOf(event); });
-  return Ok();
+  opened.client = std::make_unique<forge::Client>(TRY(forge::Client::Create(std::move(options))));
+  opened.forge = TRY(forge::Open(*opened.client, place));
+  opened.store = std::make_unique<spending::BranchStore>(*opened.forge,
+                                                         [this] { return RootOf(event_); });
+  return opened;
+}
+
+Result<spending::Ledger> Allowance::ReadLedger() const {
+  const Opened opened = TRY(OpenStore());
+  return opened.store->Read(Deadline::After(kLedgerLimit));
+}
+
+Status Allowance::ChangeLedger(const spending::Edit& edit) const {
+  const Opened opened = TRY(OpenStore());
+  return opened.store->Change(edit, Deadline::After(kLedgerLimit));
 }
 
 Error Allowance::NotStarted(Error error) {
@@ -100,18 +121,11 @@ Result<std::unique_ptr<Allowance>> Allowance::Open(const Request& request,
                                                    const forge::Event& event, const Config& config,
                                                    Recorder& recorder,
                                                    gateway::BudgetLimits* limits) {
-  std::unique_ptr<Allowance> allowance(new Allowance(config.budget, recorder));
+  std::unique_ptr<Allowance> allowance(new Allowance(request, event, config, recorder));
   Allowance& self = *allowance;
-  self.record_.id = sys::RandomHex();
-  self.own_ = {self.record_.id, Today(), event.proposal_number, 0, true};
-  spending::Ledger ledger;
-  Status opened = self.OpenStore(request, event);
-  if (opened.ok()) {
-    Result<spending::Ledger> read = self.store_->Read(Deadline::After(kLedgerLimit));
-    if (read.ok()) ledger = std::move(read).value();
-    if (!read.ok()) opened = std::move(read).error();
-  }
-  if (!opened.ok()) TRY(self.Unknown(std::move(opened).error()));
+  Result<spending::Ledger> read = self.ReadLedger();
+  if (!read.ok()) TRY(self.Unknown(read.error()));
+  const spending::Ledger ledger = read.ok() ? std::move(read).value() : spending::Ledger();
   // With an empty ledger: at most one whole budget.
   const spending::Left left =
       FindLeft(ledger, config.budget.limits, self.own_.day, self.own_.number);
@@ -142,7 +156,7 @@ Status Allowance::Reserve(gateway::BudgetLimits* limits) {
     return Enter(ledger, own_, today);
   };
   if (known_) {
-    Status written = store_->Change(reserve, Deadline::After(kLedgerLimit));
+    Status written = ChangeLedger(reserve);
     if (used_up) {
       recorder_.Note(record_);
       return NotStarted(Error{Code::kRefused, DescribeUsedUp(*used_up)});
@@ -168,7 +182,7 @@ void Allowance::Settle(double usd) {
     own_.usd = usd;
     own_.open = false;
     auto settle = [&](spending::Ledger* ledger) { return Enter(ledger, own_, Today()); };
-    Status counted = store_->Change(settle, Deadline::After(kLedgerLimit));
+    Status counted = ChangeLedger(settle);
     record_.counted = counted.ok();
     if (!counted.ok()) {
       logging::Warn("what this run has spent could not be counted; what was reserved stays so",

@@ -22,7 +22,7 @@ namespace run {
 class Allowance {
  public:
   // Reads what earlier runs have spent, lowers the cost limit of `limits` to what is left, and notes
-  // it. Borrows `recorder`. Where less than a cent is left, or that is not known and the
+  // it. Borrows `request` and `recorder`. Where less than a cent is left, or that is not known and the
   // configuration does not let a run start all the same, fails, and notes that it is for the budget.
   static Result<std::unique_ptr<Allowance>> Open(const Request& request, const forge::Event& event,
                                                  const Config& config, Recorder& recorder,
@@ -36,21 +36,28 @@ class Allowance {
   void Settle(double usd);
 
  private:
-  Allowance(const Config::Budget& budget, Recorder& recorder)
-      : budget_(budget), recorder_(recorder) {}
-  Status OpenStore(const Request& request, const forge::Event& event);
+  // The ledger's place, with the token: it is opened for each use, since no child may inherit it.
+  struct Opened {
+    std::unique_ptr<forge::Client> client;
+    std::unique_ptr<forge::Forge> forge;
+    std::unique_ptr<spending::Store> store;
+  };
+
+  Allowance(const Request& request, forge::Event event, const Config& config, Recorder& recorder);
+  Result<Opened> OpenStore() const;
+  Result<spending::Ledger> ReadLedger() const;
+  Status ChangeLedger(const spending::Edit& edit) const;
   Error NotStarted(Error error);
   Status Unknown(Error error);
   void Lower(const spending::Left& left, gateway::BudgetLimits* limits);
 
-  Config::Budget budget_;
+  const Request& request_;
+  const forge::Event event_;
+  const Config::Budget budget_;
   Recorder& recorder_;
-  std::unique_ptr<forge::Client> client_;
-  std::unique_ptr<forge::Forge> forge_;
-  std::unique_ptr<spending::Store> store_;
   spending::Spent own_;
   report::BudgetRecord record_;
-  bool known_ = true;      // What earlier runs have spent.
+  bool known_ = true;  // What earlier runs have spent.
   bool reserved_ = false;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <optional>
 
 #include "base/ascii.h"
 #include "codec/data/json.h"
@@ -16,6 +16,7 @@ using codec::Json;
 
 constexpr int64_t kVersion = 1;
 constexpr size_t kIdDigits = 32;
+constexpr int64_t kNumberMax = 1'000'000'000'000;
 constexpr double kUsdMax = 1e6;  // As codec::ParseDollars().
 constexpr std::time_t kDay_s = 24 * 60 * 60;
 // The oldest pull requests are forgotten beyond it, so that the ledger stays small.
@@ -106,7 +107,7 @@ Result<Ledger> ParseLedger(std::string_view text) {
   for (const Json& run : *runs->array()) ledger.runs.push_back(TRY(ParseSpent(run)));
   for (const auto& [name, usd] : *proposals->object()) {
     int64_t number = 0;
-    for (char c : name) number = ascii::IsDigit(c) && number < 1e12 ? number * 10 + (c - '0') : -1;
+    for (char c : name) number = ascii::IsDigit(c) && number < kNumberMax ? number * 10 + (c - '0') : -1;
     if (number <= 0 || !ValidUsd(&usd)) return Invalid("an entry of a pull request is malformed");
     ledger.proposals[number] = *usd.number();
   }
