@@ -53,7 +53,8 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
 std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   const forge::Capabilities& can = forge.capabilities();
   const std::string why = codec::MarkdownText(patch.refused, 500);
-  const std::string changes = patch.incomplete ? "The changes, which are incomplete," : "The changes";
+  const std::string changes =
+      patch.incomplete ? "The changes, which are incomplete," : "The changes";
   std::string text;
   if (patch.number > 0 && !patch.closed) {
     text = changes + " are in " + ReferenceTo(can, patch.number);

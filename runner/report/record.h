@@ -266,10 +266,10 @@ struct IdentityRecord {
 struct BudgetRecord {
   std::string id;     // The run's in the ledger, 32 hexadecimal digits; empty without such budgets.
   std::string place;  // Where the ledger is: kBudgetInFile, kBudgetOnForge; empty if nowhere.
-  double left_usd = 0;     // What was left before the run; may be below zero.
-  bool lowered = false;    // The run's cost limit is what was left.
-  double spent_usd = 0;    // What is to be counted: the limit, until the cost is known.
-  bool counted = false;    // It is in the ledger.
+  double left_usd = 0;   // What was left before the run; may be below zero.
+  bool lowered = false;  // The run's cost limit is what was left.
+  double spent_usd = 0;  // What is to be counted: the limit, until the cost is known.
+  bool counted = false;  // It is in the ledger.
 };
 inline constexpr char kBudgetInFile[] = "file";
 inline constexpr char kBudgetOnForge[] = "forge";

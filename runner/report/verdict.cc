@@ -205,8 +205,7 @@ std::string ReasonOf(const RunRecord& record) {
 
 bool EndedByBudget(const OutcomeRecord& outcome) {
   if (outcome.kind != OutcomeKind::kLimit) return false;
-  const sandbox::LimitRow* limit =
-      sandbox::FindLimit(outcome.limit, &sandbox::LimitRow::record);
+  const sandbox::LimitRow* limit = sandbox::FindLimit(outcome.limit, &sandbox::LimitRow::record);
   return limit != nullptr && sandbox::BoundsModels(limit->name);
 }
 

@@ -74,8 +74,8 @@ Result<Allowance::Opened> Allowance::OpenStore() const {
   options.proxy = HostProxy();
   opened.client = std::make_unique<forge::Client>(TRY(forge::Client::Create(std::move(options))));
   opened.forge = TRY(forge::Open(*opened.client, place));
-  opened.store = std::make_unique<spending::BranchStore>(*opened.forge,
-                                                         [this] { return RootOf(event_); });
+  opened.store =
+      std::make_unique<spending::BranchStore>(*opened.forge, [this] { return RootOf(event_); });
   return opened;
 }
 
@@ -162,14 +162,14 @@ Status Allowance::Reserve(gateway::BudgetLimits* limits) {
       return NotStarted(Error{Code::kRefused, DescribeUsedUp(*used_up)});
     }
     reserved_ = written.ok();
-    const bool by_post = record_.place == report::kBudgetOnForge && !reserved_ &&
-                         MayNotWrite(written.error());
+    const bool by_post =
+        record_.place == report::kBudgetOnForge && !reserved_ && MayNotWrite(written.error());
     if (!written.ok() && !by_post) TRY(Unknown(std::move(written).error()));
   }
   if (record_.lowered) {
-    recorder_.NoteAbout({}, kRule,
-                        "the budgets across runs left " + report::HumanCost(limits->cost_usd) +
-                            " for this one");
+    recorder_.NoteAbout(
+        {}, kRule,
+        "the budgets across runs left " + report::HumanCost(limits->cost_usd) + " for this one");
   }
   record_.spent_usd = limits->cost_usd;  // Until it is known.
   recorder_.Note(record_);

@@ -21,9 +21,10 @@ namespace run {
 
 class Allowance {
  public:
-  // Reads what earlier runs have spent, lowers the cost limit of `limits` to what is left, and notes
-  // it. Borrows `request` and `recorder`. Where less than a cent is left, or that is not known and the
-  // configuration does not let a run start all the same, fails, and notes that it is for the budget.
+  // Reads what earlier runs have spent, lowers the cost limit of `limits` to what is left, and
+  // notes it. Borrows `request` and `recorder`. Where less than a cent is left, or that is not
+  // known and the configuration does not let a run start all the same, fails, and notes that it is
+  // for the budget.
   static Result<std::unique_ptr<Allowance>> Open(const Request& request, const forge::Event& event,
                                                  const Config& config, Recorder& recorder,
                                                  gateway::BudgetLimits* limits);

@@ -107,7 +107,8 @@ Result<Ledger> ParseLedger(std::string_view text) {
   for (const Json& run : *runs->array()) ledger.runs.push_back(TRY(ParseSpent(run)));
   for (const auto& [name, usd] : *proposals->object()) {
     int64_t number = 0;
-    for (char c : name) number = ascii::IsDigit(c) && number < kNumberMax ? number * 10 + (c - '0') : -1;
+    for (char c : name)
+      number = ascii::IsDigit(c) && number < kNumberMax ? number * 10 + (c - '0') : -1;
     if (number <= 0 || !ValidUsd(&usd)) return Invalid("an entry of a pull request is malformed");
     ledger.proposals[number] = *usd.number();
   }

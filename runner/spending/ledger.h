@@ -38,8 +38,8 @@ struct Spent {
 };
 
 struct Ledger {
-  std::vector<Spent> runs;                // Of the last two days, oldest first.
-  std::map<int64_t, double> proposals;    // What earlier runs spent, by their pull request.
+  std::vector<Spent> runs;              // Of the last two days, oldest first.
+  std::map<int64_t, double> proposals;  // What earlier runs spent, by their pull request.
 };
 
 // Returns the day of that moment, in UTC: "2026-12-01".
@@ -54,7 +54,7 @@ std::string RenderLedger(const Ledger& ledger);
 
 // What is left for a run.
 struct Left {
-  double usd = 0;   // Of the budget that leaves least; can be below zero.
+  double usd = 0;  // Of the budget that leaves least; can be below zero.
   double limit = 0;
   bool of_day = false;  // That budget is the day's, not the pull request's.
   double open = 0;      // The part of what is gone that runs have reserved that go on.

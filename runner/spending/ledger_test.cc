@@ -84,14 +84,14 @@ TEST_CASE("a ledger is read as it was written, and nothing else is one") {
   CHECK(RenderLedger(read.value()) == text);
   CHECK(read.value().runs.front().open);
   CHECK(read.value().proposals.at(12) == 3.5);
-  for (const char* other :
-       {"", "null", "[]", "{}", R"({"version":2,"runs":[],"pull_requests":{}})",
-        R"({"version":1,"runs":{},"pull_requests":{}})", R"({"version":1,"runs":[],"pull_requests":[]})",
-        R"({"version":1,"runs":[1],"pull_requests":{}})",
-        R"({"version":1,"runs":[],"pull_requests":{"07x":1}})",
-        R"({"version":1,"runs":[],"pull_requests":{"":1}})",
-        R"({"version":1,"runs":[],"pull_requests":{"7":-1}})",
-        R"({"version":1,"runs":[],"pull_requests":{"7":"1"}})"}) {
+  for (const char* other : {"", "null", "[]", "{}", R"({"version":2,"runs":[],"pull_requests":{}})",
+                            R"({"version":1,"runs":{},"pull_requests":{}})",
+                            R"({"version":1,"runs":[],"pull_requests":[]})",
+                            R"({"version":1,"runs":[1],"pull_requests":{}})",
+                            R"({"version":1,"runs":[],"pull_requests":{"07x":1}})",
+                            R"({"version":1,"runs":[],"pull_requests":{"":1}})",
+                            R"({"version":1,"runs":[],"pull_requests":{"7":-1}})",
+                            R"({"version":1,"runs":[],"pull_requests":{"7":"1"}})"}) {
     CHECK_FALSE(ParseLedger(other).ok());
   }
   CHECK(ParseLedger(R"({"version":1,"runs":[],"pull_requests":{}})").ok());
@@ -99,8 +99,8 @@ TEST_CASE("a ledger is read as it was written, and nothing else is one") {
 
 TEST_CASE("an id is 32 lower-case hexadecimal digits") {
   CHECK(ValidId("0123456789abcdef0123456789abcdef"));
-  for (const char* other : {"", "0123", "0123456789ABCDEF0123456789abcdef",
-                            "0123456789abcdef0123456789abcdef0"}) {
+  for (const char* other :
+       {"", "0123", "0123456789ABCDEF0123456789abcdef", "0123456789abcdef0123456789abcdef0"}) {
     CHECK_FALSE(ValidId(other));
   }
 }

@@ -61,7 +61,8 @@ Result<Ledger> FileStore::Read(Deadline) {
   if (text.ok()) return Parse(text.value(), path_);
   // The directory is somebody's work; that there is none is a mistake.
   const std::string directory = path_.substr(0, path_.rfind('/') + 1);
-  const bool absent = sys::IsAbsent(text.error()) && sys::Exists(directory.empty() ? "." : directory);
+  const bool absent =
+      sys::IsAbsent(text.error()) && sys::Exists(directory.empty() ? "." : directory);
   if (absent) return Ledger();
   return std::move(text).error();
 }
@@ -126,8 +127,8 @@ Status BranchStore::Change(const Edit& edit, Deadline deadline) {
     last_tip = seen.tip;
     if (same == kSameTipMax) return made;
     if (round == kCommitRoundsMax || deadline.passed()) {
-      return Error{Code::kTemporary, "the branch " + std::string(kBranch) +
-                                         " keeps changing: " + made.error().what};
+      return Error{Code::kTemporary,
+                   "the branch " + std::string(kBranch) + " keeps changing: " + made.error().what};
     }
     std::this_thread::sleep_for(kBetweenCommits);
   }

@@ -17,8 +17,10 @@ namespace {
 // Per cent of a budget at which people are told, once each.
 constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
 constexpr char kFinishNote[] =
-    "[From agentic-ci, which runs this task: 90 % of the budget for it is used, and at 100 % the run "
-    "ends at once. Finish now: begin nothing new, leave the files in a state that can be delivered, "
+    "[From agentic-ci, which runs this task: 90 % of the budget for it is used, and at 100 % the "
+    "run "
+    "ends at once. Finish now: begin nothing new, leave the files in a state that can be "
+    "delivered, "
     "and say what is left to do.]";
 constexpr std::chrono::minutes kRateWindow{1};
 // When to come back if open requests may use up the rest: models take some seconds.

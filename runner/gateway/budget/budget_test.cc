@@ -564,21 +564,26 @@ TEST_CASE("A note is the last thing that the user says, in each API that takes o
     const char* noted;
   };
   using enum ModelApi;
-  for (const Case& one :
-       {Case{kAnthropic, R"({"a":0.7,"messages":[{"role":"user","content":"x"}],"z":9007199254740993})",
-             R"({"a":0.7,"messages":[{"role":"user","content":"x\n\nend"}],"z":9007199254740993})"},
-        Case{kAnthropic,
-             R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"}]}]})",
-             R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"end"}]}]})"},
-        Case{kOpenAi, R"({"messages":[{"role":"tool","content":"x"}]})",
-             R"({"messages":[{"role":"tool","content":"x"},{"role":"user","content":"end"}]})"},
-        Case{kOpenAiResponses, R"({"input":"x"})", R"({"input":"x\n\nend"})"},
-        Case{kOpenAiResponses, R"({"input":[{"type":"function_call_output"}]})",
-             R"({"input":[{"type":"function_call_output"},{"role":"user","content":[{"type":"input_text","text":"end"}]}]})"},
-        Case{kGemini, R"({"contents":[{"parts":[{"text":"x"}]}]})",
-             R"({"contents":[{"parts":[{"text":"x"},{"text":"end"}]}]})"},
-        Case{kGemini, R"({"model":"m","request":{"contents":[{"role":"user","parts":[]}]}})",
-             R"({"model":"m","request":{"contents":[{"role":"user","parts":[{"text":"end"}]}]}})"}}) {
+  for (
+      const Case& one :
+      {Case{kAnthropic,
+            R"({"a":0.7,"messages":[{"role":"user","content":"x"}],"z":9007199254740993})",
+            R"({"a":0.7,"messages":[{"role":"user","content":"x\n\nend"}],"z":9007199254740993})"},
+       Case{
+           kAnthropic,
+           R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"}]}]})",
+           R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"end"}]}]})"},
+       Case{kOpenAi, R"({"messages":[{"role":"tool","content":"x"}]})",
+            R"({"messages":[{"role":"tool","content":"x"},{"role":"user","content":"end"}]})"},
+       Case{kOpenAiResponses, R"({"input":"x"})", R"({"input":"x\n\nend"})"},
+       Case{
+           kOpenAiResponses, R"({"input":[{"type":"function_call_output"}]})",
+           R"({"input":[{"type":"function_call_output"},{"role":"user","content":[{"type":"input_text","text":"end"}]}]})"},
+       Case{kGemini, R"({"contents":[{"parts":[{"text":"x"}]}]})",
+            R"({"contents":[{"parts":[{"text":"x"},{"text":"end"}]}]})"},
+       Case{
+           kGemini, R"({"model":"m","request":{"contents":[{"role":"user","parts":[]}]}})",
+           R"({"model":"m","request":{"contents":[{"role":"user","parts":[{"text":"end"}]}]}})"}}) {
     CAPTURE(one.body);
     CHECK(WithNote(one.api, one.body, "end") == std::optional<std::string>(one.noted));
   }

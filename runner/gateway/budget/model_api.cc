@@ -318,7 +318,8 @@ std::vector<std::string> FurtherModels(const Json& body) {
 // Json values are built, not changed.
 Json Replaced(const Json& object, std::string_view name, const Json& value) {
   Json copy = Json::EmptyObject();
-  for (const auto& [known, inner] : *object.object()) copy.Set(known, known == name ? value : inner);
+  for (const auto& [known, inner] : *object.object())
+    copy.Set(known, known == name ? value : inner);
   return copy;
 }
 

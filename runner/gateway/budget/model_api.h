@@ -64,9 +64,9 @@ struct PromptBody {
 };
 PromptBody ReadPromptBody(ModelApi api, std::string_view body);
 
-// Returns the body of a request with `note` as the last thing that the user says. nullopt where that
-// cannot be: Bedrock's requests are signed with their body, an answer was begun, or there is no
-// conversation.
+// Returns the body of a request with `note` as the last thing that the user says. nullopt where
+// that cannot be: Bedrock's requests are signed with their body, an answer was begun, or there is
+// no conversation.
 std::optional<std::string> WithNote(ModelApi api, std::string_view body, std::string_view note);
 
 // Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and

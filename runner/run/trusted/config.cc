@@ -63,8 +63,8 @@ Status ParseBudget(const YamlNode& node, ConfigReader* reader, Config::Budget* b
   if (const YamlNode* unknown = fields.Find("unknown")) {
     budget->warns = unknown->text == kUnknownAnswers[1];
     if (!budget->warns && unknown->text != kUnknownAnswers[0]) {
-      reader->Keep(Status(fields.Invalid("unknown", "what is done is 'refuse' or 'warn'",
-                                         "unknown: refuse")));
+      reader->Keep(Status(
+          fields.Invalid("unknown", "what is done is 'refuse' or 'warn'", "unknown: refuse")));
     }
   }
   if (!budget->limits.any() && reader->errors.empty()) {
@@ -221,8 +221,8 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   // No model listed would be any model.
   YamlFields fields = TRY(reader->Open(
       root, "the configuration",
-      {"limits", "budget", "models", "prices", "ecosystems", "images", "gates", "require", "agents", "tasks",
-       "bots", "forks", "hosted_tools", "after_untrusted", "providers"},
+      {"limits", "budget", "models", "prices", "ecosystems", "images", "gates", "require", "agents",
+       "tasks", "bots", "forks", "hosted_tools", "after_untrusted", "providers"},
       {"limits", "budget", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
