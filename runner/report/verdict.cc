@@ -75,8 +75,8 @@ OutcomeWords WordsOf(OutcomeKind kind) {
     case OutcomeKind::kSkipped:
       return {"⏭️", "Skipped", "Nothing to do"};
     case OutcomeKind::kBudget:
-      return {"⛔", "Budget used up", "No budget is left for this run",
-              "Wait until there is, or raise `budget` in .agentic-ci/config.yml."};
+      return {"⛔", "Not started", "No budget is left for this run",
+              "Wait until there is one, or change `budget` in .agentic-ci/config.yml."};
     case OutcomeKind::kFindings:
       return {"❌", "Findings", "The findings do not pass",
               "Mend what they name, or change `fail_on` of the task."};
