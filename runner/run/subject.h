@@ -13,7 +13,7 @@
 #include "forge/event.h"
 #include "forge/event_text.h"
 #include "gateway/budget/budget_limits.h"
-#include "run/allowance.h"
+#include "run/budget.h"
 #include "run/recorder.h"
 #include "run/request.h"
 #include "run/task_request.h"

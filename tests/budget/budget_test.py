@@ -527,7 +527,7 @@ class AcrossRuns(Runs):
         self.assertEqual(self.ask(1), [200])
 
     def test_a_budget_that_limits_nothing_is_no_configuration(self):
-        for budget, place in (('{}', '1:1'), ('{unknown: warn}', '1:9'), ('{per_day: 0}', '1:19'), ('{per_day: -1}', '1:19'), ('{per_week: 1}', '1:10'),
+        for budget, place in (('{}', '1:9'), ('{unknown: warn}', '1:9'), ('{per_day: 0}', '1:19'), ('{per_day: -1}', '1:19'), ('{per_week: 1}', '1:10'),
                               ('{per_day: 1, unknown: ignore}', '1:31'), ('20', '1:9')):
             self.configure(budget)
             run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--report-dir', self.directory / 'report', *self.options, '--',
