@@ -94,7 +94,7 @@ inline constexpr VariableSpec kProxyByNameVariable = {
 inline constexpr VariableSpec kBudgetTokenVariable = {
     run::kBudgetTokenVariable,
     "The token that what runs spend is counted with, for `budget` of the configuration. If not "
-    "set, that of the forge. See docs/reference/config.md."};
+    "set, the token of the forge. See docs/reference/config.md."};
 inline constexpr VariableSpec kNoProxyVariable = {
     "NO_PROXY",
     "The hosts that are contacted without that proxy, each with all names below it, and networks, "

@@ -59,7 +59,7 @@ Result<Ledger> Parse(const std::string& text, const std::string& where) {
 Result<Ledger> FileStore::Read(Deadline) {
   Result<std::string> text = sys::ReadFile(path_, kLedgerBytesMax);
   if (text.ok()) return Parse(text.value(), path_);
-  // The directory is somebody's work; that there is none is a mistake.
+  // People make the directory: a missing one is a mistake.
   const std::string directory = path_.substr(0, path_.rfind('/') + 1);
   const bool absent =
       sys::IsAbsent(text.error()) && sys::Exists(directory.empty() ? "." : directory);

@@ -391,8 +391,8 @@ void Budget::Charge(Meter& meter, double amount) {
   }
 }
 
-// Agents send the whole conversation each time, without what was added to it: so each request is
-// told, at its end, where no cached prefix is lost.
+// Agents send the whole conversation each time, without what was added to it: so each request
+// has the note, at its end, where no cached prefix is lost.
 void Budget::TellToFinish(ModelApi api, OutgoingRequest& request) {
   const bool is_signed = std::ranges::any_of(request.fields, [](const codec::HttpField& field) {
     return codec::EqualIgnoringCase(field.name, "authorization") && field.value.starts_with("AWS4");
