@@ -50,9 +50,9 @@ inline constexpr auto kExitCodes = std::to_array<ExitCodeDoc>({
      "another process fills the same results."},
     {"77",
      "Refused: an image is not trusted, the checkout cannot be looked through for credentials, a "
-     "gate or a task's check rejected the changes, a policy denied the request, or the forge "
+     "gate or a task's check rejected the changes, a budget across runs is used up, a policy "
      "denied "
-     "permission."},
+     "the request, or the forge denied permission."},
     {"78",
      "Setup error: a missing token, a token that the model rejects, an unknown provider, or a cost "
      "limit with a model whose price is unknown."},

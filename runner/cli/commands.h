@@ -111,6 +111,10 @@ inline constexpr VariableSpec kProxyByNameVariable = {
     "If `true`, that proxy is asked for the names that the agent connects to, and resolves them: "
     "which addresses they lead to is then not checked. If not set, it is asked for the addresses "
     "that were checked."};
+inline constexpr VariableSpec kBudgetTokenVariable = {
+    run::kBudgetTokenVariable,
+    "The token that what runs spend is counted with, for `budget` of the configuration. If not "
+    "set, the token of the forge. See docs/reference/config.md."};
 inline constexpr VariableSpec kNoProxyVariable = {
     "NO_PROXY",
     "The hosts that are contacted without that proxy, each with all names below it, and networks, "

@@ -206,14 +206,16 @@ void ExplainConfig(const run::Config& config, const std::string& at,
     if (!value.empty()) settings->push_back({name, std::move(value), place});
   };
   auto limit = [](int64_t value) { return value == 0 ? "" : std::to_string(value); };
+  auto cost = [text = std::string(32, ' ')](double usd) mutable {
+    return usd > 0 ? text.substr(0, std::snprintf(text.data(), text.size(), "%g", usd)) : "";
+  };
   add("limits.max_tokens", limit(config.max_tokens));
   add("limits.max_requests", limit(config.max_requests));
   add("limits.requests_per_minute", limit(config.requests_per_minute));
-  if (config.max_cost_usd > 0) {
-    char dollars[32];
-    std::snprintf(dollars, sizeof dollars, "%g", config.max_cost_usd);
-    add("limits.max_cost", dollars);
-  }
+  add("limits.max_cost", cost(config.max_cost_usd));
+  for (const run::BudgetAmount& one : run::kBudgetAmounts)
+    add(("budget." + std::string(one.key)).c_str(), cost(config.budget.limits.*one.member));
+  add("budget.unknown", config.budget.warns ? "warn" : "");
   add("models", Join(config.models, " "));
   add("ecosystems", Join(config.ecosystems, " "));
   if (!config.hosted_tools.empty()) {
@@ -222,10 +224,9 @@ void ExplainConfig(const run::Config& config, const std::string& at,
   if (config.after_untrusted.used()) {
     add("after_untrusted", policy::RenderAfterUntrusted(config.after_untrusted));
   }
-  std::vector<std::string> required;
+  std::vector<std::string> required, agents;
   for (sandbox::ControlName name : config.require) required.emplace_back(sandbox::TextOf(name));
   add("require", Join(required, ", "));
-  std::vector<std::string> agents;
   for (const agent::AgentDescription& one : config.agents) agents.push_back(one.name);
   add("agents", Join(agents, ", "));
   add("bots", Join(config.bots, ", "));

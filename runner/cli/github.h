@@ -27,8 +27,9 @@ inline constexpr auto kActionOutputs = std::to_array<OutputDoc>({
     {"conclusion",
      "How the run ended: `success`, `findings` if they reach `fail-on`, `agent-failed`, "
      "`timed-out`, `refused`, ... `setup-failed` if the agent was not started, `untrusted` if "
-     "its actor may not start one, `skipped` if there was nothing to do, `planned` with the input "
-     "`plan-only`, `lost` if the run was killed before it could say."},
+     "its actor may not start one, `skipped` if there was nothing to do, `budget` if a budget "
+     "across runs left nothing, `planned` with the input `plan-only`, `lost` if the run was killed "
+     "before it could say."},
     {"reason", "The reason, in one line; empty on success."},
     {"exit-code", "The exit status of the run."},
     {"report-dir",

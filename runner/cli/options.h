@@ -235,6 +235,10 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{sandbox::OptionOf(sandbox::LimitName::kRequests), "NUMBER", "",
       "How many requests may be sent to models."},
      Count{&run::Request::max_requests}},
+    {{"budget-file", "FILE", "",
+      "The file in which runs of this machine count what they spend, for the `budget` of the "
+      "repository's configuration. If not given, a branch of the repository has it."},
+     Text{&run::Request::budget_file}},
     {{"secret", "NAME[=VARIABLE]@HOST", "",
       "A credential for HOST only. The sandbox sees a placeholder in the variable NAME; in "
       "requests to HOST, the gateway replaces it with the value of VARIABLE (or NAME) from this "

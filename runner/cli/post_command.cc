@@ -372,6 +372,7 @@ Result<int> PostCommand(const Arguments& arguments) {
   if (read.ok() && !KeepSayable(read.value().record.outcome.kind, &parts)) {
     return PostNothing(arguments, event, read.value());
   }
+  parts.budget = read.ok() && post::CountsCost(read.value().record.budget);
   if (read.ok()) TRY(RefuseSameJob(arguments, read.value().record.trust));
   if (read.ok()) TRY(RequireRun(arguments, event, arguments.operands.front()));
   const bool asks = AsksForNumber(arguments, event, place);

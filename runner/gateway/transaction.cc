@@ -151,6 +151,9 @@ bool Transaction::Admitted(OutgoingRefusal& refusal) {
   if (services_.guard == nullptr) return true;
   RequestGuard::Admission admission = services_.guard->Admit(context_.authority, verdict_.request);
   observer_ = std::move(admission.observer);
+  if (whole_ && framing_.kind != codec::BodyFraming::kNone) {
+    framing_ = {codec::BodyFraming::kLength, verdict_.request.body.size()};
+  }
   if (!admission.refusal.has_value()) return true;
   refusal = std::move(*admission.refusal);
   return false;

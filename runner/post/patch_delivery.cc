@@ -54,6 +54,14 @@ bool IsRefusal(const Error& error) {
          error.code == Code::kNotFound;
 }
 
+// Returns whether there is half a work: a budget ended the run, and no gate has refused what was
+// there by then.
+bool IsIncomplete(const report::RunRecord& record) {
+  return report::EndedByBudget(record.outcome) &&
+         std::none_of(record.findings.begin(), record.findings.end(),
+                      [](const report::Finding& finding) { return finding.refuses; });
+}
+
 std::string Told(const Error& error) {
   return error.what + (error.hint.empty() ? "" : " (" + error.hint + ")");
 }
@@ -89,14 +97,16 @@ std::string PatchDelivery::Trailer() const {
 // Forges act on words of a commit's message ("[skip ci]", "closes #1"), so a report may say none:
 // a name of an agent has an alphabet without them.
 std::string PatchDelivery::Title() const {
-  if (!request_.title.empty()) return codec::NeutralLine(request_.title, kTitleBytesMax);
+  const std::string mark = outcome_.incomplete ? "Incomplete: " : "";
+  if (!request_.title.empty()) return mark + codec::NeutralLine(request_.title, kTitleBytesMax);
   const std::string& name = report_.record.agent.name;
-  return "Changes by " + (agent::IsAgentName(name) ? name : "the agent") +
+  return mark + "Changes by " + (agent::IsAgentName(name) ? name : "the agent") +
          (request_.number > 0 ? " for " + ReferenceTo(forge_.capabilities(), request_.number) : "");
 }
 
 std::string PatchDelivery::Message() const {
   std::string message = Title() + "\n\nMade by an agent";
+  if (outcome_.incomplete) message += " whose budget was used up before it had finished,";
   if (!request_.run_url.empty()) message += " in " + request_.run_url;
   message += ", for " + Short(report_.record.event.head_sha);
   if (!commit_.merged.empty()) message += ", with a merge of " + Short(commit_.merged);
@@ -113,9 +123,13 @@ bool PatchDelivery::on_proposal() const {
 
 Status PatchDelivery::Prepare(const forge::Proposal* proposal, Deadline deadline) {
   if (request_.way == PatchWay::kNone) return Ok();
-  if (report_.patch.empty() || !report::Succeeded(report_.record.outcome.kind)) {
+  outcome_.incomplete = IsIncomplete(report_.record);
+  const bool succeeded = report::Succeeded(report_.record.outcome.kind);
+  if (report_.patch.empty() || (!succeeded && !outcome_.incomplete)) {
     return Ok();  // Nothing to deliver; the report says how the run ended.
   }
+  // People decide about half a work, and no check has seen it.
+  if (outcome_.incomplete && way_ == PatchWay::kCommits) way_ = PatchWay::kPullRequest;
   if (proposal != nullptr) proposal_ = *proposal;
   Status looked = JudgePatch();
   if (looked.ok() && outcome_.refused.empty()) looked = Look(deadline);
@@ -230,8 +244,9 @@ Status PatchDelivery::LookAtBranch(Deadline deadline) {
 // Where the branch has moved and the patch does not fit it any more, a pull request carries it.
 Status PatchDelivery::PlanOrDivert(Deadline deadline) {
   outcome_.how.clear();
+  const PatchWay planned = way_;
   TRY(Plan(deadline));
-  if (way_ == request_.way || state_ != State::kReady) return Ok();
+  if (way_ == planned || state_ != State::kReady) return Ok();
   TRY(LookAtBranch(deadline));
   return state_ == State::kReady ? Plan(deadline) : Ok();
 }

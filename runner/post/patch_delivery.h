@@ -51,6 +51,7 @@ struct PatchOutcome {
   bool closed = false;  // True if a person has closed that pull request.
   std::string url;
   bool fresh = false;             // True if this post made the commit.
+  bool incomplete = false;        // The run's budget was used up before the agent had finished.
   std::string verification = {};  // forge::Branches::verification() of that commit.
   // How the changes were fitted to a branch that has moved on since the run; empty if it has not.
   // Paths in it are not neutral.

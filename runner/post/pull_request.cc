@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "post/reviewer.h"
 #include "post/since.h"
 #include "report/findings.h"
+#include "spending/store.h"
 
 namespace post {
 namespace {
@@ -51,12 +53,14 @@ forge::CheckRun CheckRunOf(const Target& target, const report::PostedReport& rep
 std::string PatchNote(const forge::Forge& forge, const PatchOutcome& patch) {
   const forge::Capabilities& can = forge.capabilities();
   const std::string why = codec::MarkdownText(patch.refused, 500);
+  const std::string changes =
+      patch.incomplete ? "The changes, which are incomplete," : "The changes";
   std::string text;
   if (patch.number > 0 && !patch.closed) {
-    text = "The changes are in " + ReferenceTo(can, patch.number);
+    text = changes + " are in " + ReferenceTo(can, patch.number);
     if (!why.empty()) text += ", whose text was not updated: " + why;
   } else if (!patch.commit.empty()) {
-    text = "The changes are in the commit " + patch.commit + " on the branch " +
+    text = changes + " are in the commit " + patch.commit + " on the branch " +
            codec::MarkdownCode(patch.branch, 250);
     if (!why.empty()) text += ", and in no open " + std::string(can.proposal) + ": " + why;
   } else if (!why.empty()) {
@@ -111,6 +115,8 @@ class Poster {
 
   // The most important first: a forge that hangs takes the time of what comes after.
   Outcome Post() {
+    // Also of a report that is late for everything else.
+    if (parts_.budget) Finish(CountCost().Context("counting what the run has spent"), "budget");
     const bool delivers = parts_.patch.way != PatchWay::kNone;
     if (delivers) Settle(PreparePatch().Context("delivering the changes"), kPatchPart);
     LookAtHead();
@@ -176,6 +182,20 @@ class Poster {
     if (proposal_ || target_.place.number == 0) return Ok();
     proposal_ = TRY(forge_.reviews().ReadProposal(deadline_));
     return Ok();
+  }
+
+  Status CountCost() {
+    auto root = [this]() -> Result<std::string> {
+      TRY(ReadProposal());
+      if (proposal_) return BaseCommit(proposal_->base_ref);
+      if (!target_.head_sha.empty()) return target_.head_sha;
+      return Error{Code::kSetup, "the event names no commit of the repository"};
+    };
+    const std::string today = spending::DayOf(std::time(nullptr));
+    const report::BudgetRecord& budget = report_.record.budget;
+    const spending::Spent spent{budget.id, today, target_.place.number, budget.spent_usd, false};
+    auto enter = [&](spending::Ledger* ledger) { return spending::Enter(ledger, spent, today); };
+    return spending::BranchStore(forge_, root).Change(enter, deadline_);
   }
 
   // Returns what the pull request would change about the rules of runs.
@@ -440,12 +460,17 @@ class Poster {
 
 }  // namespace
 
+bool CountsCost(const report::BudgetRecord& budget) {
+  return budget.place == report::kBudgetOnForge && !budget.counted && budget.spent_usd > 0 &&
+         spending::ValidId(budget.id);
+}
+
 std::vector<std::string> PermissionsOf(const Parts& parts) {
   std::vector<std::string> permissions = {"pull_requests"};
   if (parts.check) permissions.emplace_back("checks");
   if (parts.status) permissions.emplace_back("statuses");
   if (parts.sarif) permissions.emplace_back("security_events");
-  if (parts.patch.way != PatchWay::kNone) permissions.emplace_back("contents");
+  if (parts.patch.way != PatchWay::kNone || parts.budget) permissions.emplace_back("contents");
   return permissions;
 }
 

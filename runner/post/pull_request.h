@@ -28,7 +28,11 @@ struct Parts {
   bool sarif = false;  // GitHub's alone.
   PatchRequest patch = {};
   std::vector<std::string> labels = {};  // forge::ValidLabel().
+  bool budget = false;                   // What the run has spent: CountsCost().
 };
+
+// Returns whether the post has to count what the run has spent, since the run could not.
+bool CountsCost(const report::BudgetRecord& budget);
 
 // Returns the permissions of a GitHub application that the parts need, each to write.
 std::vector<std::string> PermissionsOf(const Parts& parts);
@@ -50,7 +54,8 @@ struct Outcome {
   bool moved_on = false;  // The pull request has another head than the one that was reviewed.
   bool late = false;      // A newer report is there: nothing was posted.
   // The parts that are there by now, and those that are not: "comment", "review", "changes",
-  // "check", "status", "sarif", "label". One with nothing to post is in neither, or there.
+  // "check", "status", "sarif", "label", "budget". One with nothing to post is in neither, or
+  // there.
   std::vector<std::string> made = {};
   std::vector<std::string> failed = {};
   // Parts that were not posted: "review: why (what to grant)".

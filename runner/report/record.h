@@ -97,6 +97,7 @@ enum class OutcomeKind {
   kRefused,    // A gate refused the changes, or an image was not started.
   kUntrusted,  // Not started: its actor may not start a run. Never posted.
   kSkipped,    // Not started: the configuration has no task for this event. Not a failure.
+  kBudget,     // Not started: a budget across runs is used up, or what is left is not known.
   kFindings,   // The agent ended well, and its findings reach the task's `fail_on`.
   kInterrupted,
   kTerminated,
@@ -264,6 +265,18 @@ struct IdentityRecord {
   int64_t expires = 0;  // Of that token, in seconds since 1970; 0 if it did not say.
 };
 
+// What the budgets across runs (`budget` of the configuration) meant for this one.
+struct BudgetRecord {
+  std::string id;     // The run's in the ledger, 32 hexadecimal digits; empty without such budgets.
+  std::string place;  // Where the ledger is: kBudgetInFile, kBudgetOnForge; empty if nowhere.
+  double left_usd = 0;   // What was left before the run; may be below zero.
+  bool lowered = false;  // The run's cost limit is what was left.
+  double spent_usd = 0;  // What is to be counted: the limit, until the cost is known.
+  bool counted = false;  // It is in the ledger.
+};
+inline constexpr char kBudgetInFile[] = "file";
+inline constexpr char kBudgetOnForge[] = "forge";
+
 struct RunRecord {
   std::string tool_version;
   std::string kernel;         // `uname -r`.
@@ -289,6 +302,7 @@ struct RunRecord {
   std::vector<FailedConnection> failures;
   std::vector<WaiverRecord> waivers;
   std::vector<IdentityRecord> identities;  // The last one of each provider.
+  BudgetRecord budget;
 };
 
 // Names as run.json spells them: "agent-failed", "enforced", ...

@@ -220,6 +220,16 @@ void Fields(Io& io, IdentityRecord& identity) {
 }
 
 template <typename Io>
+void Fields(Io& io, BudgetRecord& budget) {
+  io.Field("id", budget.id);
+  io.Field("place", budget.place);
+  io.Field("left_usd", budget.left_usd);
+  io.Field("lowered", budget.lowered);
+  io.Field("spent_usd", budget.spent_usd);
+  io.Field("counted", budget.counted);
+}
+
+template <typename Io>
 void Fields(Io& io, std::pair<std::string, int64_t>& phase) {
   io.Field("name", phase.first);
   io.Field("ms", phase.second);
@@ -252,6 +262,7 @@ void Fields(Io& io, RunFile& run) {
   io.List("failures", record.failures);
   io.List("waivers", record.waivers);
   io.List("identities", record.identities);
+  io.Object("budget", record.budget);
   io.Field("agent_text", run.agent_text);
   io.Field("agent_tail", run.agent_tail);
 }

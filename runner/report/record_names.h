@@ -15,7 +15,7 @@ namespace report {
 template <typename Enum, size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr Names<OutcomeKind, 15> kOutcomeNames = {{
+inline constexpr Names<OutcomeKind, 16> kOutcomeNames = {{
     {OutcomeKind::kSuccess, "success"},
     {OutcomeKind::kAgentFailed, "agent-failed"},
     {OutcomeKind::kTimedOut, "timed-out"},
@@ -24,6 +24,7 @@ inline constexpr Names<OutcomeKind, 15> kOutcomeNames = {{
     {OutcomeKind::kRefused, "refused"},
     {OutcomeKind::kUntrusted, "untrusted"},
     {OutcomeKind::kSkipped, "skipped"},
+    {OutcomeKind::kBudget, "budget"},
     {OutcomeKind::kFindings, "findings"},
     {OutcomeKind::kInterrupted, "interrupted"},
     {OutcomeKind::kTerminated, "terminated"},

@@ -74,6 +74,9 @@ OutcomeWords WordsOf(OutcomeKind kind) {
       return {"⛔", "Not started", "The run was not allowed to start"};
     case OutcomeKind::kSkipped:
       return {"⏭️", "Skipped", "Nothing to do"};
+    case OutcomeKind::kBudget:
+      return {"⛔", "Not started", "No budget is left for this run",
+              "Wait until there is one, or change `budget` in .agentic-ci/config.yml."};
     case OutcomeKind::kFindings:
       return {"❌", "Findings", "The findings do not pass",
               "Mend what they name, or change `fail_on` of the task."};
@@ -199,6 +202,12 @@ std::string ReasonOf(const RunRecord& record) {
 }
 
 }  // namespace
+
+bool EndedByBudget(const OutcomeRecord& outcome) {
+  if (outcome.kind != OutcomeKind::kLimit) return false;
+  const sandbox::LimitRow* limit = sandbox::FindLimit(outcome.limit, &sandbox::LimitRow::record);
+  return limit != nullptr && sandbox::BoundsModels(limit->name);
+}
 
 Tone ToneOf(const RunRecord& record) {
   const OutcomeKind kind = record.outcome.kind;

@@ -27,6 +27,9 @@ struct Cause {
   bool decided = false;
 };
 
+// Returns whether a budget of tokens, cost or requests ended the run: its agent has done some work.
+bool EndedByBudget(const OutcomeRecord& outcome);
+
 // The tone of a run: nothing to do, something to look at, or no result.
 enum class Tone { kGood, kWarn, kBad };
 Tone ToneOf(const RunRecord& record);

@@ -21,6 +21,7 @@ std::string_view TitleOf(const OutcomeRecord& outcome) {
     case OutcomeKind::kSetupFailed:
     case OutcomeKind::kUntrusted:
     case OutcomeKind::kSkipped:
+    case OutcomeKind::kBudget:
       return "Why it did not start";
     case OutcomeKind::kAgentFailed:
     case OutcomeKind::kFindings:

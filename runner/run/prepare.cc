@@ -306,6 +306,11 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
   Subject& subject = plan;
   Tools& tools = plan;
   subject = std::move(admitted);
+  if (subject.config.budget.limits.any() && !asked->plan_only) {
+    subject.allowance =
+        TRY(Allowance::Open(*asked, event, subject.config, recorder, &subject.budget));
+    recorder.Phase("budget");
+  }
   Request request = *asked;
   TakeIdentities(subject.config, &request);
   TRY(CheckPrices(subject.description(), request, subject.config, subject.budget));

@@ -414,6 +414,7 @@ void Recorder::NoteAccount(const std::string& directory) {
 void Recorder::NoteFailure(const Error& error) {
   report::OutcomeRecord& outcome = input_.record.outcome;
   outcome.kind = untrusted_                         ? report::OutcomeKind::kUntrusted
+                 : over_budget_                     ? report::OutcomeKind::kBudget
                  : error.code == Code::kNothingToDo ? report::OutcomeKind::kSkipped
                  : error.code == Code::kRefused     ? report::OutcomeKind::kRefused
                                                     : report::OutcomeKind::kSetupFailed;

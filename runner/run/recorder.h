@@ -93,6 +93,9 @@ class Recorder {
   // Notes that it is unknown, or denied, that those who caused this run may start it: the failure
   // that follows is that.
   void NoteUntrusted() { untrusted_ = true; }
+  // Notes that the failure that follows is for a budget across runs.
+  void NoteOverBudget() { over_budget_ = true; }
+  void Note(const report::BudgetRecord& budget) { input_.record.budget = budget; }
   // Notes that the run could not be carried out, or that nothing was to be done.
   void NoteFailure(const Error& error);
 
@@ -115,6 +118,7 @@ class Recorder {
   report::ReportInput input_;
   codec::SecretMask secrets_;
   bool untrusted_ = false;
+  bool over_budget_ = false;
   Deadline::Clock::time_point phase_began_;
 };
 

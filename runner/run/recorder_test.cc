@@ -58,6 +58,11 @@ TEST_CASE("What keeps a run from starting is told apart by what may be posted of
   // Of a stranger, or of who could not be asked about.
   CHECK(kind(Code::kRefused, true) == report::OutcomeKind::kUntrusted);
   CHECK(kind(Code::kTemporary, true) == report::OutcomeKind::kUntrusted);
+  Recorder over(Request{});
+  over.NoteOverBudget();
+  over.NoteFailure({Code::kRefused, "why"});
+  CHECK(over.record().outcome.kind == report::OutcomeKind::kBudget);
+  CHECK(over.record().outcome.exit_code == 77);
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ struct ProviderBinding {
 
 class Enclosure;
 struct Plan;
+// The variable with the token that budgets across runs are counted with, where it is not the one
+// that the forge is asked with.
+inline constexpr char kBudgetTokenVariable[] = "AGENTIC_CI_BUDGET_TOKEN";
+
 struct Request;
 class Recorder;
 struct Stage;
@@ -102,6 +106,7 @@ struct Request : sandbox::SandboxLimits, attest::Wanted {
   int64_t max_tokens = 0;        // The tokens of models, in and out; if 0, as configured.
   double max_cost_usd = 0;       // The cost; if 0, as configured.
   int64_t max_requests = 0;      // The requests to models; if 0, as configured.
+  std::string budget_file;       // Where the ledger of budgets across runs is; empty: the forge.
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;

@@ -146,12 +146,16 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
   LogPolicy(request, plan);
 
   const Stage stage{request, plan, directory, recorder, signals, driver};
+  if (plan.allowance) TRY(plan.allowance->Reserve(&plan.budget));
   std::unique_ptr<Enclosure> enclosure = request.backend.make(stage);
-  TRY(enclosure->Start());
+  Status started = enclosure->Start();
+  if (!started.ok() && plan.allowance) plan.allowance->Settle(0);
+  TRY(std::move(started));
   AgentEnd end = TRY(driver.Attend(*enclosure));
   NoteUncollected(stage);
   RunSigns signs = TRY(enclosure->CompleteRecords(&end).Context("reading the records"));
   TRY(ReadRecords(stage, &signs).Context("reading the records"));
+  if (plan.allowance) plan.allowance->Settle(recorder.record().usage.priced_cost_usd);
   if (!request.backend.cancels) {
     watch.emplace(signals, recorder, directory.at(), BoundsAfter(end, request),
                   [&enclosure] { enclosure->RemoveTraces(); });

@@ -68,8 +68,8 @@ Result<Trust> Admit(const Request& request, const Subject& subject, const std::s
                     const Trust& trust, bool is_signed, forge::Event& event, Recorder& recorder) {
   std::optional<ForkRun> fork;
   if (subject.config.fork_models) {
-    fork =
-        ForkRun{action, HeadOf(subject.checkout), PlanBudget(request, subject.config).bounds_use()};
+    const bool bounded = subject.budget.bounds_use() || subject.config.budget.limits.any();
+    fork = ForkRun{action, HeadOf(subject.checkout), bounded};
   }
   Result<Trust> judged = AskWhoStarted(request, subject.config, fork, trust, is_signed, event);
   if (judged.ok()) recorder.Note(event, judged.value());

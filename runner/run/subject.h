@@ -3,6 +3,7 @@
 // task, and who may start it. The first stage of a run's preparation (run/prepare.h).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "forge/event.h"
 #include "forge/event_text.h"
 #include "gateway/budget/budget_limits.h"
+#include "run/budget.h"
 #include "run/recorder.h"
 #include "run/request.h"
 #include "run/task_request.h"
@@ -40,6 +42,7 @@ struct Subject {
   int64_t check_timeout_s = 0;                       // The time for each; if 0, the run's.
   std::optional<agent::AgentDescription> described;  // nullopt if the agent is `command`.
   gateway::BudgetLimits budget;
+  std::unique_ptr<Allowance> allowance;  // Null without a budget across runs.
 
   const agent::AgentDescription* description() const { return described ? &*described : nullptr; }
 };

@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        self.rfile.read(int(self.headers.get('content-length', 0)))
+        self.server.bodies.append(self.rfile.read(int(self.headers.get('content-length', 0))).decode())
         self.server.seen.append((self.path, self.headers.get('accept-encoding')))
         if self.path.startswith('/never/'):
             self.server.over.wait()
@@ -82,14 +82,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-class Budget(unittest.TestCase):
+class Runs(unittest.TestCase):
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix='budget-test-'))
         self.addCleanup(shutil.rmtree, self.directory)
         self.checkout = self.directory / 'checkout'
         (self.checkout / '.agentic-ci').mkdir(parents=True)
         self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        self.server.seen = []
+        self.server.seen, self.server.bodies = [], []
         self.server.statuses = [200]  # Of the answers; the last stays.
         self.server.say = lambda _: 'else'
         self.server.over = threading.Event()
@@ -125,6 +125,8 @@ class Budget(unittest.TestCase):
     def limit(self, name):
         return next(limit for limit in self.record['limits'] if limit['name'] == name)
 
+
+class Budget(Runs):
     def test_every_api_is_counted_and_recorded(self):
         answers = self.run_agent(list(ANSWERS))
         self.assertEqual({status for status, _ in answers}, {200})
@@ -330,6 +332,220 @@ class Budget(unittest.TestCase):
         self.assertEqual([status for status, _ in answers], [200, 200, 429])
         self.assertEqual(json.loads(answers[2][1])['error']['type'], 'rate_limit_error')
         self.assertEqual(self.code, 0)  # Asking more slowly would have helped: no budget is used up.
+
+    # What an agent of each family sends: the path, the body, and where the note is then.
+    CONVERSATIONS = [
+        ('/v1/messages', {'model': 'claude-sonnet-4-5', 'temperature': 0.7, 'messages': [{'role': 'user', 'content': 'hello'}]},
+         lambda body: body['messages'][-1]['content']),
+        ('/v1/messages', {'model': 'claude-sonnet-4-5', 'messages': [{'role': 'user', 'content': [
+            {'type': 'tool_result', 'tool_use_id': 't', 'content': 'x', 'cache_control': {'type': 'ephemeral'}}]}]},
+         lambda body: body['messages'][-1]['content'][1]['text']),
+        ('/v1/chat/completions', {'model': 'gpt-5', 'messages': [{'role': 'tool', 'tool_call_id': 't', 'content': 'x'}]},
+         lambda body: body['messages'][1]['content']),
+        ('/v1/responses', {'model': 'gpt-5', 'input': [{'type': 'function_call_output', 'call_id': 'c', 'output': 'x'}]},
+         lambda body: body['input'][1]['content'][0]['text']),
+        ('/v1/responses', {'model': 'gpt-5', 'input': 'hello'}, lambda body: body['input']),
+        ('/v1beta/models/gemini-2.5-pro:generateContent', {'contents': [{'role': 'user', 'parts': [
+            {'functionResponse': {'name': 'f', 'response': {}}}]}]}, lambda body: body['contents'][-1]['parts'][1]['text']),
+    ]
+
+    def test_at_90_per_cent_the_model_is_told_to_finish(self):
+        for path, asked, noted in self.CONVERSATIONS:
+            for limit, told in (('105', True), ('120', False)):  # The first answer uses 100.
+                self.server.bodies.clear()
+                answers = self.run_agent([path, path], '--max-tokens', limit, body=json.dumps(asked))
+                self.assertEqual([status for status, _ in answers], [200, 200], self.said)
+                first, second = map(json.loads, self.server.bodies)
+                self.assertEqual(first, asked)
+                if not told:
+                    self.assertEqual(second, asked)
+                    continue
+                self.assertIn('90 % of the budget for it is used', noted(second), path)
+                self.assertIn('the model is told that 90 %', self.log)
+                # Nothing else is another.
+                self.assertEqual(set(second), set(asked))
+                self.assertEqual(second.get('temperature'), asked.get('temperature'))
+        # Of dollars likewise; and where a signature covers the body, it stays.
+        asked = json.dumps(self.CONVERSATIONS[0][1])
+        self.server.bodies.clear()
+        self.run_agent(['/v1/messages'] * 2, '--max-cost', '0.0008', body=asked)
+        self.assertIn('90 % of the budget', self.server.bodies[1])
+        self.server.bodies.clear()
+        self.run_agent(['/model/anthropic.claude-sonnet-4-5-20250929-v1:0/invoke'] * 2, '--max-cost', '0.0008', body=asked)
+        self.assertEqual([json.loads(body) for body in self.server.bodies], [json.loads(asked)] * 2)
+
+    def test_what_is_there_at_the_limit_is_in_the_report(self):
+        self.run_agent(['/v1/messages'] * 2, '--max-requests', '1', after='echo half >half.txt')
+        self.assertEqual((self.code, self.record['outcome']['limit']), (125, 'requests'))
+        self.assertIn('+half', (self.directory / 'report/changes.patch').read_text())
+        self.assertIn('half.txt', (self.directory / 'report/changes.json').read_text())
+
+
+# With these prices, each answer costs a dollar.
+DOLLAR = 'prices: [{model: "claude-sonnet-4-5", input: 10000, output: 10000}]\n'
+
+
+class AcrossRuns(Runs):
+    """Budgets of a day, with the file of one host."""
+
+    def setUp(self):
+        super().setUp()
+        self.ledger = self.directory / 'ledger.json'
+        self.options = ['--budget-file', self.ledger]
+
+    def configure(self, budget, more=DOLLAR):
+        git = ['git', '-c', 'user.name=a', '-c', 'user.email=a@example.com', '-C', self.checkout]
+        (self.checkout / '.agentic-ci/config.yml').write_text(f'budget: {budget}\n{more}')
+        for arguments in (['init', '-q'], ['add', '-A'], ['commit', '-qm', 'one', '--allow-empty']):
+            subprocess.run([*git, *arguments], check=True)
+
+    def ask(self, count, *options, **more):
+        return [status for status, _ in self.run_agent(['/v1/messages'] * count, *self.options, *options, **more)]
+
+    def not_started(self, code, why):
+        """A run that does not start: nothing is asked, the report says why."""
+        self.server.seen.clear()
+        shutil.rmtree(self.directory / 'report', ignore_errors=True)  # Outside of CI an earlier one would stay.
+        self.run_agent([], *self.options, printed=0)
+        self.assertEqual((self.code, self.record['outcome']['kind']), (code, 'budget'), self.said)
+        self.assertRegex(self.record['outcome']['reason'], why)
+        self.assertIsNone(self.record['outcome']['agent_status'])
+        summary = (self.directory / 'report/summary.md').read_text()
+        self.assertRegex(summary, 'Not started: ' + ('The budget of the' if code == 77 else 'What earlier runs have spent is not known'))
+
+    def spent(self):
+        return [(run['usd'], run['open']) for run in json.loads(self.ledger.read_text())['runs']]
+
+    def test_the_runs_of_a_day_share_what_it_may_cost(self):
+        self.configure('{per_day: 2.5}')
+        self.assertEqual(self.ask(1), [200])
+        self.assertEqual(self.spent(), [(1, False)])
+        budget = self.record['budget']
+        self.assertEqual((budget['place'], budget['left_usd'], budget['spent_usd'], budget['counted']), ('file', 2.5, 1, True))
+        # $1.50 is left: the second answer goes beyond it, and the third question is not sent.
+        self.assertEqual(self.ask(3), [200, 200, 403])
+        self.assertEqual((self.code, self.record['outcome']['limit'], self.limit('cost')['limit']), (125, 'cost', 1.5))
+        self.assertEqual(self.spent(), [(1, False), (2, False)])
+        self.assertTrue(any(finding['rule'] == 'budget' and '$1.50' in finding['message'] for finding in self.record['findings']))
+        self.not_started(77, r'the budget of the day is used up: \$3\.00 of \$2\.50 are spent')
+        self.assertIn('error: the budget of the day is used up', self.said)
+        self.assertEqual(len(self.spent()), 2)
+        # The next day.
+        ledger = json.loads(self.ledger.read_text())
+        for run in ledger['runs']:
+            run['day'] = '2020-01-01'
+        self.ledger.write_text(json.dumps(ledger))
+        self.assertEqual(self.ask(1), [200])
+        self.assertEqual(self.spent(), [(1, False)])  # What is older than a day is summed up.
+
+    def test_a_runs_own_limit_stays_where_more_is_left(self):
+        self.configure('{per_day: 20}', DOLLAR + 'limits: {max_cost: 0.5}\n')
+        self.assertEqual(self.ask(2), [200, 403])
+        self.assertEqual((self.limit('cost')['limit'], self.record['budget']['lowered']), (0.5, False))
+        self.assertEqual(self.ask(2, '--max-cost', '1.5'), [200, 200])
+        # What is no model's work costs nothing, and leaves an entry.
+        self.run_agent([], *self.options, printed=0)
+        self.assertEqual(self.spent(), [(1, False), (2, False), (0, False)])
+
+    def begin(self, report, *options):
+        """The process of a run that stays until `self.server.over` is set."""
+        port = self.server.server_address[1]
+        if not (self.checkout / 'hold.sh').exists():  # Another run may be reading them.
+            (self.directory / 'policy.yml').write_text(f'defaults: none\nendpoints: ["{HOST}:{port}:full:rest"]\n')
+            (self.checkout / 'hold.sh').write_text(f'curl -s -d x http://{HOST}:{port}/never/x\ntrue\n')
+        run = subprocess.Popen([BINARY, 'run', '--workdir', self.checkout, '--policy', self.directory / 'policy.yml',
+                                '--report-dir', self.directory / report, *self.options, *options, '--', '/bin/sh', 'hold.sh'],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.wait)
+        self.addCleanup(run.kill)
+        return run
+
+    def hold(self, *options):
+        """Such a run once its agent has started."""
+        self.server.over.clear()
+        self.server.seen.clear()
+        run = self.begin('held', *options)
+        while not self.server.seen:
+            self.assertIsNone(run.poll())
+            threading.Event().wait(0.05)
+        return run
+
+    def test_a_run_reserves_what_it_may_spend(self):
+        self.configure('{per_day: 2}')
+        run = self.hold('--max-cost', '1.5')
+        self.assertEqual(self.spent(), [(1.5, True)])
+        self.assertEqual(self.ask(2), [200, 403])  # With what is left, half a dollar.
+        self.not_started(77, r'\$1\.00 of \$2\.00 are spent, and \$1\.50 are reserved for runs that go on')
+        self.server.over.set()
+        self.assertEqual(run.wait(60), 0)
+        self.assertEqual(self.spent(), [(0, False), (1, False)])
+        self.assertEqual(self.ask(1), [200])
+
+    def test_what_a_killed_run_has_reserved_stays_so(self):
+        self.configure('{per_day: 2}')
+        run = self.hold()
+        run.kill()
+        run.wait()
+        self.assertEqual(self.spent(), [(2, True)])
+        self.not_started(77, r'\$0\.00 of \$2\.00 are spent, and \$2\.00 are reserved')
+
+    def test_runs_that_start_at_once_never_get_more_than_there_is(self):
+        self.configure('{per_day: 3}')
+        runs = [self.begin(f'at-once-{number}', '--max-cost', '1') for number in range(6)]
+        while len(self.server.seen) < 3 or sum(run.poll() is not None for run in runs) < 3:
+            threading.Event().wait(0.05)
+        self.assertEqual(sorted(run.returncode for run in runs if run.poll() is not None), [77, 77, 77])
+        self.assertEqual(self.spent(), [(1, True)] * 3)
+        self.server.over.set()
+        self.assertEqual(sorted(run.wait() for run in runs), [0, 0, 0, 77, 77, 77])
+        self.assertEqual(self.spent(), [(0, False)] * 3)
+
+    def test_what_is_not_known_is_refused_unless_the_configuration_says_otherwise(self):
+        garbage = ['', 'x', '{}', '{"version": 2, "runs": [], "pull_requests": {}}', '{"version": 1, "runs": [], "pull_requests": {"x": 1}}',
+                   '{"version": 1, "runs": [{"id": "x", "day": "2026-01-01", "number": 0, "usd": 1, "open": false}], "pull_requests": {}}',
+                   '{"version": 1, "runs": [{"id": "%s", "day": "2026-01-01", "number": 0, "usd": -1, "open": false}], "pull_requests": {}}' % ('a' * 32)]
+        self.configure('{per_day: 2}')
+        for text in garbage:
+            self.ledger.write_text(text)
+            self.not_started(65, 'what earlier runs have spent is not known: .*ledger.json')
+            self.assertEqual(self.ledger.read_text(), text)
+        self.configure('{per_day: 2, unknown: warn}')
+        self.assertEqual(self.ask(3), [200, 200, 403])  # No more than a whole day's.
+        finding = next(finding for finding in self.record['findings'] if finding['rule'] == 'budget')
+        self.assertEqual(finding['severity'], 'warning')
+        self.assertIn('what earlier runs have spent is not known', finding['message'])
+        self.assertFalse(self.record['budget']['counted'])
+        # A file that cannot be, and no place at all.
+        self.configure('{per_day: 2}')
+        self.options = ['--budget-file', self.directory / 'none/ledger.json']
+        self.not_started(66, 'none/ledger.json')
+        self.options = []
+        self.not_started(78, 'no forge keeps what runs have spent .--budget-file FILE.')
+        # The control: without the key, none of it is asked for.
+        (self.checkout / '.agentic-ci/config.yml').unlink()
+        self.configure('{per_day: 2}'.replace('2', '3'), DOLLAR)
+        self.options = ['--budget-file', self.directory / 'fresh.json']
+        self.assertEqual(self.ask(1), [200])
+
+    def test_a_budget_that_limits_nothing_is_no_configuration(self):
+        for budget, place in (('{}', '1:9'), ('{unknown: warn}', '1:9'), ('{per_day: 0}', '1:19'), ('{per_day: -1}', '1:19'), ('{per_week: 1}', '1:10'),
+                              ('{per_day: 1, unknown: ignore}', '1:31'), ('20', '1:9')):
+            self.configure(budget)
+            run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--report-dir', self.directory / 'report', *self.options, '--',
+                                  '/bin/true'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+            self.assertEqual(run.returncode, 65, budget + run.stderr)
+            self.assertIn(f'.agentic-ci/config.yml:{place}: error: ', run.stderr, budget)
+
+    def test_an_unpriced_model_is_refused_under_a_budget_across_runs(self):
+        self.configure('{per_day: 2}')
+        code, said = self.refused('--model', 'claude-opus-4-99')
+        self.assertEqual(code, 78, said)
+
+    def refused(self, *options):
+        run = subprocess.run([BINARY, 'run', '--workdir', self.checkout, '--report-dir', self.directory / 'report', *self.options, *options,
+                              '--', '/bin/true'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+        return run.returncode, run.stderr
+
 
 
 if __name__ == '__main__':

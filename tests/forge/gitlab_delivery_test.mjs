@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { GitLabContract } from '../services/gitlab/contract.mjs';
 import { BOT, GitLabService } from '../services/gitlab/service.mjs';
-import { BINARY, MOVED, Site, begin, checkMoved, end, folder, forEachRequest, fresh, moveHead, report, small } from './site.mjs';
+import { BINARY, MOVED, Site, begin, checkMoved, end, folder, forEachRequest, fresh, moveHead, report, reportOf, small } from './site.mjs';
 
 const TOKEN = 'glpat-bot';
 const API = '/projects/acme%2Fweb%2Fsite';
@@ -440,4 +440,28 @@ describe('nothing is lost or doubled', () => {
     await post(service, directory, 'merge-request', { args });
     whole(service);
   }));
+});
+
+describe('what a run has spent', () => {
+  claim('is counted on a branch by the post, once for each run, whoever posts at the same moment', async (service, site) => {
+    const spent = (id, usd) => reportOf('', (record) => {
+      record.event.head_sha = site.head;
+      Object.assign(record.budget, { id: id.repeat(32), place: 'forge', left_usd: 5, spent_usd: usd, counted: false });
+    });
+    const ledger = () => JSON.parse(show(service, 'agentic-ci/budget:agentic-ci-budget.json')).runs
+      .map(({ id, number, usd, open }) => [id[0], number, usd, open]).sort();
+    const reports = [...'abcd'].map((id, at) => spent(id, at + 1));
+    const env = job(service, site);
+    for (const posted of await Promise.all(reports.map((report) => post(service, report, 'comment', { env, number: [] })))) {
+      assert.equal(posted.status, 0, posted.stdout + posted.stderr);
+      assert.match(posted.stdout, /^post: made .*budget/m);
+    }
+    const all = [['a', 7, 1, false], ['b', 7, 2, false], ['c', 7, 3, false], ['d', 7, 4, false]];
+    assert.deepEqual(ledger(), all);
+    const before = service.git.tip('agentic-ci/budget');
+    for (const report of reports) assert.equal((await post(service, report, 'comment', { env, number: [] })).status, 0);
+    assert.equal(service.git.tip('agentic-ci/budget'), before);
+    assert.match(show(service, before), /\[skip ci\]/);
+    assert.equal(service.git.tip('fix'), site.head);
+  });
 });

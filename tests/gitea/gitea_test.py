@@ -6,6 +6,7 @@ gitea_test.py START RUNNER SAMPLES [NAME...]
 
 START starts a Gitea on loopback in a directory of the test's.
 """
+import base64
 import concurrent.futures
 import contextlib
 import fcntl
@@ -661,6 +662,33 @@ class Post(unittest.TestCase):
         patch, tree = self.patch(lambda work: write(work + '/b.c', 'x\n'))
         self.post(self.report(patch=patch), '--what', 'branch', '--branch', 'agents/fix')
         self.assertEqual(self.fetched('agents/fix')[0], tree)
+
+    def test_what_runs_have_spent_is_counted_on_a_branch_whoever_posts_at_the_same_moment(self):
+        def spent(digit):
+            report = self.report()
+            with open(report + '/run.json') as file:
+                record = json.load(file)
+            record['budget'].update(id=str(digit) * 32, place='forge', left_usd=5, spent_usd=digit, counted=False)
+            with open(report + '/run.json', 'w') as file:
+                json.dump(record, file)
+            return report
+
+        def ledger():
+            content = GITEA.api('GET', f'/repos/{self.repository}/contents/agentic-ci-budget.json?ref=agentic-ci/budget')['content']
+            return sorted((run['id'][0], run['number'], run['usd'], run['open']) for run in json.loads(base64.b64decode(content))['runs'])
+
+        reports = [spent(digit) for digit in range(1, 5)]
+        env = self.environment()
+        post = lambda report: subprocess.run([RUNNER, 'post', report, '--marker', MARKER], env=env, cwd=self.directory, stdin=subprocess.DEVNULL,
+                                             capture_output=True, text=True, timeout=600)
+        with concurrent.futures.ThreadPoolExecutor(4) as workers:
+            for done in workers.map(post, reports):
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        everything = [(str(digit), 1, digit, False) for digit in range(1, 5)]
+        self.assertEqual(ledger(), everything)
+        self.assertIn('budget', self.post(reports[0]).stdout)  # Once more changes nothing.
+        self.assertEqual(ledger(), everything)
+        self.assertEqual(self.fetched('fix')[1:], [self.git('rev-parse', 'main')])
 
     def test_there_are_no_check_runs(self):
         done = self.post(self.report(), '--what', 'comment,check', code=64)

@@ -16,6 +16,12 @@ namespace {
 
 // Per cent of a budget at which people are told, once each.
 constexpr std::array<int, 4> kWarnings = {80, 90, 95, 99};
+constexpr char kFinishNote[] =
+    "[From agentic-ci, which runs this task: 90 % of the budget for it is used, and at 100 % the "
+    "run "
+    "ends at once. Finish now: begin nothing new, leave the files in a state that can be "
+    "delivered, "
+    "and say what is left to do.]";
 constexpr std::chrono::minutes kRateWindow{1};
 // When to come back if open requests may use up the rest: models take some seconds.
 constexpr int64_t kOpenWait_s = 5;
@@ -248,6 +254,7 @@ RequestGuard::Admission Budget::Admit(const Authority& authority, OutgoingReques
   admission.refusal = Judge(question);
   if (!admission.refusal.has_value()) LookForTexts(call.api, request);
   if (admission.refusal.has_value() || !IsCounted(call.api)) return admission;
+  if (tokens_.nearly() || cost_.nearly()) TellToFinish(call.api, request);
   Charge(requests_, 1);
   if (limits_.requests_per_minute > 0) recent_.push_back(hooks_.now());
   // An answer that is compressed could not be counted.
@@ -382,6 +389,22 @@ void Budget::Charge(Meter& meter, double amount) {
             Amount(meter.name, meter.used) + " of " + Amount(meter.name, meter.limit),
         record::Notice::Severity::kMedium));
   }
+}
+
+// Agents send the whole conversation each time, without what was added to it: so each request
+// has the note, at its end, where no cached prefix is lost.
+void Budget::TellToFinish(ModelApi api, OutgoingRequest& request) {
+  const bool is_signed = std::ranges::any_of(request.fields, [](const codec::HttpField& field) {
+    return codec::EqualIgnoringCase(field.name, "authorization") && field.value.starts_with("AWS4");
+  });
+  std::optional<std::string> noted;
+  if (!is_signed) noted = WithNote(api, request.body, kFinishNote);
+  if (!noted) return;
+  request.body = *std::move(noted);
+  if (told_) return;
+  told_ = true;
+  hooks_.record(record::Notice::Seen("budget.finish",
+                                     "the model is told that 90 % of the run's budget is used"));
 }
 
 void Budget::NoteStatus(const Observer& observer) {

@@ -32,6 +32,8 @@ bool IsServedBy(const ModelServer& known, const Authority& server, std::string_v
 // the moment (429) if these may use up what is left.
 class Budget final : public RequestGuard {
  public:
+  // The share of tokens or of cost from which on models are told to finish.
+  static constexpr double kNearly = 0.9;
   using Clock = std::chrono::steady_clock;
   // The functions that the budget calls; what they use must outlive it.
   struct Hooks {
@@ -69,6 +71,7 @@ class Budget final : public RequestGuard {
     double used = 0;
     size_t warned = 0;  // The number of kWarnings that were given.
     bool exhausted() const { return limit > 0 && used >= limit; }
+    bool nearly() const { return limit > 0 && used >= kNearly * limit; }
   };
 
   ModelCall CallTo(const Authority& server, const OutgoingRequest& request) const;
@@ -82,6 +85,7 @@ class Budget final : public RequestGuard {
   OutgoingRefusal RefuseExhausted(ModelApi api, const Meter& meter);
   void LookForTexts(ModelApi api, const OutgoingRequest& request);
   void Charge(Meter& meter, double amount);
+  void TellToFinish(ModelApi api, OutgoingRequest& request);
   void NoteStatus(const Observer& observer);
   void Take(const Observer& observer, const TokenUsage& usage, bool complete);
 
@@ -104,6 +108,7 @@ class Budget final : public RequestGuard {
   // The watched texts that no model was sent yet, by their places: records mask secrets in texts.
   std::vector<size_t> unseen_;
   int64_t asked_ = 0;  // Requests in which they were looked for.
+  bool told_ = false;  // A model was told to finish.
 };
 
 }  // namespace gateway

@@ -557,4 +557,76 @@ TEST_CASE("A watched text is found behind the escapes of JSON") {
   }
 }
 
+TEST_CASE("A note is the last thing that the user says, in each API that takes one") {
+  struct Case {
+    ModelApi api;
+    const char* body;
+    const char* noted;
+  };
+  using enum ModelApi;
+  for (
+      const Case& one :
+      {Case{kAnthropic,
+            R"({"a":0.7,"messages":[{"role":"user","content":"x"}],"z":9007199254740993})",
+            R"({"a":0.7,"messages":[{"role":"user","content":"x\n\nend"}],"z":9007199254740993})"},
+       Case{
+           kAnthropic,
+           R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"}]}]})",
+           R"({"messages":[{"role":"user","content":"x"},{"role":"user","content":[{"type":"tool_result"},{"type":"text","text":"end"}]}]})"},
+       Case{kOpenAi, R"({"messages":[{"role":"tool","content":"x"}]})",
+            R"({"messages":[{"role":"tool","content":"x"},{"role":"user","content":"end"}]})"},
+       Case{kOpenAiResponses, R"({"input":"x"})", R"({"input":"x\n\nend"})"},
+       Case{
+           kOpenAiResponses, R"({"input":[{"type":"function_call_output"}]})",
+           R"({"input":[{"type":"function_call_output"},{"role":"user","content":[{"type":"input_text","text":"end"}]}]})"},
+       Case{kGemini, R"({"contents":[{"parts":[{"text":"x"}]}]})",
+            R"({"contents":[{"parts":[{"text":"x"},{"text":"end"}]}]})"},
+       Case{
+           kGemini, R"({"model":"m","request":{"contents":[{"role":"user","parts":[]}]}})",
+           R"({"model":"m","request":{"contents":[{"role":"user","parts":[{"text":"end"}]}]}})"}}) {
+    CAPTURE(one.body);
+    CHECK(WithNote(one.api, one.body, "end") == std::optional<std::string>(one.noted));
+  }
+  // An answer that was begun, no conversation, no JSON that every reader reads alike, and an API
+  // whose requests are signed.
+  for (const auto& [api, body] : std::initializer_list<std::pair<ModelApi, const char*>>{
+           {kAnthropic, R"({"messages":[{"role":"assistant","content":"x"}]})"},
+           {kAnthropic, R"({"messages":[]})"},
+           {kAnthropic, R"({"messages":[{"role":"user","content":1}]})"},
+           {kAnthropic, R"({"messages":[{"role":"user","content":"x","content":"y"}]})"},
+           {kAnthropic, R"({"messages":[1]})"},
+           {kAnthropic, "[]"},
+           {kAnthropic, ""},
+           {kOpenAi, R"({"prompt":"x"})"},
+           {kOpenAi, R"({"messages":[{"role":"assistant","content":"x"}]})"},
+           {kOpenAiResponses, R"({"previous_response_id":"x"})"},
+           {kGemini, R"({"contents":[{"role":"model","parts":[{"text":"x"}]}]})"},
+           {kGemini, R"({"request":1})"},
+           {kBedrock, R"({"messages":[{"role":"user","content":"x"}]})"}}) {
+    CAPTURE(body);
+    CHECK_FALSE(WithNote(api, body, "end").has_value());
+  }
+}
+
+TEST_CASE("From 90 per cent on every question is told to finish, and none before") {
+  Desk desk(Tokens(1000));
+  const std::string asked = R"({"max_tokens":1,"messages":[{"role":"user","content":"x"}]})";
+  const auto told = [&](codec::HttpFields fields) {
+    OutgoingRequest request{"POST", "/v1/messages", {}, asked};
+    for (codec::HttpField& field : fields) request.fields.push_back(std::move(field));
+    RequestGuard::Admission admission = desk.budget.Admit(kHost, request);
+    REQUIRE_FALSE(admission.refusal.has_value());
+    return request.body != asked;
+  };
+  REQUIRE(desk.Use(899));
+  CHECK_FALSE(told({}));
+  REQUIRE(desk.Use(1));
+  CHECK(told({}));
+  CHECK(told({}));
+  CHECK_FALSE(told({{"Authorization", "AWS4-HMAC-SHA256 Credential=x"}}));
+  const auto finishes = std::count_if(desk.notices.begin(), desk.notices.end(),
+                                      [](const auto& one) { return one.type == "budget.finish"; });
+  CHECK(finishes == 1);
+}
+
 }  // namespace gateway

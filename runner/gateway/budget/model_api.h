@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,11 @@ struct PromptBody {
   int64_t unseen = 0;
 };
 PromptBody ReadPromptBody(ModelApi api, std::string_view body);
+
+// Returns the body of a request with `note` as the last thing that the user says. nullopt where
+// that cannot be: Bedrock's requests are signed with their body, an answer was begun, or there is
+// no conversation.
+std::optional<std::string> WithNote(ModelApi api, std::string_view body, std::string_view note);
 
 // Returns "claude-sonnet-4-5-20250929-v1" for "us.anthropic.claude-sonnet-4-5-20250929-v1:0" and
 // similar names: without vendor and region. Borrowed from `model`.

@@ -40,7 +40,7 @@ class RequestGuard {
   // whole, up to that many bytes.
   virtual size_t BodyBytesWanted(const OutgoingRequest& request) const = 0;
   // Decides whether the request may go. Admit may change its fields (the codings that it accepts,
-  // say). Its body is there only if it was read whole.
+  // say), and its body, which is there only if it was read whole.
   virtual Admission Admit(const Authority& authority, OutgoingRequest& request) = 0;
 };
 

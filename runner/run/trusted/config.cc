@@ -54,6 +54,27 @@ Status ParseLimits(const YamlNode& node, ConfigReader* reader, Config* config) {
   return Ok();
 }
 
+// `budget`: its amounts are spelled as `max_cost` is.
+Status ParseBudget(const YamlNode& node, ConfigReader* reader, Config::Budget* budget) {
+  YamlFields fields = TRY(reader->Open(node, "budget", BudgetKeys(), {}));
+  for (const BudgetAmount& amount : kBudgetAmounts) {
+    if (fields.Find(amount.key) == nullptr) continue;
+    budget->limits.*amount.member = reader->Keep(ParseCost(fields, amount.key)).value_or(0);
+  }
+  if (const YamlNode* unknown = fields.Find("unknown")) {
+    budget->warns = unknown->text == kUnknownAnswers[1];
+    if (!budget->warns && unknown->text != kUnknownAnswers[0]) {
+      reader->Keep(Status(
+          fields.Invalid("unknown", "what is done is 'refuse' or 'warn'", "unknown: refuse")));
+    }
+  }
+  if (!budget->limits.any() && reader->errors.empty()) {
+    return codec::InvalidAt(reader->file(), node.at, "the budget has no amount",
+                            "budget: { per_day: 20 }");
+  }
+  return Ok();
+}
+
 Status ParseImages(const YamlNode& node, ConfigReader* reader, Config* config) {
   YamlFields fields =
       TRY(YamlFields::Open(reader->file(), node, "images", {"trust", "trusted_root", "mirrors"}));
@@ -201,9 +222,9 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   // No model listed would be any model.
   YamlFields fields = TRY(reader->Open(
       root, "the configuration",
-      {"limits", "models", "prices", "ecosystems", "images", "gates", "require", "agents", "tasks",
-       "bots", "forks", "hosted_tools", "after_untrusted", "providers"},
-      {"limits", "models", "agents", "tasks"}));
+      {"limits", "budget", "models", "prices", "ecosystems", "images", "gates", "require", "agents",
+       "tasks", "bots", "forks", "hosted_tools", "after_untrusted", "providers"},
+      {"limits", "budget", "models", "agents", "tasks"}));
   using Texts = std::vector<std::string>;
   config->models = reader->Keep(fields.FilledTexts("models")).value_or(Texts());
   config->ecosystems = reader->Keep(fields.FilledTexts("ecosystems")).value_or(Texts());
@@ -215,6 +236,10 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
   const YamlNode* limits = fields.Find("limits");
   if (limits != nullptr && !codec::IsEmpty(*limits)) {
     reader->Keep(ParseLimits(*limits, reader, config));
+  }
+  const YamlNode* budget = fields.Find("budget");
+  if (budget != nullptr && !codec::IsEmpty(*budget)) {
+    reader->Keep(ParseBudget(*budget, reader, &config->budget));
   }
   if (const YamlNode* prices = fields.Find("prices")) {
     auto list = reader->Keep(gateway::PriceList::FromYaml(*prices, file));
@@ -251,6 +276,12 @@ Status ParseInto(std::string_view text, ConfigReader* reader, Config* config) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> BudgetKeys() {
+  std::vector<std::string_view> keys = {"unknown"};
+  for (const BudgetAmount& amount : kBudgetAmounts) keys.push_back(amount.key);
+  return keys;
+}
 
 Result<Config> ParseConfig(std::string_view text, const ConfigSource& source,
                            std::vector<Error>* errors) {

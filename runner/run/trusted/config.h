@@ -3,6 +3,7 @@
 // from the same trusted commit. docs/reference/config.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -21,12 +22,19 @@
 #include "run/trusted/task.h"
 #include "run/trusted/trusted_file.h"
 #include "sandbox/limit/control.h"
+#include "spending/ledger.h"
 
 namespace run {
 
 inline constexpr char kConfigPath[] = ".agentic-ci/config.yml";
 
 struct Config {
+  // `budget`: what all runs together may spend.
+  struct Budget {
+    spending::Limits limits;
+    bool warns = false;  // Where it is not known what was spent, a run starts all the same.
+  };
+
   bool absent = false;  // There is no such file.
   std::string sha256;   // Hex digest of its bytes; empty without one.
   // Zero: not said. The command line's own values replace them.
@@ -34,6 +42,7 @@ struct Config {
   double max_cost_usd = 0;
   int64_t max_requests = 0;
   int64_t requests_per_minute = 0;
+  Budget budget;
   std::vector<std::string> models;  // The only ones that may be asked; empty for any.
   gateway::PriceList prices;        // Before the built-in ones.
   // Ecosystems whose package registries are opened, read-only.
@@ -52,6 +61,22 @@ struct Config {
   std::vector<agent::AgentDescription> agents;  // Beside those that are built in.
   std::vector<Task> tasks;                      // In the file's order.
 };
+
+// The amounts of `budget`, by their keys.
+struct BudgetAmount {
+  std::string_view key;
+  double spending::Limits::*member;
+  std::string_view doc;
+};
+inline constexpr auto kBudgetAmounts = std::to_array<BudgetAmount>({
+    {"per_day", &spending::Limits::per_day, "US dollars for all runs that start on one day (UTC)."},
+    {"per_pull_request", &spending::Limits::per_pull_request,
+     "US dollars for all runs for one pull request."},
+});
+// The values of `unknown` in it, the default first.
+inline constexpr auto kUnknownAnswers = std::to_array<std::string_view>({"refuse", "warn"});
+// Returns all keys of `budget`.
+std::vector<std::string_view> BudgetKeys();
 
 // Returns the repository's configuration at `ref`; without a file, one that says nothing.
 Result<Config> LoadConfig(const change::Repository* repository, const std::string& checkout,

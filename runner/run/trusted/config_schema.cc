@@ -9,6 +9,7 @@
 #include "codec/data/json.h"
 #include "gateway/credential/provider.h"
 #include "policy/model/json_schema.h"
+#include "run/trusted/config.h"
 #include "run/trusted/task.h"
 #include "sandbox/limit/control.h"
 
@@ -148,6 +149,18 @@ Json LimitsSchema() {
   return ClosedSchema(std::move(properties));
 }
 
+Json BudgetSchema() {
+  Json properties;
+  for (const BudgetAmount& amount : kBudgetAmounts) {
+    properties.Set(std::string(amount.key),
+                   Described(TypeSchema("number").Set("exclusiveMinimum", 0), amount.doc));
+  }
+  properties.Set("unknown",
+                 Described(ChoiceSchema(kUnknownAnswers),
+                           "What becomes of a run where it is not known what was spent."));
+  return Described(ClosedSchema(std::move(properties)), "What all runs together may spend.");
+}
+
 Json ImagesSchema() {
   Json properties;
   properties.Set("trust", TypeSchema("array").Set("items", TypeSchema("object")))
@@ -248,6 +261,7 @@ std::string RenderConfigSchema() {
   static constexpr std::string_view kForks[] = {"model"};
   Json properties;
   properties.Set("limits", LimitsSchema())
+      .Set("budget", BudgetSchema())
       .Set("models", ListSchema(TextSchema()))
       .Set("prices", TypeSchema("array").Set("items", TypeSchema("object")))
       .Set("ecosystems", TypeSchema("array").Set("items", TypeSchema("string")))

@@ -94,6 +94,11 @@ constexpr const LimitRow& RowOf(LimitName name) {
                        [&](const LimitRow& row) { return row.name == name; });
 }
 
+// Returns whether it bounds the use of models: a run that reaches it has done some of its work.
+constexpr bool BoundsModels(LimitName name) {
+  return name == LimitName::kTokens || name == LimitName::kCost || name == LimitName::kRequests;
+}
+
 constexpr std::string_view OptionOf(LimitName name) { return RowOf(name).option; }
 
 // Returns the row with that name in run.json, or that option; null if there is none.
