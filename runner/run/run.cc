@@ -17,12 +17,14 @@
 #include "report/model_use.h"
 #include "run/checks.h"
 #include "run/collect.h"
+#include "run/destinations.h"
 #include "run/enclosure.h"
 #include "run/environment.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/signal_watch.h"
+#include "telemetry/export.h"
 
 namespace run {
 namespace {
@@ -181,6 +183,8 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   if (request.plan_only && request.backend.describe != nullptr) {
     return PrintPlan(std::move(request), rules);
   }
+  telemetry::Destinations destinations = TRY(FindDestinations(request));
+  request.times_lines = destinations.otlp.on();
   ReportDirectory directory = TRY(ReportDirectory::Prepare(request.report_dir, request.workdir));
   Recorder recorder(request);
   Driver agent;
@@ -191,7 +195,13 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   // process is started from here on: a fork may not meet another thread.
   sys::BackgroundTask removing;
   if (removal) removing = sys::BackgroundTask(removal);
-  return Conclude(std::move(carried), request, directory, recorder);
+  const bool in_place = !directory.has_earlier();  // What is there is of this run.
+  Result<int> status = Conclude(std::move(carried), request, directory, recorder);
+  if (destinations.any()) {
+    telemetry::Export({recorder.record(), in_place ? directory.at() : "", recorder.TakeLineTimes()},
+                      destinations);
+  }
+  return status;
 }
 
 }  // namespace run
