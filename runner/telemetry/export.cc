@@ -105,6 +105,7 @@ void Say(Signal signal, const Exporter& exporter, const Sent& sent) {
 
 void Say(const EventTarget& target, const Delivery& delivery) {
   if (delivery.why.empty()) {
+    if (delivery.sent == 0) return;
     logging::Info("records sent",
                   {{"to", target.Shown()}, {"records", std::to_string(delivery.sent)}});
     return;
