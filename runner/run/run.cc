@@ -17,13 +17,14 @@
 #include "report/model_use.h"
 #include "run/checks.h"
 #include "run/collect.h"
-#include "run/destinations.h"
 #include "run/enclosure.h"
 #include "run/environment.h"
+#include "run/host_proxy.h"
 #include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/signal_watch.h"
+#include "telemetry/destinations.h"
 #include "telemetry/export.h"
 
 namespace run {
@@ -183,7 +184,9 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   if (request.plan_only && request.backend.describe != nullptr) {
     return PrintPlan(std::move(request), rules);
   }
-  telemetry::Destinations destinations = TRY(FindDestinations(request));
+  telemetry::Destinations destinations =
+      TRY(telemetry::FindDestinations(request.events_to, sys::Environment));
+  if (destinations.any()) destinations.reach = {request.ca_file, HostProxy()};
   request.times_lines = destinations.otlp.on();
   ReportDirectory directory = TRY(ReportDirectory::Prepare(request.report_dir, request.workdir));
   Recorder recorder(request);
