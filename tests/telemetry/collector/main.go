@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
-	"go.opentelemetry.io/collector/service/telemetry/telemetrytest"
+	"go.opentelemetry.io/collector/service/telemetry"
 )
 
 func factories() (otelcol.Factories, error) {
@@ -27,7 +27,7 @@ func factories() (otelcol.Factories, error) {
 	return otelcol.Factories{
 		Receivers: receivers,
 		Exporters: exporters,
-		Telemetry: telemetrytest.NewNopFactory(),
+		Telemetry: telemetry.NewFactory(func() component.Config { return &struct{}{} }), // None of its own.
 	}, err
 }
 
