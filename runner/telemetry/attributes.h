@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Attributes: the facts of a resource, span, point or log record by name, gathered and bounded
+// before they become part of its message.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include "base/ascii.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
-#include "record/limits.h"
+#include "record/line_facts.h"
 #include "record/ocsf.h"
 
 namespace telemetry {
@@ -21,16 +21,8 @@ constexpr int kFacility = 16;  // local0
 constexpr size_t kHostBytesMax = 255;
 constexpr size_t kMessageIdBytesMax = 32;
 
-std::optional<Json> ParseRecord(std::string_view line) {
-  if (!line.ends_with('}')) return std::nullopt;
-  Result<Json> json = codec::ParseJson(
-      line, {.bytes_max = record::kRecordLineBytesMax, .depth_max = 16, .values_max = 5000});
-  if (!json.ok() || json.value().object() == nullptr) return std::nullopt;
-  return std::move(json).value();
-}
-
-// OCSF's severity_id as syslog's severity (RFC 5424, table 2).
-int SyslogSeverity(int64_t severity) {
+// OCSF's severity as syslog's (RFC 5424, table 2).
+int SyslogSeverity(int severity) {
   switch (severity) {
     case 2:
       return 5;  // Notice.
@@ -55,15 +47,6 @@ std::string HeaderField(std::string_view text, size_t bytes_max) {
   return field.empty() ? "-" : field;
 }
 
-// Without the members that are not OCSF's own.
-std::string Shortened(const Json& record) {
-  Json shorter = Json::EmptyObject();
-  for (const auto& [name, value] : *record.object()) {
-    if (name != "unmapped") shorter.Set(name, value);
-  }
-  return codec::RenderJsonLine(shorter);
-}
-
 }  // namespace
 
 std::string Timestamp(int64_t time_ms) {
@@ -80,25 +63,24 @@ std::string Timestamp(int64_t time_ms) {
 }
 
 std::optional<std::string> RenderSyslog(std::string_view line, std::string_view host) {
-  const std::optional<Json> record = ParseRecord(line);
-  if (!record) return std::nullopt;
-  std::string id = record->StringAt("class_name");
+  const std::optional<record::LineFacts> facts = record::ReadLineFacts(line);
+  if (!facts) return std::nullopt;
+  std::string id = facts->class_name;
   std::replace(id.begin(), id.end(), ' ', '-');
-  std::string message =
-      "<" + std::to_string(kFacility * 8 + SyslogSeverity(record->IntegerAt("severity_id"))) +
-      ">1 " + Timestamp(record->IntegerAt("time")) + " " + HeaderField(host, kHostBytesMax) +
-      " agentic-ci - " + HeaderField(id, kMessageIdBytesMax) + " - ";
+  std::string message = "<" + std::to_string(kFacility * 8 + SyslogSeverity(facts->severity)) +
+                        ">1 " + Timestamp(facts->time_ms) + " " + HeaderField(host, kHostBytesMax) +
+                        " agentic-ci - " + HeaderField(id, kMessageIdBytesMax) + " - ";
   const bool fits = message.size() + line.size() <= kSyslogBytesMax;
-  message += fits ? std::string(line) : Shortened(*record);
+  message += fits ? std::string(line) : record::WithoutOwnMembers(line).value_or("");
   if (message.size() > kSyslogBytesMax) return std::nullopt;
   return std::to_string(message.size()) + " " + message;
 }
 
 std::optional<std::string> RenderBatchPart(EventTarget::Kind kind, std::string_view line,
                                            std::string_view run) {
-  const std::optional<Json> record = ParseRecord(line);
-  if (!record) return std::nullopt;
-  const int64_t time_ms = record->IntegerAt("time");
+  const std::optional<record::LineFacts> facts = record::ReadLineFacts(line);
+  if (!facts) return std::nullopt;
+  const int64_t time_ms = facts->time_ms;
   std::string whole(line);
   if (kind == EventTarget::Kind::kBulk) {
     // A data stream takes documents with this member only.

@@ -17,12 +17,12 @@ inline constexpr size_t kSyslogBytesMax = 8192;
 
 // Renders a message of syslog (RFC 5424) with its length in front (RFC 6587, 3.4.1; RFC 5425, 4.3).
 // Its text is the record; of one that is too long, what is not OCSF's (`unmapped`) is left out.
-// Returns nullopt for a line that is no record, or is too long even so. `host` is this machine's
+// Returns nullopt for a line that is not a record, or is too long even so. `host` is this machine's
 // name.
 std::optional<std::string> RenderSyslog(std::string_view line, std::string_view host);
 
 // Returns the record as a part of the body of a request to `kind`: a line, or two for Elastic.
-// `run` says where it is from, for Splunk: the address of the job. Nullopt for a line that is no
+// `run` says where it is from, for Splunk: the address of the job. Nullopt for a line that is not a
 // record.
 std::optional<std::string> RenderBatchPart(EventTarget::Kind kind, std::string_view line,
                                            std::string_view run);

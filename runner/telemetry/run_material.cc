@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/ascii.h"
-#include "codec/data/json.h"
 #include "record/limits.h"
+#include "record/line_facts.h"
 #include "report/transcript.h"
 
 namespace telemetry {
@@ -21,22 +22,16 @@ std::string ClassName(std::string name) {
 
 // Returns false for a line that is not a record.
 bool ParseEvent(std::string_view line, RunEvent* event) {
-  const Result<codec::Json> json = codec::ParseJson(
-      line, {.bytes_max = record::kRecordLineBytesMax, .depth_max = 16, .values_max = 5000});
+  std::optional<record::LineFacts> facts = record::ReadLineFacts(line);
   std::optional<record::Record> what = record::ParseOcsf(line);
-  if (!json.ok() || !what) return false;
+  if (!facts || !what) return false;
   event->what = *std::move(what);
-  event->time_ms = json.value().IntegerAt("time");
-  event->duration_ms = json.value().IntegerAt("duration");
-  event->severity =
-      static_cast<int>(std::clamp<int64_t>(json.value().IntegerAt("severity_id", 1), 0, 6));
-  event->class_name = ClassName(json.value().StringAt("class_name"));
-  if (const codec::Json* facts = json.value().Find("unmapped")) {
-    event->decision = facts->StringAt("decision");
-  }
-  const codec::Json* request = json.value().Find("http_request");
-  const codec::Json* url = request != nullptr ? request->Find("url") : nullptr;
-  if (url != nullptr) event->scheme = url->StringAt("scheme");
+  event->time_ms = facts->time_ms;
+  event->duration_ms = facts->duration_ms;
+  event->severity = facts->severity;
+  event->class_name = ClassName(std::move(facts->class_name));
+  event->decision = std::move(facts->decision);
+  event->scheme = std::move(facts->scheme);
   event->line = line;
   return true;
 }

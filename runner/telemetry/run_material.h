@@ -32,7 +32,7 @@ struct RunEvent {
   int64_t duration_ms = 0;  // Of a model's answer.
   int severity = 1;         // OCSF's severity_id.
   std::string class_name;   // "http_activity": OCSF's, in lower case with underscores.
-  std::string decision;     // "allowed", "denied", ...; empty for what is no decision.
+  std::string decision;     // "allowed", "denied", ...; empty for what is not a decision.
   std::string scheme;       // Of a request.
   record::Record what;
   std::string line;

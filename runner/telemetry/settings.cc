@@ -165,7 +165,7 @@ class Reader {
     if (error != std::errc() || end != text.data() + text.size() || ms < 0) {
       return Fault("OTEL_EXPORTER_OTLP_TIMEOUT is not a number of milliseconds");
     }
-    if (ms > 0) exporter->timeout = std::chrono::milliseconds(ms);  // 0 is no limit.
+    if (ms > 0) exporter->timeout = std::chrono::milliseconds(ms);  // 0 means no limit.
   }
 
   // Whether spans are kept. The parent's decision counts unless the sampler is one without it.

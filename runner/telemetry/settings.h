@@ -69,7 +69,7 @@ struct OtlpSettings {
 
 // Reads the settings. Without an endpoint, nothing else is looked at. Never fails: what cannot be
 // used is a fault, and the signal that it is about is off where sending it could be wrong (gRPC, an
-// address that is none, an unknown compression).
+// invalid address, an unknown compression).
 OtlpSettings ReadOtlpSettings(const VariableReader& variable);
 
 // Parses a value of TRACEPARENT; without a trace if it is malformed, or of no trace.
