@@ -84,7 +84,8 @@ Command RunCommandSpec() {
           "agentic-ci run --task review\n",
       .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable, kCiVariable,
                     kStoreVariable, kRegistryVariable, kProxyVariable, kNoProxyVariable,
-                    kProxyByNameVariable, kBudgetTokenVariable, kColourVariable}};
+                    kProxyByNameVariable, kBudgetTokenVariable, kEventsVariable,
+                    kTelemetryVariables, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",

@@ -125,6 +125,13 @@ inline constexpr VariableSpec kRegistryVariable = {
     "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
     "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
 
+inline constexpr VariableSpec kTelemetryVariables = {
+    "OTEL_*, TRACEPARENT, TRACESTATE",
+    "OpenTelemetry's: the collector that gets the run's spans, metrics and logs at its end, if "
+    "OTEL_EXPORTER_OTLP_ENDPOINT or one of its siblings is set. See docs/reference/telemetry.md."};
+inline constexpr VariableSpec kEventsVariable = {
+    "AGENTIC_CI_EVENTS_TO", "More targets for `events-to`, separated by blanks."};
+
 inline constexpr VariableSpec kInputVariables = {
     "INPUTS, AGENTIC_CI_INPUT_*",
     "INPUTS has the action's inputs as one JSON object. If it is not set, each AGENTIC_CI_INPUT_* "

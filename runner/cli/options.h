@@ -261,6 +261,14 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Variables{&run::Request::env}},
     {{"report-dir", "DIR", "agentic-ci-report", "The directory to write the report to."},
      Text{&run::Request::report_dir}},
+    {{"events-to", "[VARIABLE@]URL", "",
+      "Where to send the records of what was allowed and refused once the run has ended: "
+      "`file:PATH`, `syslog+tcp://HOST:PORT`, `syslog+tls://HOST:PORT`, `https://...` for JSON "
+      "lines, `splunk+https://...` or `elastic+https://HOST/STREAM`. A credential is taken from "
+      "VARIABLE in this process's environment. What cannot be sent is a warning: see "
+      "docs/reference/telemetry.md.",
+      true},
+     Texts{&run::Request::events_to}},
     {{"learn", "FILE", "",
       "Add what the policy refuses to FILE, which several runs may share, for `policy suggest "
       "FILE`. Nothing more is allowed because of it. FILE must not be in the checkout."},

@@ -19,14 +19,6 @@ namespace {
 constexpr size_t kCaBundleBytesMax = 16 * 1024 * 1024;
 constexpr size_t kHeaderBytesMax = 256 * 1024;
 
-// Both are initialised once per process. OpenSSL's configuration file is not read: it could load
-// code or weaken what is verified, and curl's own initialisation would read it.
-bool InitialiseOnce() {
-  static const bool initialised = OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) == 1 &&
-                                  curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  return initialised;
-}
-
 // Text of a remote end, or of curl about one, as it may stand in an error.
 std::string Printable(std::string_view text) {
   std::string printable(text.substr(0, 300));
@@ -84,6 +76,7 @@ Status AddHeaders(HeaderList& list, const HttpRequest& request) {
   }
   if (request.bearer != nullptr) TRY(AddAuthorization(list, "Bearer ", *request.bearer));
   if (request.basic != nullptr) TRY(AddAuthorization(list, "Basic ", *request.basic));
+  if (request.authorization != nullptr) TRY(AddAuthorization(list, "", *request.authorization));
   return Ok();
 }
 
@@ -193,6 +186,25 @@ Result<std::string> SystemCaBundle() {
                "apt-get install ca-certificates"};
 }
 
+Result<std::string> ReadCaFile(std::string ca_file) {
+  if (ca_file.empty()) ca_file = TRY(SystemCaBundle());
+  std::string pem =
+      TRY(sys::ReadFile(ca_file, kCaBundleBytesMax).Context("reading the trusted certificates"));
+  if (pem.find("-----BEGIN ") == std::string::npos) {
+    return Error{Code::kSetup, "no certificates in " + ca_file};
+  }
+  return pem;
+}
+
+// OpenSSL's configuration file is not read: it could load code or weaken what is verified, and
+// curl's own initialisation would read it.
+Status InitialiseCurl() {
+  static const bool initialised = OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr) == 1 &&
+                                  curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  if (!initialised) return Error{Code::kBug, "libcurl does not initialise"};
+  return Ok();
+}
+
 struct HttpClient::State {
   HttpClientOptions options;
   std::string ca_pem;
@@ -226,6 +238,10 @@ struct HttpClient::State {
     Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     curl_blob ca{ca_pem.data(), ca_pem.size(), CURL_BLOB_NOCOPY};
     Set(CURLOPT_CAINFO_BLOB, &ca);
+    if (!options.client_certificate.empty()) {
+      Set(CURLOPT_SSLCERT, options.client_certificate.c_str());
+      Set(CURLOPT_SSLKEY, options.client_key.c_str());
+    }
     Set(CURLOPT_USERAGENT, options.user_agent.c_str());
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout_ms));
     Set(CURLOPT_LOW_SPEED_LIMIT, 1000L);
@@ -272,14 +288,9 @@ HttpClient::~HttpClient() = default;
 bool HttpClient::reached() const { return state_->reached; }
 
 Result<HttpClient> HttpClient::Create(HttpClientOptions options) {
-  if (!InitialiseOnce()) return Error{Code::kBug, "libcurl does not initialise"};
+  TRY(InitialiseCurl());
   auto state = std::make_unique<State>();
-  if (options.ca_file.empty()) options.ca_file = TRY(SystemCaBundle());
-  state->ca_pem = TRY(sys::ReadFile(options.ca_file, kCaBundleBytesMax)
-                          .Context("reading the trusted certificates"));
-  if (state->ca_pem.find("-----BEGIN ") == std::string::npos) {
-    return Error{Code::kSetup, "no certificates in " + options.ca_file};
-  }
+  state->ca_pem = TRY(ReadCaFile(options.ca_file));
   TRY(CheckProxy(options.proxy));
   state->options = std::move(options);
   state->handle = curl_easy_init();

@@ -28,6 +28,8 @@ struct HttpRequest {
   const Secret* bearer = nullptr;
   // The same as `authorization: Basic ...`: the base64 of "user:password".
   const Secret* basic = nullptr;
+  // The same with a scheme of its own: the whole value of `authorization`.
+  const Secret* authorization = nullptr;
   // Judges the address that the connection leads to, before anything is sent on it; an error
   // becomes Send's result. Not asked where a proxy resolves the name. May be null.
   std::function<Status(const std::string& address)> judge_address;
@@ -50,6 +52,9 @@ using BodySink = std::function<Status(const HttpResponse& head, std::string_view
 
 struct HttpClientOptions {
   std::string ca_file;  // PEM; if empty, SystemCaBundle(). Verification cannot be switched off.
+  // What this client shows servers that ask for it: PEM files, both or neither.
+  std::string client_certificate = {};
+  std::string client_key = {};
   std::string user_agent = "agentic-ci";
   Proxy proxy;  // The environment is not asked.
   size_t response_bytes_max = 16 * 1024 * 1024;
@@ -62,6 +67,13 @@ struct HttpClientOptions {
 // Returns the first of the places distributions keep their bundle in. Fails with kSetup if there is
 // none.
 Result<std::string> SystemCaBundle();
+
+// Reads the certificates to trust from `ca_file` (PEM), or from SystemCaBundle() if it is empty.
+// Fails with kSetup if there are none in it.
+Result<std::string> ReadCaFile(std::string ca_file);
+
+// Initialises libcurl and OpenSSL, once per process.
+Status InitialiseCurl();
 
 // One connection pool; not for use from two threads.
 class HttpClient {

@@ -234,6 +234,7 @@ Record ParseEvent(const codec::Json& json, int64_t kind) {
   event.binary = facts.StringAt("binary");
   event.ancestors = TextsAt(facts, "ancestors");
   SetEngine(facts.StringAt("engine"), &event);
+  event.policy = facts.StringAt("policy");
   event.reason = facts.StringAt("reason");
   if (event.reason.empty()) event.reason = json.StringAt("status_detail");
   event.position = facts.StringAt("deny_rule");
@@ -263,6 +264,12 @@ Record ParseNotice(const codec::Json& json, int64_t uid) {
   const codec::Json* api = json.Find("api");
   if (const codec::Json* service = api != nullptr ? api->Find("service") : nullptr) {
     notice.provider = service->StringAt("name");
+  }
+  if (api != nullptr) {
+    const std::string operation = api->StringAt("operation");  // "POST /v1/messages"
+    const size_t blank = std::min(operation.find(' '), operation.size());
+    notice.method = operation.substr(0, blank);
+    notice.path = operation.substr(std::min(blank + 1, operation.size()));
   }
   const codec::Json* facts = json.Find("unmapped");
   if (facts == nullptr || facts->object() == nullptr) return notice;

@@ -236,8 +236,11 @@ struct TranscriptStep {
   std::string title = {};  // kTool: its name and the argument that says most.
   std::string text = {};   // The text that was said; for kTool, its input.
   std::string result = {};
-  bool failed = false;  // True if the result of a kTool says so.
-  bool nested = false;  // By an agent that the agent started.
+  bool failed = false;       // True if the result of a kTool says so.
+  bool nested = false;       // By an agent that the agent started.
+  std::string tool = {};     // The name of a kTool.
+  int64_t line = 0;          // The line of agent.jsonl that it began with, from 0.
+  int64_t result_line = -1;  // The line with the result of a kTool; -1 if there is none.
 };
 
 // A command of the repository that was run over the agent's patch.

@@ -65,7 +65,8 @@ const Json& Member(const Json& object, std::string_view name) {
 
 class TranscriptReader {
  public:
-  void TakeLine(std::string_view line) {
+  void TakeLine(std::string_view line, int64_t number) {
+    number_ = number;
     // pi repeats a message with each of its words.
     constexpr std::string_view kUpdate = R"({"type":"message_update")";
     if (line.empty() || line[0] != '{' || line.starts_with(kUpdate)) return;
@@ -76,6 +77,7 @@ class TranscriptReader {
     const std::string type = event.StringAt("type");
     const bool goes_on = std::exchange(in_delta_, type == "message");
     const bool nested = !event.StringAt("parent_tool_use_id").empty();
+    if (type == "item.started") return NoteStarted(Member(event, "item").StringAt("id"));
     if (type == "item.completed") return TakeItem(Member(event, "item"));
     if (type == "assistant" || type == "user") {
       return TakeBlocks(Member(Member(event, "message"), "content"), type == "assistant", nested);
@@ -99,8 +101,14 @@ class TranscriptReader {
       ++transcript_.dropped;
       return false;
     }
+    if (step.kind != StepKind::kTool || step.line == 0) step.line = number_;
     transcript_.steps.push_back(std::move(step));
     return true;
+  }
+
+  // Codex's items begin in a line of their own.
+  void NoteStarted(const std::string& id) {
+    if (!id.empty() && started_.size() < kStepsMax) started_[Cut(id, kIdBytesMax)] = number_;
   }
 
   // Claude Code's and pi's lists.
@@ -126,8 +134,10 @@ class TranscriptReader {
   void TakeCall(const std::string& id, const std::string& name, const Json& input, bool nested) {
     const std::string argument = TellingArgument(input);
     const std::string title = name + (argument.empty() ? "" : " ") + argument;
-    const bool added = Add(
-        {StepKind::kTool, Cut(title, kTitleBytesMax), Cut(RenderInput(input)), "", false, nested});
+    TranscriptStep step{
+        StepKind::kTool, Cut(title, kTitleBytesMax), Cut(RenderInput(input)), "", false, nested};
+    step.tool = Cut(name, kTitleBytesMax);
+    const bool added = Add(std::move(step));
     if (added && !id.empty()) calls_[Cut(id, kIdBytesMax)] = transcript_.steps.size() - 1;
   }
 
@@ -137,6 +147,7 @@ class TranscriptReader {
     TranscriptStep& step = transcript_.steps[call->second];
     step.result = Cut(TextOf(&content));
     step.failed = failed;
+    step.result_line = number_;
   }
 
   void TakePiMessage(const Json& message) {
@@ -180,29 +191,42 @@ class TranscriptReader {
     const std::string type = item.StringAt("type");
     if (type == "agent_message") Add({StepKind::kText, "", Cut(item.StringAt("text"))});
     if (type == "reasoning") Add({StepKind::kThinking, "", Cut(item.StringAt("text"))});
+    TranscriptStep step{StepKind::kTool};
+    step.tool = type;
+    const auto started = started_.find(Cut(item.StringAt("id"), kIdBytesMax));
+    step.line = started != started_.end() ? started->second : number_;
+    step.result_line = number_;
     if (type == "command_execution") {
       const std::string command = item.StringAt("command");
-      Add({StepKind::kTool, Cut(command.substr(0, command.find('\n')), kTitleBytesMax),
-           Cut(command), Cut(item.StringAt("aggregated_output")),
-           item.IntegerAt("exit_code") != 0});
-    }
-    if (type == "file_change" || type == "mcp_tool_call" || type == "web_search") {
-      Add({StepKind::kTool, type, Cut(RenderInput(item)), "", item.StringAt("status") == "failed"});
+      step.title = Cut(command.substr(0, command.find('\n')), kTitleBytesMax);
+      step.text = Cut(command);
+      step.result = Cut(item.StringAt("aggregated_output"));
+      step.failed = item.IntegerAt("exit_code") != 0;
+      Add(std::move(step));
+    } else if (type == "file_change" || type == "mcp_tool_call" || type == "web_search") {
+      step.title = type;
+      step.text = Cut(RenderInput(item));
+      step.failed = item.StringAt("status") == "failed";
+      Add(std::move(step));
     }
   }
 
   Transcript transcript_;
-  std::map<std::string, size_t> calls_;  // The calls by their ids.
-  bool in_delta_ = false;                // The last event was a piece of the agent's message.
+  std::map<std::string, size_t> calls_;     // The calls by their ids.
+  std::map<std::string, int64_t> started_;  // The lines that items began in, by their ids.
+  int64_t number_ = 0;                      // Of the line that is read.
+  bool in_delta_ = false;                   // The last event was a piece of the agent's message.
 };
 
 }  // namespace
 
 Result<Transcript> ReadTranscript(const std::string& directory) {
   TranscriptReader reader;
+  int64_t number = 0;
   TRY(ForEachLine(directory + "/agent.jsonl", kStreamLineBytesMax, kStreamBytesMax,
                   [&](std::string_view line, bool whole) {
-                    if (whole) reader.TakeLine(line);
+                    if (whole) reader.TakeLine(line, number);
+                    ++number;
                   })
           .Context("reading the agent's stream"));
   return reader.Take();

@@ -49,6 +49,27 @@ TEST_CASE("Claude Code's messages are steps, and a result stands with its call")
   CheckConversation(transcript, "Write hello.txt");
   CHECK(transcript.steps[1].text == "file_path: hello.txt\ncontent: a\nb\n");
   CHECK(transcript.steps[1].result == "File created");
+  CHECK(transcript.steps[1].tool == "Write");
+  CHECK(transcript.steps[0].line == 1);
+  CHECK(transcript.steps[1].line == 2);
+  CHECK(transcript.steps[1].result_line == 3);
+}
+
+TEST_CASE("An item of Codex begins with the line that says so") {
+  const Transcript transcript = Place().Read(
+      R"({"type":"thread.started"}
+
+{"type":"item.started","item":{"id":"1","type":"command_execution","command":"a"}}
+{"type":"item.completed","item":{"id":"1","type":"command_execution","command":"a","exit_code":1}}
+{"type":"item.completed","item":{"id":"2","type":"file_change","status":"completed"}}
+)");
+  REQUIRE(transcript.steps.size() == 2);
+  CHECK(transcript.steps[0].tool == "command_execution");
+  CHECK(transcript.steps[0].line == 2);
+  CHECK(transcript.steps[0].result_line == 3);
+  CHECK(transcript.steps[0].failed);
+  CHECK(transcript.steps[1].line == 4);
+  CHECK(transcript.steps[1].result_line == 4);
 }
 
 TEST_CASE("A result is found by the first bytes of its call's id") {

@@ -43,7 +43,10 @@ struct AgentEnd {
   int64_t output_bytes = 0;
   int64_t wall_ms = 0;
   std::vector<std::string> tail;  // The last lines of its log.
-  bool output_lost = false;       // Some of its output could not be written down.
+  // When each line of agent.jsonl came, in milliseconds since 1970; with Request::times_lines, and
+  // at most AgentOutput::kTimedLinesMax.
+  std::vector<int64_t> line_times_ms;
+  bool output_lost = false;  // Some of its output could not be written down.
   // The model's host that refuses the credential again and again, or why its name has no address.
   std::string refused_by;
   // The processor time of the agent; nullopt if it was not counted.

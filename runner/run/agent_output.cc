@@ -44,7 +44,21 @@ void AgentOutput::Take(Pipe pipe, std::string_view bytes) {
   Pass(stream, stream.masked.Feed(bytes));
 }
 
+// A line came when its first byte did.
+void AgentOutput::NoteTimes(std::string_view raw) {
+  using std::chrono::duration_cast;
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  while (!raw.empty() && line_times_ms_.size() < kTimedLinesMax) {
+    if (!in_timed_line_) line_times_ms_.push_back(duration_cast<milliseconds>(now).count());
+    const size_t end = raw.find('\n');
+    in_timed_line_ = end == std::string_view::npos;
+    raw.remove_prefix(in_timed_line_ ? raw.size() : end + 1);
+  }
+}
+
 void AgentOutput::Pass(Stream& stream, std::string_view masked) {
+  if (stream.raw >= 0 && files_.timed) NoteTimes(masked);
   if (stream.raw >= 0 && !sys::WriteAll(stream.raw, masked).ok()) lost_ = true;
   Lines lines;
   for (const std::string& entry : stream.reader.Feed(masked)) Add(stream, entry, true, &lines);

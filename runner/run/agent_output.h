@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/stream.h"
@@ -33,6 +34,7 @@ struct OutputFiles {
   std::string events = {};         // The gateway's records, for the style that shows them.
   // The agent is Codex, or a command that names it: lines of its log mean what they say.
   bool may_be_codex = false;
+  bool timed = false;            // AgentOutput::TakeLineTimes() has something to give.
   std::string stream = "plain";  // The form in which standard output is read (agent::StreamReader).
 };
 
@@ -69,6 +71,10 @@ class AgentOutput {
   agent::AgentSummary Finish(int exit_status);
   // Returns true if some of the output could not be written to a file.
   bool lost() const { return lost_; }
+  // Returns when each line of OutputFiles::raw came, in milliseconds since 1970, at most
+  // kTimedLinesMax.
+  static constexpr size_t kTimedLinesMax = 100'000;
+  std::vector<int64_t> TakeLineTimes() { return std::move(line_times_ms_); }
   // Returns the last kTailLinesMax lines of the log.
   std::vector<std::string> tail() const { return {tail_.begin(), tail_.end()}; }
 
@@ -88,6 +94,7 @@ class AgentOutput {
     std::string kept;   // The agent's bytes, without secrets.
     std::string shown;  // For OutputFiles::shown.
   };
+  void NoteTimes(std::string_view raw);
   void Pass(Stream& stream, std::string_view masked);
   void Add(Stream& stream, const std::string& text, bool ends, Lines* lines);
   void AddShown(const std::string& visible, std::string* shown) const;
@@ -105,8 +112,10 @@ class AgentOutput {
   int terminal_;
   report::LiveView live_;
   bool lost_ = false;
-  bool in_section_ = false;  // Something was shown.
-  std::string status_;       // The text at the bottom, without a line end.
+  std::vector<int64_t> line_times_ms_;
+  bool in_timed_line_ = false;  // The last of them has not ended.
+  bool in_section_ = false;     // Something was shown.
+  std::string status_;          // The text at the bottom, without a line end.
   std::string unshown_;
 };
 

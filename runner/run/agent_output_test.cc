@@ -49,6 +49,24 @@ Written Write(const std::vector<Piece>& pieces, std::optional<codec::LogCommands
 
 }  // namespace
 
+TEST_CASE("Each line of the agent's stream has a time, where times are kept") {
+  for (const bool timed : {false, true}) {
+    const Fd raw(::memfd_create("raw", MFD_CLOEXEC));
+    OutputFiles files;
+    files.raw = raw.get();
+    files.timed = timed;
+    const codec::SecretMask secrets;
+    AgentOutput output(files, secrets);
+    output.Take(Pipe::kOutput, "{}\n\n{\"a\"");
+    output.Take(Pipe::kError, "no line of the stream\n");
+    output.Take(Pipe::kOutput, ":1}\n{}");
+    output.Finish(0);
+    const std::vector<int64_t> times = output.TakeLineTimes();
+    CHECK(times.size() == (timed ? 4 : 0));
+    CHECK(std::is_sorted(times.begin(), times.end()));
+  }
+}
+
 TEST_CASE("Output that a full disk did not take is known to be lost") {
   for (const bool raw : {false, true}) {
     for (const char* path : {"/dev/full", "/dev/null"}) {

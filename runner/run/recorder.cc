@@ -256,6 +256,7 @@ void Recorder::NoteSummary(const AgentEnd& end) {
   const agent::AgentSummary& summary = end.summary;
   input_.agent_text = summary.result_text;
   input_.agent_tail = end.tail;
+  line_times_ms_ = end.line_times_ms;
   if (end.output_lost) {
     NoteControl(ControlName::kAgentOutput, ControlState::kUnavailable,
                 "some of the agent's output is missing in its files: they could not be written");

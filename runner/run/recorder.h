@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "caller/program_links.h"
@@ -104,6 +105,8 @@ class Recorder {
   codec::SecretMask& secrets() { return secrets_; }
 
   const report::RunRecord& record() const { return input_.record; }
+  // Returns AgentEnd::line_times_ms.
+  std::vector<int64_t> TakeLineTimes() { return std::move(line_times_ms_); }
   // Returns the whole, with the time of its end.
   const report::ReportInput& Finish();
 
@@ -119,6 +122,7 @@ class Recorder {
   codec::SecretMask secrets_;
   bool untrusted_ = false;
   bool over_budget_ = false;
+  std::vector<int64_t> line_times_ms_;
   Deadline::Clock::time_point phase_began_;
 };
 

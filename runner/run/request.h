@@ -107,6 +107,9 @@ struct Request : sandbox::SandboxLimits, attest::Wanted {
   double max_cost_usd = 0;       // The cost; if 0, as configured.
   int64_t max_requests = 0;      // The requests to models; if 0, as configured.
   std::string budget_file;       // Where the ledger of budgets across runs is; empty: the forge.
+  std::vector<std::string>
+      events_to;             // Where the run's records are sent (telemetry/event_target.h).
+  bool times_lines = false;  // When the agent's lines came is kept, for its telemetry.
   std::vector<SecretBinding> secrets;
   std::vector<ProviderBinding> providers;
   std::vector<std::pair<std::string, std::string>> env;

@@ -28,6 +28,8 @@
 #include "run/outcome.h"
 #include "run/policy_source.h"
 #include "run/signal_watch.h"
+#include "telemetry/destinations.h"
+#include "telemetry/export.h"
 
 namespace run {
 namespace {
@@ -225,6 +227,10 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   if (request.plan_only && request.backend.describe != nullptr) {
     return PrintPlan(std::move(request), rules);
   }
+  telemetry::Destinations destinations =
+      TRY(telemetry::FindDestinations(request.events_to, sys::Environment));
+  if (destinations.any()) destinations.reach = {request.ca_file, HostProxy()};
+  request.times_lines = destinations.otlp.on();
   ReportDirectory directory = TRY(ReportDirectory::Prepare(request.report_dir, request.workdir));
   std::optional<attest::Signer> signer;
   if (request.attests()) {
@@ -240,10 +246,17 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   // process is started from here on: a fork may not meet another thread.
   sys::BackgroundTask removing;
   if (removal) removing = sys::BackgroundTask(removal);
-  const int status = TRY(Conclude(std::move(carried), request, directory, recorder));
-  if (!signer || !directory.started()) return status;
-  removing.Wait();
-  TRY(Attest(*signer, directory).Kind(ErrorKind::kReported));
+  const bool in_place = !directory.has_earlier();  // What is there is of this run.
+  Result<int> status = Conclude(std::move(carried), request, directory, recorder);
+  if (signer && status.ok() && directory.started()) {
+    removing.Wait();
+    Status attested = Attest(*signer, directory).Kind(ErrorKind::kReported);
+    if (!attested.ok()) status = std::move(attested).error();
+  }
+  if (destinations.any()) {
+    telemetry::Export({recorder.record(), in_place ? directory.at() : "", recorder.TakeLineTimes()},
+                      destinations);
+  }
   return status;
 }
 

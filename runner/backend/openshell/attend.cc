@@ -47,6 +47,7 @@ class Attendance {
     if (!end_) end.status = TRY(command_.Wait(Deadline::After(kReapTime)));
     end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
     end.tail = said_.tail();
+    end.line_times_ms = said_.TakeLineTimes();
     end.output_lost = said_.lost();
     end.output_bytes = output_bytes_;
     end.wall_ms =

@@ -262,6 +262,7 @@ Result<run::AgentEnd> Job::Attend() {
   files.shown = run::ShownAt(files.terminal);
   files.style = run::StyleOf(stage_.request);
   files.may_be_codex = agent.may_be_codex;
+  files.timed = stage_.request.times_lines;
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", stage_.request.agent}, {"isolation", "openshell"}});

@@ -137,6 +137,7 @@ OutputFiles OutputFilesOf(const Request& request, const Plan& plan,
                                            "The agent's output", std::time(nullptr)),
           .events = directory.at() + "/events.ocsf.jsonl",
           .may_be_codex = plan.agent.may_be_codex,
+          .timed = request.times_lines,
           .stream = plan.agent.stream};
 }
 

@@ -307,6 +307,7 @@ Result<AgentEnd> Supervisor::Finish() {
   end.status = ShellStatus(wait_status_);
   end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
   end.tail = said_.tail();
+  end.line_times_ms = said_.TakeLineTimes();
   end.output_lost = said_.lost();
   end.refused_by = refused_by_;
   end.output_bytes = output_bytes_;
