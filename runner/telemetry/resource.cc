@@ -28,6 +28,7 @@ std::string_view ResultOf(OutcomeKind outcome) {
     case OutcomeKind::kLimit:
     case OutcomeKind::kRefused:
     case OutcomeKind::kUntrusted:
+    case OutcomeKind::kBudget:
     case OutcomeKind::kFindings:
       return "failure";
     case OutcomeKind::kSandboxLost:
