@@ -74,18 +74,17 @@ constexpr std::string_view kDoctorDoc =
 static_assert(WellFormed(kJsonOption));
 
 Command RunCommandSpec() {
-  Command command{
-      .name = "run",
-      .carry_out = RunCommand,
-      .operands = "[-- PROGRAM ARG...]",
-      .doc = "Run an agent, or any PROGRAM, in a sandbox. Writes a report of the run.",
-      .example =
-          "  agentic-ci run --agent claude-code --prompt \"Fix the failing test\"\n  "
-          "agentic-ci run --task review\n",
-      .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable, kCiVariable,
-                    kStoreVariable, kRegistryVariable, kProxyVariable, kNoProxyVariable,
-                    kProxyByNameVariable, kBudgetTokenVariable, kEventsVariable,
-                    kTelemetryVariables, kColourVariable}};
+  Command command{.name = "run",
+                  .carry_out = RunCommand,
+                  .operands = "[-- PROGRAM ARG...]",
+                  .doc = "Run an agent, or any PROGRAM, in a sandbox. Writes a report of the run.",
+                  .example =
+                      "  agentic-ci run --agent claude-code --prompt \"Fix the failing test\"\n  "
+                      "agentic-ci run --task review\n",
+                  .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
+                                kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
+                                kNoProxyVariable, kProxyByNameVariable, kBudgetTokenVariable,
+                                kEventsVariable, kTelemetryVariables, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",

@@ -404,7 +404,7 @@ void Budget::TellToFinish(ModelApi api, OutgoingRequest& request) {
   if (told_) return;
   told_ = true;
   hooks_.record(record::Notice::Seen("budget.finish",
-                                     "the model is told that 90 % of the run's budget is used"));
+                                     "the model is asked to finish: 90 % of the run's budget is used"));
 }
 
 void Budget::NoteStatus(const Observer& observer) {
