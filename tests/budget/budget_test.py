@@ -361,7 +361,7 @@ class Budget(Runs):
                     self.assertEqual(second, asked)
                     continue
                 self.assertIn('90 % of the budget for it is used', noted(second), path)
-                self.assertIn('the model is told that 90 %', self.log)
+                self.assertIn('the model is asked to finish: 90 %', self.log)
                 # Nothing else is another.
                 self.assertEqual(set(second), set(asked))
                 self.assertEqual(second.get('temperature'), asked.get('temperature'))

@@ -311,7 +311,7 @@ class Component(unittest.TestCase):
         self.assertIn('ANTHROPIC_ID_TOKEN', outcome['reason'])
         # The job still has the token that says who started it.
         self.assertEqual(self.pipeline('--preview'), 0, self.output)
-        self.assertRegex(self.output, r'AGENTIC_CI_ID_TOKEN:\s+aud: agentic-ci\s+ANTHROPIC_ID_TOKEN:\s+aud: ')
+        self.assertRegex(self.output, r'AGENTIC_CI_ID_TOKEN:\s+aud: agentic-ci\s+SIGSTORE_ID_TOKEN:\s+aud: sigstore\s+ANTHROPIC_ID_TOKEN:\s+aud: ')
         # gitlab-ci-local makes none for `id_tokens:`.
         job['ANTHROPIC_ID_TOKEN'] = services.mint(AUDIENCES['anthropic'], seconds=3600)
         status = self.pipeline(**job)

@@ -403,8 +403,8 @@ void Budget::TellToFinish(ModelApi api, OutgoingRequest& request) {
   request.body = *std::move(noted);
   if (told_) return;
   told_ = true;
-  hooks_.record(record::Notice::Seen("budget.finish",
-                                     "the model is asked to finish: 90 % of the run's budget is used"));
+  hooks_.record(record::Notice::Seen(
+      "budget.finish", "the model is asked to finish: 90 % of the run's budget is used"));
 }
 
 void Budget::NoteStatus(const Observer& observer) {
