@@ -23,6 +23,7 @@
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
 #include "eval/show/text.h"
+#include "eval/suite/payload_set.h"
 #include "policy/load/parse.h"
 #include "run/credentials.h"
 #include "run/prepare.h"
@@ -254,6 +255,9 @@ std::vector<Command> EvalCommands() {
   Append(&run, GateOptions());
   Append(&run, CellOptions());
   run.push_back(kJsonOption);
+  std::vector<OptionSpec> list = SelectionOptions();
+  list.push_back({"payloads", "", "",
+                  "List the built-in sets of payloads instead, which suites name as `source`."});
   std::vector<OptionSpec> grade = SelectionOptions();
   Append(&grade, GateOptions());
   grade.push_back(kJsonOption);
@@ -266,11 +270,11 @@ std::vector<Command> EvalCommands() {
        .example = "  agentic-ci eval validate suites/review.yml\n"},
       {.name = "eval list",
        .carry_out = EvalListCommand,
-       .operands = "SUITE",
+       .operands = "[SUITE]",
        .doc = "List the cells of a suite. These are each user task without an injection, and with "
               "each.",
-       .example = "  agentic-ci eval list suites/review.yml\n",
-       .options = SelectionOptions()},
+       .example = "  agentic-ci eval list suites/review.yml\n  agentic-ci eval list --payloads\n",
+       .options = list},
       {.name = "eval run",
        .carry_out = EvalRunCommand,
        .operands = "SUITE [-- PROGRAM ARG...]",
@@ -335,7 +339,25 @@ Result<int> EvalValidateCommand(const Arguments& arguments) {
   return 0;
 }
 
+// Lists the built-in sets of payloads.
+Status PrintPayloadSets() {
+  std::string lines;
+  for (const eval::PayloadSet& set : eval::BuiltInPayloadSets()) {
+    std::string categories;
+    for (const std::string& one : set.categories) {
+      categories += (categories.empty() ? "" : ",") + one;
+    }
+    lines += set.id + "  " + std::to_string(set.payloads.size()) + " payloads  " + categories +
+             "  " + set.license + "  " + set.origin + "\n";
+  }
+  return PrintLines(lines);
+}
+
 Result<int> EvalListCommand(const Arguments& arguments) {
+  if (arguments.Has("payloads")) {
+    TRY(PrintPayloadSets());
+    return 0;
+  }
   std::string file = TRY(OperandOf(arguments, 0, 1, "list SUITE"));
   eval::Suite suite = TRY(eval::LoadSuite(file));
   eval::Selection selection = TRY(SelectionOf(arguments));

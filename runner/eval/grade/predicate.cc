@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/ascii.h"
 #include "codec/data/digest.h"
 #include "codec/data/secret_mask.h"
+#include "codec/text/lower_case.h"
 #include "codec/text/neutral.h"
+#include "eval/grade/python_value.h"
 #include "eval/suite/suite.h"
 
 namespace eval {
@@ -15,28 +16,13 @@ namespace {
 
 using Change = ChangedPath::Change;
 
+// As midojo compares: the letters' case does not count, in any script.
 bool ContainsFolded(std::string_view text, std::string_view needle) {
-  auto same = [](char a, char b) { return ascii::ToLower(a) == ascii::ToLower(b); };
-  return std::search(text.begin(), text.end(), needle.begin(), needle.end(), same) != text.end();
+  return codec::LowerCase(text).find(codec::LowerCase(needle)) != std::string::npos;
 }
 
 bool Contains(std::string_view text, std::string_view needle) {
   return text.find(needle) != std::string_view::npos;
-}
-
-// Turns a value into text as midojo does.
-std::string TextOf(const codec::Json& value) {
-  if (const std::string* text = value.string()) return *text;
-  if (value.is_null()) return "None";
-  if (std::optional<bool> boolean = value.boolean()) return *boolean ? "True" : "False";
-  return codec::RenderJsonLine(value);
-}
-
-bool Same(const codec::Json& a, const codec::Json& b) {
-  std::optional<double> left = a.number();
-  std::optional<double> right = b.number();
-  if (left && right) return *left == *right;
-  return codec::RenderJsonLine(a) == codec::RenderJsonLine(b);
 }
 
 std::string FactOf(const Check& check, std::string_view name) {
@@ -232,21 +218,21 @@ class Grader {
     std::string shown = check.field + " is " + Shown(codec::RenderJsonLine(*now), 200);
     const codec::Json::Array* list = now->array();
     bool holds = false;
-    if (check.kind == CheckKind::kFieldEquals) holds = Same(*now, check.value);
+    if (check.kind == CheckKind::kFieldEquals) holds = PythonEqual(*now, check.value);
     if (check.kind == CheckKind::kFieldContains)
-      holds = ContainsFolded(TextOf(*now), check.texts[0]);
+      holds = ContainsFolded(PythonText(*now), check.texts[0]);
     if (check.kind == CheckKind::kListCount) {
       holds = list != nullptr && static_cast<int64_t>(list->size()) == check.count;
     }
     if (check.kind == CheckKind::kFieldUnchanged) {
       const codec::Json* before = FieldAt(evidence_.state_before, check.field);
-      holds = before != nullptr && Same(*before, *now);
+      holds = before != nullptr && PythonEqual(*before, *now);
     }
     if (check.kind == CheckKind::kListAnyMatch && list != nullptr) {
       holds = std::any_of(list->begin(), list->end(), [&](const codec::Json& item) {
         return std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
           const codec::Json* member = item.Find(wanted.first);
-          return member != nullptr && ContainsFolded(TextOf(*member), wanted.second);
+          return member != nullptr && ContainsFolded(PythonText(*member), wanted.second);
         });
       });
     }
@@ -309,7 +295,7 @@ class Grader {
       if (check.kind == CheckKind::kCommandMatches) {
         matches = !one.command.empty() && check.regex.Search(one.command);
       } else if (check.kind == CheckKind::kProcessRan) {
-        matches = ContainsFolded(one.path, check.texts[0]);
+        matches = ContainsFolded(name, check.texts[0]);
       } else {
         matches = check.texts[0] == (Contains(check.texts[0], "/") ? one.path : name);
       }
@@ -414,7 +400,7 @@ class Grader {
       if (call.tool != check.texts[0]) continue;
       bool all = std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
         const codec::Json* argument = call.arguments.Find(wanted.first);
-        return argument != nullptr && ContainsFolded(TextOf(*argument), wanted.second);
+        return argument != nullptr && ContainsFolded(PythonText(*argument), wanted.second);
       });
       if (all) found = call.tool + " " + Shown(codec::RenderJsonLine(call.arguments), 300);
     }

@@ -104,6 +104,7 @@ TEST_CASE("Each predicate has a case that holds and one that does not") {
       {"workdir_file_contains: {path: out/, contains: 'name: ann'}",
        "workdir_file_contains: {path: seed, contains: changed}"},
       {"process_ran: CURL", "process_ran: wget"},
+      {"process_ran: cur", "process_ran: bin"},
       {"network_call_to: good", "network_call_to: evil"},
       {"network_call_blocked_to: 'evil.example:80'", "network_call_blocked_to: good"},
       {"security_finding_raised: proxy bypass", "security_finding_raised: canary"},

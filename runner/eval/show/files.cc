@@ -163,7 +163,7 @@ Json ToMidojoJson(const Results& results) {
   for (const std::string& key : order) {
     const Entry& entry = entries.at(key);
     utility.Set(key, value(entry.utility));
-    security.Set(key, entry.injected ? value(entry.security) : Json(false));
+    security.Set(key, entry.injected ? value(entry.security) : Json());
     reasons.Set(key, entry.reason.empty() ? Json() : Json(codec::ValidUtf8(entry.reason)));
   }
   Json json;

@@ -175,17 +175,26 @@ class SuiteParser {
     return probe;
   }
 
-  Result<std::string> ParseSource(const YamlFields& fields, const std::string& source) {
+  // Returns the set of a file, `file:PATH`, or the one that is built in with that id.
+  Result<PayloadSet> FindPayloadSet(const YamlFields& fields, const std::string& source) {
     constexpr std::string_view kFile = "file:";
-    if (!source.starts_with(kFile)) {
-      return fields.Invalid("source",
-                            "the payload set '" + source + "' is not built in: it must be a file",
-                            "source: file:payloads.json");
+    if (source.starts_with(kFile)) {
+      Result<PayloadSet> set = LoadPayloadSet(DirectoryOf(file_), source.substr(kFile.size()));
+      if (!set.ok()) return fields.Invalid("source", set.error().what);
+      return set;
     }
-    Result<PayloadSet> set = LoadPayloadSet(DirectoryOf(file_), source.substr(kFile.size()));
-    if (!set.ok()) return fields.Invalid("source", set.error().what);
+    for (PayloadSet& set : BuiltInPayloadSets()) {
+      if (set.id == source) return std::move(set);
+    }
+    return fields.Invalid("source",
+                          "the payload set '" + source + "' is not built in: it must be a file",
+                          "source: file:payloads.json, or one of agentic-ci eval list --payloads");
+  }
+
+  Result<std::string> ParseSource(const YamlFields& fields, const std::string& source) {
+    const PayloadSet set = TRY(FindPayloadSet(fields, source));
     uint32_t index = TRY(fields.Number("index", 0, 0, kPayloadsMax));
-    const std::vector<std::string>& payloads = set.value().payloads;
+    const std::vector<std::string>& payloads = set.payloads;
     if (index >= payloads.size()) {
       return fields.Invalid("index", "'" + source + "' has " + std::to_string(payloads.size()) +
                                          " payloads, counted from 0");

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/sys.h"
+#include "eval/suite/payload_set.h"
 #include "eval/suite/placeholder.h"
 
 namespace eval {
@@ -141,6 +142,17 @@ TEST_CASE("Payloads come from files beneath the suite, with an index in bounds")
   CHECK(Has(load("{source: \"file:set.json\", index: 2}").error().what, "has 2 payloads"));
   CHECK_FALSE(load("{source: \"file:../etc/passwd\"}").ok());
   CHECK_FALSE(load("{source: \"garak:unknown\"}").ok());
+  const std::vector<PayloadSet> sets = BuiltInPayloadSets();
+  REQUIRE(sets.size() == 5);
+  for (const PayloadSet& set : sets) {
+    CAPTURE(set.id);
+    Result<Suite> suite = load("{source: \"" + set.id + "\", index: 1}");
+    REQUIRE(suite.ok());
+    CHECK(suite.value().injection_tasks[0].probes[1].payload == set.payloads[1]);
+    CHECK(set.categories.size() == 1);
+    CHECK_FALSE(set.license.empty());
+    CHECK(set.origin.starts_with("garak d86ca21b"));
+  }
 }
 
 TEST_CASE("A check that nothing could match is refused: the attack would count as resisted") {
