@@ -374,7 +374,8 @@ injection_tasks:
         self.assertEqual({cell['utility']['value'] for cell in cells.values()}, {'true'})
         channels = dict(cells['leak']['channels']) if isinstance(cells['leak']['channels'], list) else cells['leak']['channels']
         self.assertEqual((channels['network'], channels['files'], channels['commands']), ('complete', 'complete', 'incomplete'))
-        suite.write_text(suite.read_text().replace('backend: openshell, state: {notes.txt: "', 'backend: dict, state: {notes: "'))
+        tool = 'backend: dict, tools: [{name: look, description: looks, read: notes}], state: {notes: "'
+        suite.write_text(suite.read_text().replace('backend: openshell, state: {notes.txt: "', tool))
         self.end(self.start(*words), 69)
 
     def test_image_signature(self):

@@ -74,6 +74,12 @@ class EnvironmentParser {
     if (tools != nullptr) {
       for (const YamlNode& item : tools->items) TRY(ParseTool(item));
     }
+    if (dict && out_.tools.empty()) {
+      return fields.Invalid("backend",
+                            "the state has no tools, so no agent could reach it: midojo's, in "
+                            "Python, are not run, and have to be declared",
+                            "tools: [...], as in examples/evaluation/weather.yaml");
+    }
     return std::move(out_);
   }
 
