@@ -24,6 +24,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / 'tests/credentials'))
 from identity_service import ASK, Services, fill  # noqa: E402
 from upstream import Upstream  # noqa: E402
+sys.path.insert(0, str(ROOT / 'tests/attest'))
+from sigstore_service import ISSUER, Instance  # noqa: E402
 
 from stand_ins import CHECKOUT, DOWNLOAD, SHA, UPLOAD, write  # noqa: E402
 
@@ -121,7 +123,7 @@ class Act(unittest.TestCase):
     def publish(self):
         """The action as its commit would have it, and its binary in the runner's tool cache."""
         action = self.root / 'actions/agentic-ci'
-        for name in ('action', 'post'):
+        for name in ('action', 'post', 'verify-run'):
             shutil.copytree(ROOT / name, action / name)
         shutil.copy(ROOT / 'action.yml', action)
         data = pathlib.Path(BINARY).read_bytes()
@@ -359,6 +361,46 @@ class Act(unittest.TestCase):
         self.assertEqual(self.git('rev-parse', 'fix~1', cwd=remote), self.head)
         self.assertEqual(self.git('show', 'fix:notes.txt', cwd=remote), 'first\nright')
         self.assertEqual(json.loads((self.artifact() / 'run.json').read_text())['policy']['commit'], self.base)
+
+    def test_only_what_was_proven_is_merged(self):
+        example = ROOT / 'examples/github-proven'
+        instance = Instance(self.root / 'instance')
+        instance.identity = 'https://github.com/acme/site/.github/workflows/fix.yml@refs/heads/main'
+        instance.fulcio = {'12': 'https://github.com/acme/site', '21': 'https://github.com/acme/site/actions/runs/1/attempts/1'}
+        rules = (example / '.agentic-ci/merge.yml').read_text()
+        self.assertIn('issuer: https://token.actions.githubusercontent.com\n', rules)
+        rules = rules.replace('OWNER/REPOSITORY', 'acme/site').replace('https://token.actions.githubusercontent.com', ISSUER)
+        workflow = (example / '.github/workflows/fix.yml').read_text()
+        self.assertIn('          attest: true\n', workflow)
+        with instance:
+            services = f'signing-config: {instance.signing_config(2)}\n          trusted-root: {instance.trusted_root}'
+            self.consumer('github-proven', {
+                '.agentic-ci/merge.yml': rules + 'trusted_root: .agentic-ci/trusted_root.json\n',
+                '.agentic-ci/trusted_root.json': instance.trusted_root.read_text(),
+                '.github/workflows/fix.yml': workflow.replace('attest: true\n', f'attest: true\n          {services}\n')})
+            job = (f'ACTIONS_ID_TOKEN_REQUEST_URL={instance.url}/token', 'ACTIONS_ID_TOKEN_REQUEST_TOKEN=request-t0ken-5ecret')
+            event = {'inputs': {'number': '7', 'sha': self.head}}
+            self.assertEqual(self.act('fix.yml', 'workflow_dispatch', event, ref='refs/heads/main', variables=job), 0, self.output)
+        for path in self.artifact().rglob('*'):
+            self.assertNotIn('5ecret', path.read_text(errors='replace') if path.is_file() else '')
+        # GitHub's client, which fetches the artifacts of a run.
+        write(self.root / 'bin/gh', '#!/bin/sh\n[ "$1 $2 $3" = "run download 1" ] && mkdir -p "$7" && cp -r "$TEST_ARTIFACTS/." "$7"\n', 0o755)
+        remote = self.root / 'remotes/acme/site'
+
+        def proven(status, word):
+            self.git('update-ref', 'refs/pull/7/head', 'fix', cwd=remote)
+            event = self.pull_request()
+            event['pull_request']['head']['sha'] = self.git('rev-parse', 'fix', cwd=remote)
+            self.assertEqual(self.act('proven.yml', 'pull_request_target', event, ref='refs/heads/main',
+                                      variables=[f'GITHUB_SHA={self.base}']), status, self.output)
+            self.assertIn(word, self.output)
+
+        proven(0, f'proven, signed by {instance.identity}')
+        self.git('clone', '-q', '-b', 'fix', str(remote), str(self.root / 'hand'), cwd=self.root)
+        (self.root / 'hand/notes.txt').write_text('first\nby hand\n')
+        self.git('commit', '-q', '-a', '--amend', '--no-edit', cwd=self.root / 'hand')
+        self.git('push', '-q', '-f', 'origin', 'fix', cwd=self.root / 'hand')
+        proven(1, 'unmet: commit')
 
     def test_a_fix_is_not_started_on_the_branch_of_a_fork(self):
         self.consumer('github-fix', head_repository=2)

@@ -10,16 +10,17 @@ SHA = re.compile(r'uses: (?:https://github.com/)?(actions/[a-z-]+)@([0-9a-f]{40}
 CHECKOUT = '''
 name: checkout
 description: The stand-in for actions/checkout, one commit without credentials.
-inputs: { ref: { default: "" }, persist-credentials: { default: "true" } }
+inputs: { ref: { default: "" }, persist-credentials: { default: "true" }, fetch-depth: { default: "1" } }
 runs:
   using: composite
   steps:
     - shell: bash
-      env: { REF: "${{ inputs.ref || github.ref }}", CREDENTIALS: "${{ inputs.persist-credentials }}" }
+      env: { REF: "${{ inputs.ref || github.ref }}", CREDENTIALS: "${{ inputs.persist-credentials }}", DEPTH: "${{ inputs.fetch-depth }}" }
       run: |
         [ "$CREDENTIALS" = false ]
         git init --quiet . && git remote add origin "$GITHUB_SERVER_URL/$GITHUB_REPOSITORY"
-        git fetch --quiet --depth=1 origin "$REF" && git checkout --quiet FETCH_HEAD
+        if [ "$DEPTH" = 0 ]; then depth=; else depth=--depth=$DEPTH; fi
+        git fetch --quiet $depth origin "$REF" && git checkout --quiet FETCH_HEAD
 '''
 UPLOAD = '''
 name: upload-artifact

@@ -84,6 +84,7 @@ class Instance:
         self.ct = key('attest ct')
         self.logs = {1: Log('rekor.attest.test', 'p256', 1), 2: Log('log2026-1.rekor.attest.test', 'ed25519', 2)}
         self.requests, self.faults = [], {}
+        self.identity, self.fulcio = IDENTITY, {}  # Of the tokens that a job asks for: with Fulcio's claims by their numbers.
         self.trusted_root = self.directory / 'trusted_root.json'
         self.trusted_root.write_text(json.dumps(self.describe_root()))
         for name, text in (('tsa.pem', self.tsa.pem), ('tsa-chain.pem', self.tsa_root.pem), ('tsa.key', self.tsa.key.private_pem),
@@ -109,7 +110,7 @@ class Instance:
             def do_GET(self):
                 """The forge's own service of identities."""
                 instance.requests.append((self.path, dict(self.headers), b''))
-                answer = json.dumps({'value': instance.token()}).encode()
+                answer = json.dumps({'value': instance.token(instance.identity, fulcio=instance.fulcio)}).encode()
                 self.send_response(200)
                 self.send_header('content-length', str(len(answer)))
                 self.end_headers()
