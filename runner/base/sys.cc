@@ -45,13 +45,21 @@ Result<Fd> OpenAt(int dir, const std::string& path, int flags, mode_t mode) {
 
 namespace {
 
+// A `..` beneath a directory is refused (EAGAIN) while anything is renamed or mounted on the
+// machine, since it might lead out; openat2(2) leaves it to the caller to ask again.
+constexpr int kResolveTriesMax = 1000;
+
 Result<Fd> OpenResolved(int dir, const std::string& path, int flags, mode_t mode,
                         uint64_t resolve) {
   struct open_how how {};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.mode = mode;
   how.resolve = resolve;
-  long raw = ::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how);
+  long raw = -1;
+  for (int tries = 0; raw < 0 && tries < kResolveTriesMax; ++tries) {
+    raw = ::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how);
+    if (raw < 0 && errno != EAGAIN) break;
+  }
   if (raw < 0) return Errno("openat2 " + path);
   return Fd(static_cast<int>(raw));
 }

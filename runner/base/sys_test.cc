@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "base/code_of.h"
 
@@ -50,6 +53,28 @@ TEST_CASE("OpenInRoot takes absolute links and dots for those of the root") {
     REQUIRE(opened.ok());
     CHECK(sys::ReadAll(opened.value().get(), 100).value() == "ours");
   }
+}
+
+TEST_CASE("Dots beneath a directory are followed while something else is renamed") {
+  Scratch top;
+  REQUIRE(sys::MakeDirectories(top.path + "/dir/sub").ok());
+  REQUIRE(sys::WriteFile(top.path + "/one", "x").ok());
+  const Fd root = sys::Open(top.path, O_RDONLY | O_DIRECTORY).value();
+  std::atomic<bool> done = false;
+  std::thread renames([&] {
+    while (!done) {
+      (void)::renameat(root.get(), "one", root.get(), "two");
+      (void)::renameat(root.get(), "two", root.get(), "one");
+    }
+  });
+  int failures = 0;
+  for (int i = 0; i < 20000; ++i) {
+    if (!sys::OpenInRoot(root.get(), "dir/sub/..", O_PATH).ok()) ++failures;
+    if (!sys::OpenBeneath(root.get(), "dir/sub/../sub", O_PATH).ok()) ++failures;
+  }
+  done = true;
+  renames.join();
+  CHECK(failures == 0);
 }
 
 TEST_CASE("Descriptors are closed on exec") {
