@@ -16,7 +16,8 @@ namespace attest {
 namespace {
 
 constexpr size_t kCommitsMax = 1000;
-constexpr size_t kFetchedFilesMax = 10'000;
+constexpr size_t kFetchedFilesMax = 200'000;
+constexpr size_t kFetchedBytesMax = size_t{1} << 30;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
 
 // Judges the statement that a commit names.
@@ -40,8 +41,12 @@ Status JudgeOne(const change::Repository& repository, const change::Repository::
   }
   judged->proof = std::move(proof).value();
   const Statement& statement = judged->proof->statement;
-  const std::optional<Unmet> other =
-      TRY(CompareCommit(statement, commit, repository, found->patch ? &*found->patch : nullptr));
+  // A copy of the report may have another patch beside the statement.
+  const std::string* patch = nullptr;
+  for (const std::string& one : found->patches) {
+    if (!ComparePatch(statement, one)) patch = &one;
+  }
+  const std::optional<Unmet> other = TRY(CompareCommit(statement, commit, repository, patch));
   if (other) judged->unmet.push_back(*other);
   for (Unmet& one : judge(statement)) judged->unmet.push_back(std::move(one));
   return Ok();
@@ -53,27 +58,36 @@ Result<FetchedProofs> FetchedProofs::FindIn(const std::string& directory) {
   FetchedProofs proofs;
   std::error_code failed;
   size_t files = 0;
-  auto entry = std::filesystem::recursive_directory_iterator(directory, failed);
+  size_t bytes = 0;
+  auto entry = std::filesystem::recursive_directory_iterator(
+      directory, std::filesystem::directory_options::skip_permission_denied, failed);
   for (; !failed && entry != std::filesystem::recursive_directory_iterator();
        entry.increment(failed)) {
-    if (++files > kFetchedFilesMax) return Error{Code::kInvalid, directory + " has too many files"};
+    if (++files > kFetchedFilesMax || bytes > kFetchedBytesMax) {
+      return Error{Code::kInvalid, directory + " has too many files, or too large ones"};
+    }
     if (entry->path().filename() != report::kStatementFile) continue;
     const std::string place = entry->path().parent_path().string();
-    const std::string bundle =
-        TRY(sys::ReadBeneath(place, report::kStatementFile, kProofBytesMax).Context(place));
-    proofs.paths_[codec::Sha256Hex(bundle)] = place;
+    const Result<std::string> bundle =
+        sys::ReadBeneath(place, report::kStatementFile, kProofBytesMax);
+    if (!bundle.ok()) continue;
+    bytes += bundle.value().size();
+    proofs.paths_[codec::Sha256Hex(bundle.value())].push_back(place);
   }
   if (failed) return Error{Code::kNotFound, directory + ": " + failed.message()};
   return proofs;
 }
 
 Result<std::optional<FetchedProofs::Found>> FetchedProofs::Read(const std::string& sha256) const {
-  const auto place = paths_.find(sha256);
-  if (place == paths_.end()) return std::optional<Found>();
+  const auto places = paths_.find(sha256);
+  if (places == paths_.end()) return std::optional<Found>();
   Found found;
-  found.bundle = TRY(sys::ReadBeneath(place->second, report::kStatementFile, kProofBytesMax));
-  Result<std::string> patch = sys::ReadBeneath(place->second, "changes.patch", kPatchBytesMax);
-  if (patch.ok()) found.patch = std::move(patch).value();
+  found.bundle =
+      TRY(sys::ReadBeneath(places->second.front(), report::kStatementFile, kProofBytesMax));
+  for (const std::string& place : places->second) {
+    Result<std::string> patch = sys::ReadBeneath(place, "changes.patch", kPatchBytesMax);
+    if (patch.ok()) found.patches.push_back(std::move(patch).value());
+  }
   return std::optional(std::move(found));
 }
 
@@ -87,9 +101,9 @@ Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& reposit
   for (const auto& commit : TRY(repository.CommitsSince(base, head, kCommitsMax))) {
     JudgedCommit one;
     one.id = commit.id;
-    one.statement_sha256 = TrailerOf(commit.message, kStatementTrailer);
-    one.agents =
-        !one.statement_sha256.empty() || !TrailerOf(commit.message, kCommitTrailer).empty();
+    const std::optional<std::string> named = FindTrailer(commit.message, kStatementTrailer);
+    one.statement_sha256 = named.value_or("");
+    one.agents = named || FindTrailer(commit.message, kCommitTrailer);
     if (one.agents || every) {
       TRY(JudgeOne(repository, commit, proofs, options, root, judge, &one));
     }

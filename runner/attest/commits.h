@@ -18,19 +18,19 @@ namespace attest {
 class FetchedProofs {
  public:
   // Finds those in `directory`, at any depth, by the name that a report has for them
-  // (report::kStatementFile). Other files are passed over, and links are not followed. Fails with
-  // kInvalid beyond 10,000 files.
+  // (report::kStatementFile). Other files, links and what cannot be read are passed over: anyone
+  // may have put them there. Fails with kInvalid beyond 200,000 files, or 1 GiB of statements.
   static Result<FetchedProofs> FindIn(const std::string& directory);
 
   struct Found {
     std::string bundle;
-    std::optional<std::string> patch;
+    std::vector<std::string> patches;  // Of each place where it was found.
   };
   // Returns the statement whose bytes have this SHA-256, in hexadecimal; nullopt if there is none.
   Result<std::optional<Found>> Read(const std::string& sha256) const;
 
  private:
-  std::map<std::string, std::string> paths_;  // By digest: the report directory.
+  std::map<std::string, std::vector<std::string>> paths_;  // By digest: report directories.
 };
 
 struct JudgedCommit {

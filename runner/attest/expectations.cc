@@ -91,6 +91,8 @@ Status CheckDigest(std::string_view text) {
 }
 
 std::string JudgePolicy(const Statement& statement, const Texts& wanted) {
+  const Json* replaced = statement.Find("policy.replaced");
+  if (replaced == nullptr || replaced->integer() != 0) return "it was replaced during the run";
   return JudgeEqual(statement, "policy.sha256", wanted);
 }
 
@@ -114,6 +116,10 @@ Status CheckCost(std::string_view text) {
 }
 
 std::string JudgeCost(const Statement& statement, const Texts& wanted) {
+  // The agent's own figure is its word.
+  if (!statement.TextAt("usage.costSource").starts_with("gateway")) {
+    return "the gateway did not count the cost";
+  }
   const Json* cost = statement.Find("usage.costUsd");
   const std::optional<double> stated = cost == nullptr ? std::nullopt : cost->number();
   if (!stated) return "the cost is not known";
@@ -148,9 +154,9 @@ constexpr auto kExpectations = std::to_array<Expectation>({
      [](const Statement& statement, const Texts& wanted) {
        return JudgeEqual(statement, "source.repository", wanted);
      }},
-    {"head", "SHA", "The commit that the agent worked on.", true, nullptr,
+    {"head", "SHA", "The commit that was checked out for the agent.", true, nullptr,
      [](const Statement& statement, const Texts& wanted) {
-       return JudgeEqual(statement, "source.headCommit", wanted);
+       return JudgeEqual(statement, "source.checkoutCommit", wanted);
      }},
     {"tier", "TIER", "The tier of isolation, or a stronger one: `namespaces`, `landlock`.", false,
      CheckTier, JudgeTier},
@@ -170,6 +176,10 @@ constexpr auto kExpectations = std::to_array<Expectation>({
      }},
     {"model", "GLOB", "The model that it used.", true, CheckGlob,
      [](const Statement& statement, const Texts& wanted) {
+       const Json* seen = statement.Find("agent.modelSeen");
+       if (seen == nullptr || seen->boolean() != true) {
+         return std::string("the gateway saw no model");
+       }
        return JudgeGlob(statement, "agent.model", wanted);
      }},
     {"image", "DIGEST", "The digest of the image that the agent ran in: `sha256:...`.", true,
@@ -204,7 +214,9 @@ std::vector<Unmet> Judge(const Statement& statement, const Wishes& wishes) {
     if (!why.empty()) unmet.push_back({std::string(expectation.name), std::move(why)});
   }
   const Json* complete = statement.Find("complete");
-  const bool whole = complete != nullptr && complete->boolean() == true;
+  const Json* missing = statement.Find("missing");
+  const bool whole = complete != nullptr && complete->boolean() == true && missing != nullptr &&
+                     missing->array() != nullptr && missing->array()->empty();
   if (!whole && !wishes.contains(kIncomplete)) {
     unmet.push_back({"complete", "records of the run are not whole"});
   }

@@ -27,6 +27,13 @@ Error BadSignature(const std::string& why) {
   return Error{Code::kRefused, "signature: " + why, {}};
 }
 
+// What stands behind the host of an address, without the slash.
+std::string PathOf(const std::string& url) {
+  const size_t host = url.find("://");
+  const size_t slash = host == std::string::npos ? host : url.find('/', host + 3);
+  return slash == std::string::npos ? "" : url.substr(slash + 1);
+}
+
 // A certificate of CI names the run that it was issued to: a statement of another run may not be
 // signed with it. GitHub's address of a run has the attempt behind it.
 Status CheckClaims(const sigstore::FulcioIdentity& holder, const Statement& statement) {
@@ -35,17 +42,19 @@ Status CheckClaims(const sigstore::FulcioIdentity& holder, const Statement& stat
     return found == holder.claims.end() ? std::string() : found->second;
   };
   const std::string invocation = claim(kInvocationClaim);
-  std::string stated = statement.TextAt("run.invocation");
+  const std::string stated = statement.TextAt("run.invocation");
   // GitLab's certificates name the job, and its events the pipeline: of both, the project counts.
-  stated.resize(std::min(stated.size(), stated.find("/-/pipelines/")));
-  const bool same = invocation == stated || invocation.starts_with(stated + "/");
+  const size_t pipelines = stated.find("/-/pipelines/");
+  const bool same = pipelines != std::string::npos
+                        ? invocation.starts_with(stated.substr(0, pipelines) + "/-/jobs/")
+                        : invocation == stated || invocation.starts_with(stated + "/attempts/");
   if (!invocation.empty() && (stated.empty() || !same)) {
     return Error{Code::kRefused, "invocation: signed in " + invocation +
                                      ", stated: " + (stated.empty() ? "none" : stated)};
   }
   const std::string source = claim(kSourceRepositoryClaim);
   const std::string repository = statement.TextAt("source.repository");
-  if (!source.empty() && !source.ends_with("/" + repository)) {
+  if (!source.empty() && (repository.empty() || PathOf(source) != repository)) {
     return Error{Code::kRefused, "repository: signed in " + source + ", stated: " + repository};
   }
   return Ok();
@@ -151,17 +160,25 @@ Result<std::optional<Unmet>> CompareCommit(const Statement& statement,
                                            const change::Repository& repository,
                                            const std::string* patch) {
   const std::string tree = statement.TextAt("changes.tree");
-  if (!tree.empty() && tree == commit.tree) return std::optional<Unmet>();
+  const std::string merged = statement.TextAt("changes.mergedCommit");
+  const std::string on = statement.TextAt("source.checkoutCommit");
+  const std::vector<std::string>& parents = commit.parents;
+  // A commit with other parents would drop, or hide, what is between.
+  const bool plain =
+      parents.size() == 1 || (parents.size() == 2 && !merged.empty() && parents.back() == merged);
+  if (!plain) {
+    return std::optional<Unmet>(Unmet{"commit", "it has other parents than the run's commit"});
+  }
+  if (!tree.empty() && tree == commit.tree && parents.front() == on) return std::optional<Unmet>();
   if (patch != nullptr) {
     if (std::optional<Unmet> other = ComparePatch(statement, *patch)) return other;
-    if (commit.parents.empty()) {
-      return std::optional<Unmet>(Unmet{"commit", "it has no parent to apply the patch to"});
-    }
-    const Result<std::string> made = repository.TreeWith(commit.parents.front(), *patch);
+    const Result<std::string> made =
+        repository.TreeWith(parents.front(), statement.TextAt("changes.prefix"), *patch);
     if (made.ok() && made.value() == commit.tree) return std::optional<Unmet>();
   }
-  return std::optional<Unmet>(Unmet{"commit", "its tree is " + commit.tree + ", and the run made " +
-                                                  (tree.empty() ? "none of its head" : tree)});
+  return std::optional<Unmet>(Unmet{
+      "commit", "its tree is " + commit.tree + " on " + parents.front() + ", and the run made " +
+                    (tree.empty() ? "none" : tree) + " of " + (on.empty() ? "no commit" : on)});
 }
 
 Result<ShownRecord> ShowRecord(int directory, int64_t index) {

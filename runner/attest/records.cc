@@ -25,6 +25,8 @@ namespace attest {
 namespace {
 
 constexpr size_t kFilesMax = 100'000;
+constexpr int64_t kFileBytesMax = int64_t{1} << 30;
+constexpr size_t kEventsMax = 2'000'000;
 constexpr int kDepthMax = 32;
 constexpr size_t kHostsMax = 1000;
 constexpr size_t kToolsMax = 100;
@@ -43,6 +45,7 @@ Result<RecordFile> DigestFile(const Fd& file, std::string name) {
     if (size == 0) break;
     hash.Update({block.data(), static_cast<size_t>(size)});
     record.bytes += size;
+    if (record.bytes > kFileBytesMax) return Error{Code::kInvalid, record.name + ": too large"};
   }
   record.sha256 = hash.Hex();
   return record;
@@ -81,6 +84,9 @@ Status ListBelow(int parent, const std::string& prefix, int depth,
 void Count(const record::Event& event, Events* events) {
   using Outcome = record::Event::Outcome;
   if (event.engine == record::Engine::kDns && event.outcome != Outcome::kDenied) return;
+  if (event.outcome == Outcome::kDenied && event.engine == record::Engine::kCredentials) {
+    ++events->refused_credentials;
+  }
   const std::pair<std::string, int> server(event.host, event.port);
   if (events->hosts.size() >= kHostsMax && !events->hosts.contains(server)) {
     ++events->dropped;
@@ -90,12 +96,13 @@ void Count(const record::Event& event, Events* events) {
   if (event.outcome == Outcome::kAllowed || event.outcome == Outcome::kAudited) ++use.allowed;
   if (event.outcome == Outcome::kDenied) ++use.refused;
   if (event.outcome == Outcome::kFailed) ++use.failed;
-  if (event.outcome == Outcome::kDenied && event.engine == record::Engine::kCredentials) {
-    ++events->refused_credentials;
-  }
   if (event.protocol != policy::kHostedProtocol || event.outcome == Outcome::kDenied) return;
   for (const policy::Operation& one : event.operations) {
-    if (events->hosted_tools.size() < kToolsMax) events->hosted_tools.insert(OperationText(one));
+    if (events->hosted_tools.size() < kToolsMax) {
+      events->hosted_tools.insert(OperationText(one));
+    } else if (!events->hosted_tools.contains(OperationText(one))) {
+      ++events->dropped;
+    }
   }
 }
 
@@ -115,7 +122,10 @@ Result<std::vector<RecordFile>> ListRecords(int directory) {
 
 Result<Events> ReadEvents(int directory) {
   Events events;
+  bool too_many = false;
   const auto take = [&](std::string_view line, bool whole) {
+    if (events.leaves.size() == kEventsMax) too_many = true;
+    if (too_many) return;
     events.leaves.push_back(EventLeaf(line));
     const std::optional<record::Record> parsed =
         whole ? record::ParseOcsf(line) : std::optional<record::Record>();
@@ -123,9 +133,12 @@ Result<Events> ReadEvents(int directory) {
       ++events.dropped;
     } else if (const auto* event = std::get_if<record::Event>(&*parsed)) {
       Count(*event, &events);
+    } else if (const auto* notice = std::get_if<record::Notice>(&*parsed)) {
+      if (notice->kind == record::Notice::Kind::kConfig) ++events.policies_replaced;
     }
   };
   TRY(report::ForEachEventLine("/proc/self/fd/" + std::to_string(directory), take));
+  if (too_many) return Error{Code::kInvalid, "events.ocsf.jsonl: too many lines"};
   return events;
 }
 

@@ -23,7 +23,7 @@ struct RecordFile {
 
 // Lists the regular files of the report that `directory` is open on, and of the directories in it,
 // sorted by name, without those that hold a statement about it (report/read.h). Fails with kInvalid
-// for anything else there, and for more than 100,000 files.
+// for anything else there, for more than 100,000 files, and for a file over 1 GiB.
 Result<std::vector<RecordFile>> ListRecords(int directory);
 
 // The requests to one server, as the gateway recorded them.
@@ -38,6 +38,7 @@ struct Events {
   std::vector<std::string> leaves;  // The tree's leaf of each line, in order: EventLeaf().
   std::map<std::pair<std::string, int>, HostUse> hosts;  // By name and port; at most 1000.
   std::set<std::string> hosted_tools;  // Tools of models' providers that were used; at most 100.
+  int64_t policies_replaced = 0;       // How often another policy came into force.
   int64_t refused_credentials = 0;     // Requests that would have taken a credential elsewhere.
   int64_t dropped = 0;                 // Lines that could not be read, or beyond a bound.
 };

@@ -33,7 +33,15 @@ constexpr size_t kKeyBytesMax = size_t{64} << 10;
 constexpr size_t kConfigBytesMax = size_t{1} << 20;
 constexpr std::chrono::minutes kSigningMax{2};
 
-Result<std::string> ReadFile(const std::string& path, size_t bytes_max, const char* what) {
+// A file in a checkout is a pull request's: it would decide where the job's identity is sent.
+Result<std::string> ReadFile(const std::string& path, size_t bytes_max, const char* what,
+                             bool in_ci) {
+  if (in_ci && FindCheckoutPath(path)) {
+    return Error{
+        Code::kRefused,
+        std::string(what) + " is in the checkout, whose files a pull request can change: " + path,
+        "a file that an earlier step of the job makes elsewhere"};
+  }
   return ReadNamedFile(path, bytes_max).Context(std::string("reading ") + what);
 }
 
@@ -171,23 +179,26 @@ Result<Signer> Signer::Prepare(const Wanted& wanted, SigningPlace place) {
   Signer signer;
   signer.http_ = std::move(place.http);
   if (!wanted.signing_config.empty()) {
-    signer.signing_config_ =
-        TRY(ReadFile(wanted.signing_config, kConfigBytesMax, "the signing configuration"));
+    signer.signing_config_ = TRY(
+        ReadFile(wanted.signing_config, kConfigBytesMax, "the signing configuration", place.in_ci));
     TRY(ChooseServices(signer.signing_config_, {::time(nullptr), 0})
             .Context(wanted.signing_config));
   }
   if (!place.trusted_root.empty()) {
-    const std::string text = TRY(ReadFile(place.trusted_root, kConfigBytesMax, "the trusted root"));
+    const std::string text =
+        TRY(ReadFile(place.trusted_root, kConfigBytesMax, "the trusted root", place.in_ci));
     signer.root_ = TRY(sigstore::ParseTrustedRoot(text).Context(place.trusted_root));
   }
   if (!wanted.attest_key.empty()) {
-    const SecretString pem = TRY(ReadFile(wanted.attest_key, kKeyBytesMax, "the signing key"));
+    const SecretString pem =
+        TRY(ReadFile(wanted.attest_key, kKeyBytesMax, "the signing key", place.in_ci));
     TRY(ParsePrivateKey(pem).Context(wanted.attest_key));
     signer.secret_ = TRY(UnforkedBytes::Copy(pem));
     signer.kind_ = Kind::kKey;
   } else if (!wanted.attest_command.empty()) {
     signer.command_ = wanted.attest_command;
-    signer.public_key_ = TRY(ReadFile(wanted.attest_public_key, kKeyBytesMax, "the public key"));
+    signer.public_key_ =
+        TRY(ReadFile(wanted.attest_public_key, kKeyBytesMax, "the public key", place.in_ci));
     TRY(sigstore::CheckKey(signer.public_key_).Context(wanted.attest_public_key));
     signer.kind_ = Kind::kCommand;
   } else if (IsSet(kTokenVariable)) {

@@ -30,13 +30,15 @@ struct Wanted {
 struct SigningPlace {
   std::string trusted_root;     // A file; if empty, the embedded one.
   net::HttpClientOptions http;  // Of requests to the services.
+  bool in_ci = false;           // Files in a checkout are then refused.
 };
 
 class Signer {
  public:
   // Reads the key, or the right to ask for the job's identity: SIGSTORE_ID_TOKEN, or what GitHub
   // gives a job with `id-token: write`. Fails with kUsage for options that do not fit together,
-  // with kInvalid for a file that is not what it should be.
+  // with kInvalid for a file that is not what it should be, and
+  // with kRefused in CI for one in a checkout.
   static Result<Signer> Prepare(const Wanted& wanted, SigningPlace place);
 
   // Returns whether anything can sign.

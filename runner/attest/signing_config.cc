@@ -33,7 +33,10 @@ Result<Candidate> ReadService(const codec::Json& json, const std::string& where)
   candidate.service.version = static_cast<int>(json.IntegerAt("majorApiVersion"));
   candidate.operated_by = json.StringAt("operator");
   while (candidate.service.url.ends_with('/')) candidate.service.url.pop_back();
-  TRY(net::ParseUrl(candidate.service.url).Context(where));
+  const net::Url url = TRY(net::ParseUrl(candidate.service.url).Context(where));
+  if (url.scheme != "https" && net::KindOf(url.host) != net::AddressKind::kLoopback) {
+    return Malformed(where + " has a service of another machine over plain HTTP");
+  }
   const codec::Json* valid = json.Find("validFor");
   const std::string start = valid == nullptr ? "" : valid->StringAt("start");
   const std::optional<sigstore::Instant> from = sigstore::ParseInstant(start);

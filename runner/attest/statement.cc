@@ -61,15 +61,17 @@ Json StateSource(const report::RunRecord& record) {
   source.Set("forge", event.forge).Set("repository", event.repository);
   source.Set("event", event.kind).Set("number", event.number);
   source.Set("baseCommit", event.base_sha).Set("headCommit", event.head_sha);
+  source.Set("checkoutCommit", record.changes.checkout);
   source.Set("fromFork", event.from_fork).Set("trust", record.trust.level);
   return source;
 }
 
-Json StatePolicy(const report::RunRecord& record) {
+Json StatePolicy(const report::RunRecord& record, const Events& events) {
   Json policy;
   policy.Set("source", record.policy.source).Set("path", record.policy.path);
   policy.Set("commit", record.policy.commit).Set("sha256", record.policy.sha256);
   policy.Set("configurationSha256", record.config_sha256);
+  policy.Set("replaced", events.policies_replaced);
   return policy;
 }
 
@@ -84,7 +86,9 @@ Json StateImage(const report::ImageRecord& image) {
 Json StateAgent(const report::RunRecord& record) {
   Json agent;
   agent.Set("name", record.agent.name).Set("version", record.agent.version);
-  agent.Set("model", record.agent.model.empty() ? record.usage.model : record.agent.model);
+  const bool seen = record.usage.cost_source.starts_with("gateway");
+  agent.Set("model", seen || record.agent.model.empty() ? record.usage.model : record.agent.model);
+  agent.Set("modelSeen", seen);
   return agent;
 }
 
@@ -245,7 +249,7 @@ Result<Json> DescribeRun(int directory, const std::string& runner_sha256) {
   runner.Set("kernel", record.kernel);
   Json predicate;
   predicate.Set("run", StateWhen(record)).Set("source", StateSource(record));
-  predicate.Set("policy", StatePolicy(record)).Set("image", StateImage(record.image));
+  predicate.Set("policy", StatePolicy(record, events)).Set("image", StateImage(record.image));
   predicate.Set("agent", StateAgent(record));
   predicate.Set("isolation", StateIsolation(record.isolation));
   predicate.Set("limits", StateLimits(record.limits));
@@ -292,7 +296,7 @@ std::string Statement::TextAt(std::string_view path) const {
 
 std::string Statement::DigestOf(std::string_view name) const {
   for (const Subject& subject : subjects) {
-    if (subject.name == name) return subject.digest;
+    if (subject.name == name && subject.algorithm == "sha256") return subject.digest;
   }
   return {};
 }

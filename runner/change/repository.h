@@ -129,9 +129,13 @@ class Repository {
   bool HasInHistory(const std::string& ref, const std::string& id) const;
 
   // Returns the git tree, as 40 hexadecimal digits, that `patch` makes of the commit `ref`; the
-  // paths of the patch begin at the checkout. Nothing is written to the repository. Fails as
-  // ResolveCommit() and PlanEdit() do.
-  Result<std::string> TreeWith(const std::string& ref, const std::string& patch) const;
+  // paths of the patch begin at `below`, "" or "directory/" from the top. Nothing is written to the
+  // repository. Fails as ResolveCommit() and PlanEdit() do.
+  Result<std::string> TreeWith(const std::string& ref, const std::string& below,
+                               const std::string& patch) const;
+  // Returns whether the working tree has exactly the files of HEAD, what is ignored aside. Filters
+  // that convert files are not run: where there are any, it may be said not to be.
+  Result<bool> IsClean() const;
 
   struct CommitFacts {
     std::string id;  // These are 40 hexadecimal digits each.

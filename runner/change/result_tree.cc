@@ -15,6 +15,7 @@
 namespace change {
 namespace {
 
+using GitStatus = std::unique_ptr<git_status_list, FreeWith<git_status_list_free>>;
 using GitWalk = std::unique_ptr<git_revwalk, FreeWith<git_revwalk_free>>;
 
 constexpr int kMempackPriority = 999;
@@ -90,7 +91,19 @@ Status Apply(const TreeEdit& edit, const std::string& prefix, git_index* index,
 
 }  // namespace
 
-Result<std::string> Repository::TreeWith(const std::string& ref, const std::string& patch) const {
+Result<bool> Repository::IsClean() const {
+  git_status_options options = GIT_STATUS_OPTIONS_INIT;
+  options.flags = GIT_STATUS_OPT_INCLUDE_UNTRACKED | GIT_STATUS_OPT_EXCLUDE_SUBMODULES;
+  git_status_list* raw = nullptr;
+  if (git_status_list_new(&raw, state_->git.get(), &options) != 0) {
+    return GitError(Code::kIo, "comparing the checkout with its commit");
+  }
+  const GitStatus status(raw);
+  return git_status_list_entrycount(raw) == 0;
+}
+
+Result<std::string> Repository::TreeWith(const std::string& ref, const std::string& below,
+                                         const std::string& patch) const {
   const GitCommit commit = TRY(FindCommit(state_->git.get(), ref));
   if (patch.empty()) return Hex(git_commit_tree_id(commit.get()));
   const GitRepository git = TRY(OpenForReading(state_->git.get()));
@@ -105,11 +118,9 @@ Result<std::string> Repository::TreeWith(const std::string& ref, const std::stri
   if (git_index_read_tree(raw_index, raw_tree) != 0) {
     return GitError(Code::kNotFound, "reading the tree of " + ref);
   }
-  const std::string& prefix = state_->prefix;
-  const TreeEdit edit = TRY(PlanEdit(patch, [&](const std::string& path) {
-    return ReadOld(raw_index, git.get(), prefix + path);
-  }));
-  TRY(Apply(edit, prefix, raw_index, git.get()));
+  const TreeEdit edit = TRY(PlanEdit(
+      patch, [&](const std::string& path) { return ReadOld(raw_index, git.get(), below + path); }));
+  TRY(Apply(edit, below, raw_index, git.get()));
   git_oid id;
   if (git_index_write_tree_to(&id, raw_index, git.get()) != 0) {
     return GitError(Code::kInvalid, "writing a tree");

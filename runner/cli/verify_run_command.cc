@@ -24,6 +24,7 @@
 #include "report/read.h"
 #include "report/wording.h"
 #include "run/subject.h"
+#include "run/trusted/config.h"
 #include "run/trusted/trust.h"
 #include "run/trusted/trusted_file.h"
 
@@ -88,7 +89,11 @@ Status AddWishes(const ReadText& read, Arguments* arguments) {
 
 // In a pull request's job, the checkout is what is judged: files in it are read at its base.
 Result<std::string> ReadAtBase(const Basis& basis, const std::string& path, size_t bytes_max) {
-  if (path.starts_with('/')) return ReadNamedFile(path, bytes_max);
+  if (path.starts_with('/')) {
+    if (!FindCheckoutPath(path)) return ReadNamedFile(path, bytes_max);
+    return Error{Code::kRefused, path + " is in a checkout, whose files a pull request can change",
+                 "a path from the repository's top, which is read at the base"};
+  }
   run::TrustedFile file = TRY(
       run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path, basis.ref, path, bytes_max));
   if (file.text) return *std::move(file.text);
@@ -96,6 +101,12 @@ Result<std::string> ReadAtBase(const Basis& basis, const std::string& path, size
 }
 
 Status CheckArguments(const Arguments& arguments) {
+  // An empty value would be one that a script did not set.
+  for (const auto& [name, values] : arguments.values) {
+    for (const std::string& value : values) {
+      if (value.empty()) return Error{Code::kUsage, "--" + name + ": the value is empty"};
+    }
+  }
   const bool proposal = arguments.Has("pull-request");
   for (const char* name : {"bundle", "report", "patch", "commit", "record", "show"}) {
     if (!proposal || !arguments.Has(name)) continue;
@@ -113,7 +124,6 @@ Status CheckArguments(const Arguments& arguments) {
 }
 
 Result<Basis> ReadBasis(const Arguments& arguments) {
-  TRY(CheckArguments(arguments));
   Basis basis;
   basis.arguments = arguments;
   const bool proposal = arguments.Has("pull-request");
@@ -139,24 +149,51 @@ Result<Basis> ReadBasis(const Arguments& arguments) {
   return basis;
 }
 
-// Adds that the policy was the base's, by its digest; where the base has none, the built-in one.
-Status ExpectBasePolicy(const Basis& basis, std::optional<std::string>* sha256) {
-  const run::TrustedFile file = TRY(run::ReadTrustedFile(basis.checkout.git(), basis.checkout.path,
-                                                         basis.ref, kPolicyPath, kPolicyBytesMax));
-  *sha256 = file.text ? codec::Sha256Hex(*file.text) : "";
-  return Ok();
+// The digests of the base's files; empty for one that it does not have.
+struct BaseFiles {
+  std::string policy;
+  std::string config;
+};
+
+Result<BaseFiles> ReadBaseFiles(const Basis& basis) {
+  const auto digest = [&](const char* path) -> Result<std::string> {
+    const run::TrustedFile file = TRY(run::ReadTrustedFile(
+        basis.checkout.git(), basis.checkout.path, basis.ref, path, kPolicyBytesMax));
+    return file.text ? codec::Sha256Hex(*file.text) : "";
+  };
+  BaseFiles files;
+  files.policy = TRY(digest(kPolicyPath));
+  files.config = TRY(digest(run::kConfigPath));
+  return files;
 }
 
-attest::JudgeProof JudgeBy(attest::Wishes wishes, std::optional<std::string> policy_sha256) {
-  return [wishes = std::move(wishes), policy_sha256](const attest::Statement& statement) {
+// Judges that the policy and the configuration were the base's, and stayed so.
+void JudgeBase(const attest::Statement& statement, const BaseFiles& base,
+               std::vector<attest::Unmet>* unmet) {
+  const std::string policy = statement.TextAt("policy.sha256");
+  const bool same =
+      base.policy.empty() ? statement.TextAt("policy.source") == "default" : policy == base.policy;
+  if (!same) {
+    unmet->push_back({"base-policy", "the policy in force was not the base's: " +
+                                         statement.TextAt("policy.source") + " " + policy});
+  }
+  const codec::Json* replaced = statement.Find("policy.replaced");
+  if (replaced == nullptr || replaced->integer() != 0) {
+    unmet->push_back({"base-policy", "the policy was replaced during the run"});
+  }
+  if (statement.TextAt("policy.configurationSha256") != base.config) {
+    unmet->push_back({"base-policy", "the configuration was not the base's"});
+  }
+}
+
+attest::JudgeProof JudgeBy(attest::Wishes wishes, std::optional<BaseFiles> base, int64_t number) {
+  return [wishes = std::move(wishes), base, number](const attest::Statement& statement) {
     std::vector<attest::Unmet> unmet = attest::Judge(statement, wishes);
-    if (!policy_sha256) return unmet;
-    const bool same = policy_sha256->empty() ? statement.TextAt("policy.source") == "default"
-                                             : statement.TextAt("policy.sha256") == *policy_sha256;
-    if (!same) {
-      unmet.push_back({"base-policy", "the policy in force was not the base's: " +
-                                          statement.TextAt("policy.source") + " " +
-                                          statement.TextAt("policy.sha256")});
+    if (base) JudgeBase(statement, *base, &unmet);
+    const codec::Json* stated = statement.Find("source.number");
+    const int64_t of = stated == nullptr ? 0 : stated->integer().value_or(0);
+    if (number != 0 && of != 0 && of != number) {
+      unmet.push_back({"pull-request", "the run was for another one: " + std::to_string(of)});
     }
     return unmet;
   };
@@ -224,6 +261,16 @@ Result<int64_t> ReadIndex(const std::string& text) {
   return Error{Code::kUsage, "--show: '" + text + "' is not a number from 0", "--show 0"};
 }
 
+// Prints one record of the report: nothing is verified for that.
+Result<int> ShowOne(const Arguments& arguments) {
+  const std::optional<Fd> report = TRY(OpenReport(arguments));
+  if (!report) return Error{Code::kUsage, "--show needs a report", "--report DIR"};
+  const int64_t index = TRY(ReadIndex(arguments.Get("show")));
+  const attest::ShownRecord shown = TRY(attest::ShowRecord(report->get(), index));
+  TRY(Print(attest::RenderShown(shown)));
+  return 0;
+}
+
 Result<std::vector<attest::Unmet>> CompareAll(const Basis& basis, const attest::Proof& proof,
                                               const std::optional<Fd>& report) {
   const Arguments& arguments = basis.arguments;
@@ -255,16 +302,10 @@ Result<std::vector<attest::Unmet>> CompareAll(const Basis& basis, const attest::
 Result<int> VerifyOne(const Basis& basis, const attest::JudgeProof& judge) {
   const Arguments& arguments = basis.arguments;
   const std::optional<Fd> report = TRY(OpenReport(arguments));
-  if (arguments.Has("show")) {
-    if (!report) return Error{Code::kUsage, "--show needs a report", "--report DIR"};
-    const int64_t index = TRY(ReadIndex(arguments.Get("show")));
-    const attest::ShownRecord shown = TRY(attest::ShowRecord(report->get(), index));
-    TRY(Print(attest::RenderShown(shown)));
-    return 0;
-  }
-  const std::string file =
-      arguments.Get("bundle", arguments.Get("report") + "/" + report::kStatementFile);
-  Result<std::string> bundle = ReadNamedFile(file, attest::kProofBytesMax);
+  Result<std::string> bundle =
+      arguments.Has("bundle") ? ReadNamedFile(arguments.Get("bundle"), attest::kProofBytesMax)
+                              : sys::ReadBeneath(arguments.Get("report"), report::kStatementFile,
+                                                 attest::kProofBytesMax);
   if (!bundle.ok() && bundle.error().code == Code::kNotFound && report &&
       sys::ExistsAt(report->get(), report::kUnsignedFile)) {
     return Error{Code::kRefused, "the statement about this run is not signed",
@@ -295,11 +336,13 @@ Result<int> VerifyProposal(const Basis& basis, const attest::JudgeProof& judge) 
   const attest::FetchedProofs proofs =
       TRY(attest::FetchedProofs::FindIn(basis.arguments.Get("bundles")));
   const std::vector<attest::JudgedCommit> commits = TRY(attest::JudgeCommits(
-      *basis.checkout.git(), basis.ref.ref, event.head_sha, proofs, basis.options,
-      basis.trusted_root(), basis.arguments.Has("every-commit"), judge));
+      *basis.checkout.git(), event.base_sha.empty() ? basis.ref.ref : event.base_sha,
+      event.head_sha, proofs, basis.options, basis.trusted_root(),
+      basis.arguments.Has("every-commit"), judge));
   std::vector<attest::Unmet> unmet;
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
+  if (commits.empty()) lines = "no commits: the head has none that the base lacks\n";
   for (const attest::JudgedCommit& commit : commits) {
     const bool judged = commit.agents || basis.arguments.Has("every-commit");
     lines += commit.id + ": " +
@@ -352,7 +395,10 @@ Status RequireRun(const Arguments& arguments, const forge::Event& event,
     return Error{Code::kRefused, "the report is not the run's: " + unmet.front().why};
   }
   const std::string stated = proof.statement.TextAt("run.invocation");
-  if (event.run_url.empty() || RunOf(stated) == RunOf(event.run_url)) return Ok();
+  if (!event.run_url.empty() && RunOf(stated) == RunOf(event.run_url)) return Ok();
+  if (event.run_url.empty()) {
+    return Error{Code::kSetup, "the CI system does not say which run this job is of"};
+  }
   return Error{Code::kRefused,
                "the report is of another run: " + (stated.empty() ? "one outside of CI" : stated)};
 }
@@ -362,14 +408,20 @@ Result<int> VerifyRunCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "unexpected '" + arguments.operands.front() + "'",
                  "agentic-ci verify-run --report " + arguments.operands.front()};
   }
+  TRY(CheckArguments(arguments));
+  if (arguments.Has("show")) return ShowOne(arguments);
   const Basis basis = TRY(ReadBasis(arguments));
   attest::Wishes wishes = TRY(WishesOf(basis.arguments));
-  std::optional<std::string> policy_sha256;
-  if (arguments.Has("base-policy") || arguments.Has("pull-request")) {
-    TRY(ExpectBasePolicy(basis, &policy_sha256));
+  const bool proposal = arguments.Has("pull-request");
+  // A statement about another repository's run proves nothing here.
+  if (proposal && !wishes.contains("repository")) {
+    wishes["repository"] = {basis.event.repository};
   }
-  const attest::JudgeProof judge = JudgeBy(std::move(wishes), std::move(policy_sha256));
-  return arguments.Has("pull-request") ? VerifyProposal(basis, judge) : VerifyOne(basis, judge);
+  std::optional<BaseFiles> base;
+  if (proposal || arguments.Has("base-policy")) base = TRY(ReadBaseFiles(basis));
+  const attest::JudgeProof judge =
+      JudgeBy(std::move(wishes), std::move(base), proposal ? basis.event.proposal_number : 0);
+  return proposal ? VerifyProposal(basis, judge) : VerifyOne(basis, judge);
 }
 
 Command VerifyRunCommandSpec() {

@@ -42,7 +42,7 @@ std::string MarkerHash(const PatchRequest& request) {
 
 // The trailer that marks our commits, without its name; empty if the commit has no such trailer.
 std::string MarkOf(const std::string& message) {
-  return attest::TrailerOf(message, attest::kCommitTrailer);
+  return attest::FindTrailer(message, attest::kCommitTrailer).value_or("");
 }
 
 std::string Short(const std::string& sha) { return sha.substr(0, 12); }
@@ -110,9 +110,9 @@ std::string PatchDelivery::Message() const {
   if (!request_.run_url.empty()) message += " in " + request_.run_url;
   message += ", for " + Short(report_.record.event.head_sha);
   if (!commit_.merged.empty()) message += ", with a merge of " + Short(commit_.merged);
-  message.append(".\n\n").append(attest::kCommitTrailer).append(Trailer()).append("\n");
+  message += ".\n\n" + std::string(attest::kCommitTrailer) + ": " + Trailer() + "\n";
   if (!report_.statement_sha256.empty()) {
-    message.append(attest::kStatementTrailer).append(report_.statement_sha256).append("\n");
+    message += std::string(attest::kStatementTrailer) + ": " + report_.statement_sha256 + "\n";
   }
   return message;
 }

@@ -165,8 +165,9 @@ struct ChangesRecord {
   // changes and findings are relative to.
   std::string prefix = {};
   std::string merged = {};  // The commit of the base branch that the agent merged; may be empty.
-  // git's name of the tree that the patch makes of the head commit, of a run that is attested;
-  // empty where the patch does not apply to that.
+  // Of a run that is attested: the commit that was checked out, and git's name of the tree that
+  // the patch makes of it; empty where the checkout had other files than that.
+  std::string checkout = {};
   std::string tree = {};
 };
 

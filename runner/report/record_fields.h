@@ -137,6 +137,7 @@ void Fields(Io& io, ChangesRecord& changes) {
   io.Field("patch_bytes", changes.patch_bytes);
   io.Field("prefix", changes.prefix);
   io.Field("merged", changes.merged);
+  io.Field("checkout", changes.checkout);
   io.Field("tree", changes.tree);
   io.Field("applied", changes.applied);
   io.Field("complete", changes.complete);

@@ -88,8 +88,12 @@ class Recorder {
   void NoteAccount(const std::string& directory);
   void Note(const report::OutcomeRecord& outcome) { input_.record.outcome = outcome; }
   void Note(const report::CheckRecord& check) { input_.record.checks.push_back(check); }
-  // Notes the tree that the changes make of the head commit (report::ChangesRecord::tree).
-  void NoteTree(const std::string& tree) { input_.record.changes.tree = tree; }
+  // Notes the commit that was checked out, and the tree that the changes make of it
+  // (report::ChangesRecord).
+  void NoteTree(const std::string& checkout, const std::string& tree) {
+    input_.record.changes.checkout = checkout;
+    input_.record.changes.tree = tree;
+  }
   void NoteApplied() { input_.record.changes.applied = true; }
   // Notes that it is unknown, or denied, that those who caused this run may start it: the failure
   // that follows is that.

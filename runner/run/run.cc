@@ -108,17 +108,17 @@ void NoteUncollected(const Stage& stage) {
   stage.recorder.Note(none, git == nullptr ? "" : git->prefix(), "");
 }
 
-// Notes the commit that the agent worked on, and the tree that the changes make of it, where they
-// apply to that.
+// Notes the commit that was checked out and, where the checkout had its files and no others, the
+// tree that the changes make of it.
 void NoteTree(const Plan& plan, const change::ChangeSet& changes, Recorder& recorder) {
   const change::Repository* git = plan.checkout.git();
   if (git == nullptr || git->unborn()) return;
-  if (recorder.record().event.head_sha.empty()) {
-    const Result<std::string> head = git->ResolveCommit("HEAD");
-    if (head.ok()) recorder.NoteHead(head.value());
-  }
-  const Result<std::string> tree = git->TreeWith(recorder.record().event.head_sha, changes.patch);
-  if (tree.ok()) recorder.NoteTree(tree.value());
+  const Result<std::string> head = git->ResolveCommit("HEAD");
+  if (!head.ok()) return;
+  const Result<bool> clean = git->IsClean();
+  const Result<std::string> tree = git->TreeWith(head.value(), git->prefix(), changes.patch);
+  const bool known = clean.ok() && clean.value() && tree.ok();
+  recorder.NoteTree(head.value(), known ? tree.value() : "");
 }
 
 // Returns what the agent changed; an empty set that is not complete where that cannot be had.
@@ -235,7 +235,8 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   std::optional<attest::Signer> signer;
   if (request.attests()) {
     signer = TRY(attest::Signer::Prepare(
-        request, {request.trusted_root, {.ca_file = request.ca_file, .proxy = HostProxy()}}));
+        request,
+        {request.trusted_root, {.ca_file = request.ca_file, .proxy = HostProxy()}, IsInCi()}));
   }
   Recorder recorder(request);
   Driver agent;
