@@ -15,6 +15,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -315,6 +316,35 @@ class Statement(Base):
                 self.verify('--report', self.report, '--policy', file, expect=65)
                 self.assertIn(place, self.said)
 
+    def test_values_that_a_script_did_not_set(self):
+        for words in (['--report', ''], ['--report', self.report, '--patch', ''], ['--report', self.report, '--tier', '']):
+            with self.subTest(words=words):
+                self.verify(*words, expect=64)
+        place = self.copy_of_report()
+        (place / 'run.sigstore.json').unlink()
+        os.mkfifo(place / 'run.sigstore.json')
+        self.verify('--report', place, expect=65)
+        (place / 'run.sigstore.json').unlink()
+        (place / 'run.sigstore.json').symlink_to(self.bundle)
+        self.verify('--report', place, expect=74)
+
+    def test_a_policy_that_was_replaced(self):
+        policy, report = self.top / 'replaced.yml', self.top / 'replaced-report'
+        policy.write_text(POLICY)
+        process = subprocess.Popen([BINARY, 'run', '--report-dir', report, '--attest-key', self.key, '--policy', policy, '--', 'sh', '-c',
+                                    'echo ready; while [ ! -e go ]; do curl -s -m 5 -o /dev/null http://pkg.example.com/; sleep 0.2; '
+                                    '[ $((n = n + 1)) -lt 20 ] || break; done'], cwd=self.work, env=plain(), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        while 'ready' not in process.stdout.readline():
+            pass
+        policy.write_text('endpoints: [pkg.example.com:80:read-only]\n')
+        process.send_signal(signal.SIGUSR1)
+        process.communicate()
+        self.assertEqual(process.returncode, 0)
+        sha256 = hashlib.sha256(POLICY.encode()).hexdigest()
+        self.assertGreater(self.statement(report / 'run.sigstore.json')['predicate']['policy']['replaced'], 0)
+        self.assertIn('replaced', self.refused('policy-digest', '--report', report, '--policy-digest', sha256))
+
     def test_one_record_is_shown(self):
         count = self.statement()['predicate']['records']['events']['count']
         self.assertGreater(count, 0)
@@ -554,9 +584,22 @@ class PullRequest(Base):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.report = cls.top / 'job-report'
+        made = cls.run_in(cls.work, cls.report, '--attest-key', cls.key)
+        assert made.returncode == 0, made.stderr
         cls.runs = cls.top / 'runs'
         cls.runs.mkdir()
         shutil.copytree(cls.report, cls.runs / 'first/agentic-ci-report')
+
+    @classmethod
+    def run_in(cls, work, report, *words, command=None, environment=None):
+        """In a job of the repository, which somebody has started by hand."""
+        event = cls.top / 'dispatch.json'
+        event.write_text(json.dumps({'repository': {'full_name': 'acme/site', 'default_branch': 'main'}, 'inputs': {}}))
+        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='workflow_dispatch', GITHUB_EVENT_PATH=str(event), GITHUB_RUN_ID='77',
+                    GITHUB_REPOSITORY='acme/site', GITHUB_SERVER_URL='https://github.com', GITHUB_API_URL='http://127.0.0.1:9',
+                    GITHUB_SHA=git(work, 'rev-parse', 'HEAD'), GITHUB_REF='refs/heads/main')
+        return super().run_in(work, report, *words, command=command, environment=environment or job)
 
     def commit(self, work, report=None, message='Changes by the agent', statement=None):
         """A commit as `agentic-ci post` makes it of a report."""
@@ -655,6 +698,94 @@ class PullRequest(Base):
         runs, self.runs = self.runs, alone
         self.addCleanup(setattr, self, 'runs', runs)
         self.assertIn('unmet: commit', self.judge(work, expect=77))
+
+    def test_a_persons_work_in_the_same_commit(self):
+        """The tree is the one that the run made, on another parent: what is between would be merged unseen."""
+        work = self.proposal()
+        (work / 'backdoor.py').write_text('x')
+        git(work, 'add', '-A')
+        git(work, 'commit', '-qm', 'By a person')
+        report = self.runs / 'squashed/agentic-ci-report'
+        made = self.run_in(work, report, '--attest-key', self.key, '--policy-ref', 'origin/main')
+        self.assertEqual(made.returncode, 0, made.stderr)
+        subprocess.run([*GIT, '-C', work, 'apply', '--index', report / 'changes.patch'], check=True)
+        git(work, 'reset', '-q', '--soft', 'origin/main')
+        self.commit(work, statement=report / 'run.sigstore.json')
+        for words in ((), ('--every-commit',)):
+            self.assertIn('unmet: commit', self.judge(work, *words, expect=77))
+        # As a merge that drops one side, too.
+        tree = git(work, 'rev-parse', 'HEAD^{tree}')
+        message = git(work, 'log', '-1', '--format=%B')
+        merge = git(work, 'commit-tree', tree, '-p', 'origin/main', '-p', git(work, 'rev-parse', 'HEAD'), '-m', message)
+        git(work, 'reset', '-q', '--hard', merge)
+        self.assertIn('other parents', self.judge(work, expect=77))
+
+    def test_a_directorys_patch_elsewhere(self):
+        work = self.checkout('below')
+        (work / 'docs').mkdir()
+        (work / 'docs/a.md').write_text('x\n')
+        git(work, 'add', '-A')
+        git(work, 'commit', '-qm', 'docs')
+        report = self.runs / 'below/agentic-ci-report'
+        made = self.run_in(work, report, '--attest-key', self.key, '--workdir', 'docs',
+                           command=['sh', '-c', 'mkdir -p .github/workflows && echo "on: push" >.github/workflows/x.yml'])
+        self.assertEqual(made.returncode, 0, made.stderr)
+        for below, expect in (('.', 77), ('docs', 0)):
+            clone = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'clone'
+            git(self.top, 'clone', '-q', work, clone)
+            git(clone, 'checkout', '-q', '-b', 'topic')
+            git(clone, 'commit', '-q', '--allow-empty', '-m', 'the branch has moved')
+            git(clone, 'apply', '--index', *(['--directory', below] if below != '.' else []), report / 'changes.patch')
+            self.commit(clone, statement=report / 'run.sigstore.json')
+            self.judge(clone, expect=expect)
+
+    def test_a_checkout_with_other_files(self):
+        work = self.checkout('dirty')
+        (work / 'generated.py').write_text('x')
+        report = self.runs / 'dirty/agentic-ci-report'
+        made = self.run_in(work, report, '--attest-key', self.key)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(self.statement(report / 'run.sigstore.json')['predicate']['changes']['tree'], '')
+
+    def test_another_configuration_and_another_repository(self):
+        work = self.checkout('weaker')
+        (work / '.agentic-ci/config.yml').write_text('limits: {max_requests: 5}\n')
+        git(work, 'add', '-A')
+        git(work, 'commit', '-qm', 'configuration')
+        report = self.runs / 'configured/agentic-ci-report'
+        made = self.run_in(work, report, '--attest-key', self.key)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        clone = self.proposal()
+        self.commit(clone, report)
+        self.assertIn('the configuration was not', self.judge(clone, expect=77))
+        plain_report = self.runs / 'plain/agentic-ci-report'
+        made = Base.run_in(self.work, plain_report, '--attest-key', self.key)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        clone = self.proposal()
+        self.commit(clone, plain_report)
+        self.assertIn('unmet: repository', self.judge(clone, expect=77))
+
+    def test_what_strangers_put_beside_the_statements(self):
+        work = self.proposal()
+        self.commit(work, self.report)
+        copy_ = self.runs / 'zz/agentic-ci-report'
+        shutil.copytree(self.report, copy_)
+        (copy_ / 'changes.patch').write_text('x')
+        (self.runs / 'aa').mkdir()
+        os.mkfifo(self.runs / 'aa/run.sigstore.json')
+        (self.runs / 'bb/run.sigstore.json').mkdir(parents=True)
+        (self.runs / 'cc').mkdir()
+        (self.runs / 'cc/run.sigstore.json').symlink_to('/dev/zero')
+        git(work, 'commit', '-q', '--allow-empty', '-m', 'x')  # The next one is on another parent, so that the patch is needed.
+        self.judge(work)
+        for name in ('zz', 'aa', 'bb', 'cc'):
+            shutil.rmtree(self.runs / name)
+
+    def test_trailers_in_other_forms(self):
+        for trailer in ('agentic-ci:x/y/z', 'AGENTIC-CI-STATEMENT:', 'Agentic-CI:'):
+            work = self.proposal()
+            git(work, 'commit', '-q', '--allow-empty', '-m', f'x\n\n{trailer}')
+            self.assertIn('names no statement', self.judge(work, expect=77))
 
     def test_what_the_pull_request_says_does_not_count(self):
         """Expectations and keys in the checkout are those of the base."""
