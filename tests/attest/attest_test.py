@@ -323,7 +323,7 @@ class Statement(Base):
         place = self.copy_of_report()
         (place / 'run.sigstore.json').unlink()
         os.mkfifo(place / 'run.sigstore.json')
-        self.verify('--report', place, expect=65)
+        self.refused('signature: ', '--report', place)
         (place / 'run.sigstore.json').unlink()
         (place / 'run.sigstore.json').symlink_to(self.bundle)
         self.verify('--report', place, expect=74)
