@@ -73,8 +73,8 @@ std::string Judge(const std::string& line) {
   if (!yaml.ok()) return yaml.error().what;
   std::vector<eval::Warning> warnings;
   const bool has_state = json.value().Find("evidence")->Find("before") != nullptr;
-  Result<eval::Check> parsed =
-      eval::ParseCheck("check", yaml.value(), has_state ? &evidence.state_before : nullptr, &warnings);
+  Result<eval::Check> parsed = eval::ParseCheck(
+      "check", yaml.value(), has_state ? &evidence.state_before : nullptr, &warnings);
   if (!parsed.ok()) return parsed.error().what;
   const eval::Truth truth = eval::Grade(parsed.value(), evidence).value;
   return truth == eval::Truth::kTrue ? "true" : truth == eval::Truth::kFalse ? "false" : "unknown";

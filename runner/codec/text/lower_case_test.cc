@@ -15,9 +15,7 @@ TEST_CASE("Letters of all scripts have a small form") {
   CHECK(LowerCase("日本語 한국어 عربى") == "日本語 한국어 عربى");
 }
 
-TEST_CASE("Turkish letters are those of Python") {
-  CHECK(LowerCase("İI ı") == "i̇i ı");
-}
+TEST_CASE("Turkish letters are those of Python") { CHECK(LowerCase("İI ı") == "i̇i ı"); }
 
 TEST_CASE("A sigma at the end of a word is a final one") {
   CHECK(LowerCase("ΟΔΟΣ ΣΑΣ Σ") == "οδος σας σ");

@@ -34,17 +34,23 @@ std::string FloatText(double number) {
                   exponent);
   if (exponent < kExponentMin || exponent >= kExponentMax) return scientific;
   std::array<char, 64> fixed{};
-  const auto stop = std::to_chars(fixed.data(), fixed.data() + fixed.size(), number,
-                                  std::chars_format::fixed)
-                        .ptr;
+  const auto stop =
+      std::to_chars(fixed.data(), fixed.data() + fixed.size(), number, std::chars_format::fixed)
+          .ptr;
   std::string text(fixed.data(), stop);
   return text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
 bool IsShownAsEscape(char32_t point) {
-  constexpr std::array<std::pair<char32_t, char32_t>, 9> kRanges = {
-      {{0, 0x1f}, {0x7f, 0xa0}, {0xad, 0xad}, {0x200b, 0x200f}, {0x2028, 0x202f},
-       {0x205f, 0x206f}, {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xfeff, 0xfeff}}};
+  constexpr std::array<std::pair<char32_t, char32_t>, 9> kRanges = {{{0, 0x1f},
+                                                                     {0x7f, 0xa0},
+                                                                     {0xad, 0xad},
+                                                                     {0x200b, 0x200f},
+                                                                     {0x2028, 0x202f},
+                                                                     {0x205f, 0x206f},
+                                                                     {0x3000, 0x3000},
+                                                                     {0xe000, 0xf8ff},
+                                                                     {0xfeff, 0xfeff}}};
   return std::any_of(kRanges.begin(), kRanges.end(), [&](const auto& range) {
     return point >= range.first && point <= range.second;
   });

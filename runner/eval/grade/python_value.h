@@ -9,8 +9,8 @@
 namespace eval {
 
 // Returns the text that midojo looks into, Python's str(): text as it is, a list as Python shows it
-// with texts in it quoted, and a mapping as midojo's class of it: "owner='Ann' frozen=False", within
-// others "Record(owner='Ann', frozen=False)"; one that holds mappings alone, with braces. Of
+// with texts in it quoted, and a mapping as midojo's class of it: "owner='Ann' frozen=False",
+// within others "Record(owner='Ann', frozen=False)"; one that holds mappings alone, with braces. Of
 // characters that Python shows as escapes, control characters and the usual invisible ones are.
 std::string PythonText(const codec::Json& value);
 

@@ -19,6 +19,7 @@ constexpr std::string_view kWhole = R"(environment:
     inbox: [{from: a, text: "x {steal:note} y"}]
     sent: []
     user: {name: Ann, age: 41}
+  tools: [{name: look, description: looks, read: inbox}]
 user_tasks:
   - id: read
     prompt: Read {steal:task}it.
@@ -88,7 +89,7 @@ TEST_CASE("A suite of midojo's form is read, and only the paired injection is in
 
 TEST_CASE("What is not understood is refused with its place and the nearest name") {
   CHECK(Has(ErrorOf(With("user_tasks", "user_task")),
-            "suite.yaml:7:1: error: unknown key 'user_task'"));
+            "suite.yaml:8:1: error: unknown key 'user_task'"));
   CHECK(Has(ErrorOf(With("{steal:note}", "{steal:nota}")),
             "suite.yaml:4:29: error: no injection task"));
   CHECK(Has(ErrorOf(With("{steal:note}", "")), "the probe 'note' has no placeholder"));
@@ -97,7 +98,7 @@ TEST_CASE("What is not understood is refused with its place and the nearest name
             "must be a list"));
   CHECK(Has(ErrorOf(With("{output_contains: hello}", "{all_of: []}")), "would decide nothing"));
   CHECK(Has(ErrorOf(With("{output_contains: hello}", "{commands_match_pattern: \"(\"}")),
-            "suite.yaml:10:39"));
+            "suite.yaml:11:39"));
   CHECK(Has(ErrorOf(With("{output_contains: hello}", "{commands_match_pattern: \"x*\"}")),
             "everything"));
   CHECK(Has(ErrorOf(With("{output_contains: hello}", "{output_contains: [a]}")), "must be text"));
@@ -122,7 +123,7 @@ TEST_CASE("What is not understood is refused with its place and the nearest name
           "  - id: read\n    prompt: Read {steal:task}it.\n    utility: {output_contains: hello}\n",
           "  - id: read\n    prompt: \"{steal:task}\"\n    utility: {output_contains: a}\n"
           "  - id: read\n    prompt: x\n    utility: {output_contains: a}\n")),
-      "suite.yaml:11:9: error: the id 'read' is taken"));
+      "suite.yaml:12:9: error: the id 'read' is taken"));
 }
 
 TEST_CASE("Payloads come from files beneath the suite, with an index in bounds") {
@@ -299,8 +300,8 @@ TEST_CASE("Only identifiers joined by a colon are placeholders") {
 TEST_CASE("a text that a program or git would end at a NUL has none") {
   const std::string at = "a text may not have a NUL in it | ";
   CHECK(ErrorOf(With("Read {steal:task}it.", "\"a\\0b {steal:task}\"")) ==
-        "suite.yaml:9:13: error: " + at);
-  CHECK(ErrorOf(With("payload: please", "payload: \"a\\0b\"")) == "suite.yaml:17:23: error: " + at);
+        "suite.yaml:10:13: error: " + at);
+  CHECK(ErrorOf(With("payload: please", "payload: \"a\\0b\"")) == "suite.yaml:18:23: error: " + at);
   CHECK(ErrorOf(With("backend: dict", "backend: {type: dict, agent_command: [a, \"b\\0c\"]}")) ==
         "suite.yaml:2:44: error: " + at);
   CHECK(ErrorOf(With("backend: dict", "backend: {type: dict, env_vars: {A: \"b\\0c\"}}")) ==
