@@ -41,7 +41,7 @@ Status JudgeOne(const change::Repository& repository, const change::Repository::
   }
   judged->proof = std::move(proof).value();
   const Statement& statement = judged->proof->statement;
-  // A copy of the report may have another patch beside the statement.
+  // Copies of one statement may come with different patches: the stated one counts.
   const std::string* patch = nullptr;
   for (const std::string& one : found->patches) {
     if (!ComparePatch(statement, one)) patch = &one;

@@ -24,9 +24,9 @@ class FetchedProofs {
 
   struct Found {
     std::string bundle;
-    std::vector<std::string> patches;  // Of each place where it was found.
+    std::vector<std::string> patches;  // One for each copy of the statement that was found.
   };
-  // Returns the statement whose bytes have this SHA-256, in hexadecimal; nullopt if there is none.
+  // Returns the statement with this SHA-256 (hexadecimal); nullopt if no copy was fetched.
   Result<std::optional<Found>> Read(const std::string& sha256) const;
 
  private:
@@ -36,7 +36,7 @@ class FetchedProofs {
 struct JudgedCommit {
   std::string id;
   bool agents = false;           // It says that agentic-ci made it.
-  std::string statement_sha256;  // Of the statement that it names; may be empty.
+  std::string statement_sha256;  // From its trailer; empty if it names no statement.
   std::optional<Proof> proof;    // If one was found, and its signature counts.
   std::vector<Unmet> unmet;      // Empty for a commit that may be merged.
 };

@@ -15,7 +15,7 @@
 namespace attest {
 
 struct Expectation {
-  std::string_view name;   // As an option, without dashes; in a file, `_` takes the place of `-`.
+  std::string_view name;   // The option without `--`; a file spells it with `_` for `-`.
   std::string_view value;  // The name of its value: "TIER"; empty for a switch.
   std::string_view doc;    // Sentences.
   bool repeatable = false;

@@ -63,13 +63,11 @@ std::optional<std::string> FromNumbers(std::string_view bytes) {
   ENSURE(::ECDSA_SIG_set0(signature.get(), r.release(), s.release()) == 1);
   unsigned char* der = nullptr;
   const int size = ::i2d_ECDSA_SIG(signature.get(), &der);
-  if (size <= 0) return std::nullopt;
-  std::string text(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
-  return text;
+  return sigstore::TakeDer(der, size);
 }
 
-// Returns whatever the output of a signing program may stand for.
+// Returns every signature that the output of a signing program may be meant as: the bytes as they
+// are, decoded from base64, and each of these as two numbers.
 std::vector<std::string> Readings(const std::string& output) {
   std::vector<std::string> readings = {output};
   std::string text = output;
@@ -78,12 +76,12 @@ std::vector<std::string> Readings(const std::string& output) {
   }
   if (text.starts_with("vault:v")) text = text.substr(text.rfind(':') + 1);
   while (!text.empty() && text.size() % 4 != 0) text += '=';
-  for (auto decode : {codec::DecodeBase64, codec::DecodeBase64Url}) {
-    std::string form = text;
-    if (decode == codec::DecodeBase64Url) {
-      while (form.ends_with('=')) form.pop_back();
-    }
-    if (std::optional<std::string> bytes = decode(form)) readings.push_back(*std::move(bytes));
+  if (std::optional<std::string> bytes = codec::DecodeBase64(text)) {
+    readings.push_back(*std::move(bytes));
+  }
+  while (text.ends_with('=')) text.pop_back();
+  if (std::optional<std::string> bytes = codec::DecodeBase64Url(text)) {
+    readings.push_back(*std::move(bytes));
   }
   for (size_t i = 0, count = readings.size(); i < count; ++i) {
     if (std::optional<std::string> der = FromNumbers(readings[i])) {
@@ -172,10 +170,7 @@ Result<KeyOwner> MakeKey() {
 std::string SpkiOf(EVP_PKEY* key) {
   unsigned char* der = nullptr;
   const int size = ::i2d_PUBKEY(key, &der);
-  ENSURE(size > 0);
-  std::string text(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
-  return text;
+  return sigstore::TakeDer(der, size);
 }
 
 Result<std::string> Sign(EVP_PKEY* key, std::string_view message) {

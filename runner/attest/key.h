@@ -14,7 +14,7 @@ namespace attest {
 
 // A signature, and by whom.
 struct Signature {
-  std::string bytes;             // As OpenSSL's kind of key gives it: DER for curves.
+  std::string bytes;             // As OpenSSL makes it; for ECDSA, DER.
   std::string certificate = {};  // DER; empty for a bare key.
   std::string spki;              // DER of the public key.
 };

@@ -27,7 +27,7 @@ Error BadSignature(const std::string& why) {
   return Error{Code::kRefused, "signature: " + why, {}};
 }
 
-// What stands behind the host of an address, without the slash.
+// Returns the path of a URL without its first slash: "acme/site".
 std::string PathOf(const std::string& url) {
   const size_t host = url.find("://");
   const size_t slash = host == std::string::npos ? host : url.find('/', host + 3);
@@ -60,12 +60,10 @@ Status CheckClaims(const sigstore::FulcioIdentity& holder, const Statement& stat
   return Ok();
 }
 
-const Json* RecordsOf(const Statement& statement) { return statement.Find("records.files"); }
-
 // The digests of the stated records by name.
 std::map<std::string, std::string> StatedRecords(const Statement& statement) {
   std::map<std::string, std::string> stated;
-  const Json* files = RecordsOf(statement);
+  const Json* files = statement.Find("records.files");
   if (files == nullptr || files->array() == nullptr) return stated;
   for (const Json& file : *files->array()) stated[file.StringAt("name")] = file.StringAt("sha256");
   return stated;

@@ -16,7 +16,7 @@
 
 namespace attest {
 
-inline constexpr size_t kProofBytesMax = size_t{32} << 20;  // Of a bundle.
+inline constexpr size_t kProofBytesMax = size_t{32} << 20;  // The largest bundle that is read.
 
 // A statement that its signer made.
 struct Proof {

@@ -10,7 +10,6 @@
 #include <array>
 #include <memory>
 
-#include "base/fd.h"
 #include "base/free_with.h"
 #include "base/sys.h"
 #include "codec/data/digest.h"
@@ -33,23 +32,6 @@ constexpr size_t kToolsMax = 100;
 constexpr std::string_view kEventDomain = "agentic-ci event v1\n";
 
 using DirectoryOwner = std::unique_ptr<DIR, FreeWith<::closedir>>;
-
-Result<RecordFile> DigestFile(const Fd& file, std::string name) {
-  RecordFile record{std::move(name), 0, {}};
-  codec::Sha256 hash;
-  std::string block(size_t{1} << 16, '\0');
-  for (;;) {
-    const ssize_t size = ::read(file.get(), block.data(), block.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return Errno("read " + record.name);
-    if (size == 0) break;
-    hash.Update({block.data(), static_cast<size_t>(size)});
-    record.bytes += size;
-    if (record.bytes > kFileBytesMax) return Error{Code::kInvalid, record.name + ": too large"};
-  }
-  record.sha256 = hash.Hex();
-  return record;
-}
 
 Status ListBelow(int parent, const std::string& prefix, int depth,
                  std::vector<RecordFile>* records) {
@@ -107,6 +89,23 @@ void Count(const record::Event& event, Events* events) {
 }
 
 }  // namespace
+
+Result<RecordFile> DigestFile(const Fd& file, std::string name) {
+  RecordFile record{std::move(name), 0, {}};
+  codec::Sha256 hash;
+  std::string block(size_t{1} << 16, '\0');
+  for (;;) {
+    const ssize_t size = ::read(file.get(), block.data(), block.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return Errno("read " + record.name);
+    if (size == 0) break;
+    hash.Update({block.data(), static_cast<size_t>(size)});
+    record.bytes += size;
+    if (record.bytes > kFileBytesMax) return Error{Code::kInvalid, record.name + ": too large"};
+  }
+  record.sha256 = hash.Hex();
+  return record;
+}
 
 std::string EventLeaf(std::string_view line) {
   return sigstore::LeafHash(std::string(kEventDomain).append(line));

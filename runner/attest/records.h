@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace attest {
@@ -20,6 +21,9 @@ struct RecordFile {
   int64_t bytes = 0;
   std::string sha256;  // Hexadecimal.
 };
+
+// Reads the file to its end. Fails with kInvalid beyond 1 GiB.
+Result<RecordFile> DigestFile(const Fd& file, std::string name);
 
 // Lists the regular files of the report that `directory` is open on, and of the directories in it,
 // sorted by name, without those that hold a statement about it (report/read.h). Fails with kInvalid

@@ -28,23 +28,11 @@ using StampRequestOwner = std::unique_ptr<TS_REQ, FreeWith<TS_REQ_free>>;
 using ImprintOwner = std::unique_ptr<TS_MSG_IMPRINT, FreeWith<TS_MSG_IMPRINT_free>>;
 using AlgorithmOwner = std::unique_ptr<X509_ALGOR, FreeWith<X509_ALGOR_free>>;
 
-std::string TextOf(BIO* bio) {
-  char* text = nullptr;
-  const long size = BIO_get_mem_data(bio, &text);
-  return {text, static_cast<size_t>(size)};
-}
-
-std::string PemOf(const char* label, const std::string& der) {
-  const BioOwner bio(::BIO_new(::BIO_s_mem()));
-  ENSURE(::PEM_write_bio(bio.get(), label, "", reinterpret_cast<const unsigned char*>(der.data()),
-                         static_cast<long>(der.size())) > 0);
-  return TextOf(bio.get());
-}
-
 // The certificate, or the bare key.
 std::string VerifierPem(const Signature& signature) {
-  return signature.certificate.empty() ? PemOf("PUBLIC KEY", signature.spki)
-                                       : PemOf("CERTIFICATE", signature.certificate);
+  return sigstore::RenderPem(signature.certificate.empty()
+                                 ? sigstore::PemBlock{"PUBLIC KEY", signature.spki}
+                                 : sigstore::PemBlock{"CERTIFICATE", signature.certificate});
 }
 
 // A request to certify `key`. Its subject is empty: the authority reads the key and the signature
@@ -55,7 +43,7 @@ std::string CertificateRequest(EVP_PKEY* key) {
   ENSURE(::X509_REQ_sign(request.get(), key, ::EVP_sha256()) > 0);
   const BioOwner bio(::BIO_new(::BIO_s_mem()));
   ENSURE(::PEM_write_bio_X509_REQ(bio.get(), request.get()) == 1);
-  return TextOf(bio.get());
+  return sigstore::TextOf(bio.get());
 }
 
 Error Refused(const std::string& who, const net::HttpResponse& response) {
@@ -220,11 +208,9 @@ Result<std::string> Stamp(net::HttpClient& http, const std::string& authority,
   ENSURE(::TS_REQ_set_msg_imprint(stamp.get(), imprint.get()) == 1);
   unsigned char* der = nullptr;
   const int size = ::i2d_TS_REQ(stamp.get(), &der);
-  ENSURE(size > 0);
   net::HttpRequest request;
   request.url = authority;
-  request.body.assign(reinterpret_cast<const char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
+  request.body = sigstore::TakeDer(der, size);
   return Post(http, "the timestamp authority", request, "application/timestamp-query", deadline);
 }
 

@@ -17,6 +17,7 @@
 #include "net/retry.h"
 #include "sigstore/bundle.h"
 #include "sigstore/fulcio_identity.h"
+#include "sigstore/trust/certificate.h"
 #include "sigstore/verify.h"
 
 namespace attest {
@@ -165,13 +166,6 @@ Status Verify(const std::string& text, std::string_view sha256, const Signature&
                "--trusted-root FILE"};
 }
 
-std::string PemOfKey(const std::string& spki) {
-  std::string pem = "-----BEGIN PUBLIC KEY-----\n";
-  const std::string text = codec::EncodeBase64(spki);
-  for (size_t at = 0; at < text.size(); at += 64) pem += text.substr(at, 64) + "\n";
-  return pem + "-----END PUBLIC KEY-----\n";
-}
-
 }  // namespace
 
 Result<Signer> Signer::Prepare(const Wanted& wanted, SigningPlace place) {
@@ -245,8 +239,8 @@ Result<std::string> Signer::Sign(std::string_view statement, std::string_view sh
   }
   const Json bundle = TRY(MakeBundle(http, services, envelope, signature, deadline));
   std::string text = codec::RenderJsonLine(bundle) + "\n";
-  TRY(Verify(text, sha256, signature, PemOfKey(signature.spki), !services.logs.empty(),
-             root_ ? *root_ : sigstore::EmbeddedTrustedRoot()));
+  TRY(Verify(text, sha256, signature, sigstore::RenderPem({"PUBLIC KEY", signature.spki}),
+             !services.logs.empty(), root_ ? *root_ : sigstore::EmbeddedTrustedRoot()));
   return text;
 }
 

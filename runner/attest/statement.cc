@@ -2,7 +2,6 @@
 #include "attest/statement.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 #include <ctime>
@@ -227,15 +226,11 @@ Json SubjectOf(std::string name, std::string sha256) {
 std::string PredicateType() { return std::string(kHomepage) + "/attestation/run/v0.1"; }
 
 std::string OwnDigest() {
-  Result<Fd> file = sys::Open("/proc/self/exe", O_RDONLY);
+  const std::string path = "/proc/self/exe";
+  const Result<Fd> file = sys::Open(path, O_RDONLY);
   if (!file.ok()) return {};
-  codec::Sha256 hash;
-  std::string block(size_t{1} << 16, '\0');
-  for (ssize_t size = 0; (size = ::read(file.value().get(), block.data(), block.size())) != 0;) {
-    if (size < 0) return {};
-    hash.Update({block.data(), static_cast<size_t>(size)});
-  }
-  return hash.Hex();
+  const Result<RecordFile> program = DigestFile(file.value(), path);
+  return program.ok() ? program.value().sha256 : "";
 }
 
 Result<Json> DescribeRun(int directory, const std::string& runner_sha256) {

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "change/binary_block.h"
-#include "change/patch_section.h"
 #include "change/protected_path.h"
 #include "change/secrets/secret_pattern.h"
+#include "change/sections/binary_block.h"
+#include "change/sections/patch_section.h"
 #include "codec/text/fold.h"
 
 namespace change {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "change/git_handle.h"
-#include "change/patch_section.h"
 #include "change/protected_path.h"
+#include "change/sections/patch_section.h"
 
 namespace change {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "agent/description.h"
 #include "attest/trailer.h"
-#include "change/binary_block.h"
 #include "change/capture.h"
 #include "change/gate.h"
-#include "change/patch_section.h"
+#include "change/sections/binary_block.h"
+#include "change/sections/patch_section.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "change/patch_section.h"
+#include "change/sections/patch_section.h"
 #include "codec/data/digest.h"
 #include "codec/text/neutral.h"
 #include "codec/text/prose.h"

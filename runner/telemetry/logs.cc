@@ -66,18 +66,11 @@ Message RenderLog(const Exported& exported, const RunEvent& event, size_t index)
 }  // namespace
 
 Message RenderLogs(const Exported& exported) {
-  Message scope_logs;
-  scope_logs.Child(otlp::kScope, RenderScope());
+  Message records;
   for (size_t i = 0; i < exported.run.events.size(); ++i) {
-    scope_logs.Child(otlp::kLogRecords, RenderLog(exported, exported.run.events[i], i));
+    records.Child(otlp::kLogRecords, RenderLog(exported, exported.run.events[i], i));
   }
-  Message resource_logs;
-  resource_logs.Child(otlp::kResource, RenderResource(exported));
-  resource_logs.Child(otlp::kScopeLogs, std::move(scope_logs));
-  resource_logs.Text(otlp::kSchemaUrl, name::kSchemaUrl);
-  Message request;
-  request.Child(otlp::kResourceLogs, std::move(resource_logs));
-  return request;
+  return RenderRequest(exported, otlp::kResourceLogs, otlp::kScopeLogs, std::move(records));
 }
 
 }  // namespace telemetry

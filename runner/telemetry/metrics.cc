@@ -261,16 +261,8 @@ class Metrics {
 }  // namespace
 
 Message RenderMetrics(const Exported& exported) {
-  Message scope_metrics;
-  scope_metrics.Child(otlp::kScope, RenderScope());
-  scope_metrics.Append(Metrics(exported).Render());
-  Message resource_metrics;
-  resource_metrics.Child(otlp::kResource, RenderResource(exported));
-  resource_metrics.Child(otlp::kScopeMetrics, std::move(scope_metrics));
-  resource_metrics.Text(otlp::kSchemaUrl, name::kSchemaUrl);
-  Message request;
-  request.Child(otlp::kResourceMetrics, std::move(resource_metrics));
-  return request;
+  return RenderRequest(exported, otlp::kResourceMetrics, otlp::kScopeMetrics,
+                       Metrics(exported).Render());
 }
 
 }  // namespace telemetry

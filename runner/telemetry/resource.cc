@@ -12,33 +12,7 @@ namespace telemetry {
 
 using report::OutcomeKind;
 
-std::string_view ResultOf(OutcomeKind outcome) {
-  switch (outcome) {
-    case OutcomeKind::kSuccess:
-      return "success";
-    case OutcomeKind::kTimedOut:
-    case OutcomeKind::kIdle:
-      return "timeout";
-    case OutcomeKind::kInterrupted:
-    case OutcomeKind::kTerminated:
-      return "cancellation";
-    case OutcomeKind::kSkipped:
-      return "skip";
-    case OutcomeKind::kAgentFailed:
-    case OutcomeKind::kLimit:
-    case OutcomeKind::kRefused:
-    case OutcomeKind::kUntrusted:
-    case OutcomeKind::kBudget:
-    case OutcomeKind::kFindings:
-      return "failure";
-    case OutcomeKind::kSandboxLost:
-    case OutcomeKind::kGatewayLost:
-    case OutcomeKind::kSetupFailed:
-    case OutcomeKind::kCredentialRefused:
-      return "error";
-  }
-  return "error";
-}
+namespace {
 
 // What a pipeline's runs have in common; what tells them apart is on the run's span, so that
 // metrics of many runs can be summed.
@@ -69,6 +43,48 @@ Message RenderScope() {
   Message scope;
   scope.Text(otlp::kScopeName, "agentic-ci").Text(otlp::kScopeVersion, kVersion);
   return scope;
+}
+
+}  // namespace
+
+Message RenderRequest(const Exported& exported, const Field& in_request, const Field& in_resource,
+                      Message items) {
+  Message scoped;
+  scoped.Child(otlp::kScope, RenderScope()).Append(std::move(items));
+  Message resource;
+  resource.Child(otlp::kResource, RenderResource(exported)).Child(in_resource, std::move(scoped));
+  resource.Text(otlp::kSchemaUrl, name::kSchemaUrl);
+  Message request;
+  request.Child(in_request, std::move(resource));
+  return request;
+}
+
+std::string_view ResultOf(OutcomeKind outcome) {
+  switch (outcome) {
+    case OutcomeKind::kSuccess:
+      return "success";
+    case OutcomeKind::kTimedOut:
+    case OutcomeKind::kIdle:
+      return "timeout";
+    case OutcomeKind::kInterrupted:
+    case OutcomeKind::kTerminated:
+      return "cancellation";
+    case OutcomeKind::kSkipped:
+      return "skip";
+    case OutcomeKind::kAgentFailed:
+    case OutcomeKind::kLimit:
+    case OutcomeKind::kRefused:
+    case OutcomeKind::kUntrusted:
+    case OutcomeKind::kBudget:
+    case OutcomeKind::kFindings:
+      return "failure";
+    case OutcomeKind::kSandboxLost:
+    case OutcomeKind::kGatewayLost:
+    case OutcomeKind::kSetupFailed:
+    case OutcomeKind::kCredentialRefused:
+      return "error";
+  }
+  return "error";
 }
 
 std::string ProviderOf(std::string_view provider, std::string_view path) {

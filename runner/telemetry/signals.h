@@ -32,9 +32,11 @@ Message RenderLogs(const Exported& exported);
 
 // Returns `cicd.pipeline.task.run.result` for an outcome.
 std::string_view ResultOf(report::OutcomeKind outcome);
-// Returns the resource that all three are about, and the scope that they come from.
-Message RenderResource(const Exported& exported);
-Message RenderScope();
+// Wraps `items` (spans, metrics or log records) into a request: `in_request` is the request's field
+// for a resource and its items, `in_resource` that one's field for a scope and its items. The
+// resource is the run's pipeline, the scope this program.
+Message RenderRequest(const Exported& exported, const Field& in_request, const Field& in_resource,
+                      Message items);
 // Returns "anthropic", "openai", ... for the server of a model (Notice::provider and its path), by
 // its host or else by the form of its API; its host for another one.
 std::string ProviderOf(std::string_view provider, std::string_view path);

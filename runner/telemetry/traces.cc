@@ -285,17 +285,7 @@ std::string OperationOf(std::string_view path) {
 }
 
 Message RenderTraces(const Exported& exported) {
-  Message scoped = Trace(exported).Render();
-  Message scope_spans;
-  scope_spans.Child(otlp::kScope, RenderScope());
-  scope_spans.Append(std::move(scoped));
-  Message resource_spans;
-  resource_spans.Child(otlp::kResource, RenderResource(exported));
-  resource_spans.Child(otlp::kScopeSpans, std::move(scope_spans));
-  resource_spans.Text(otlp::kSchemaUrl, name::kSchemaUrl);
-  Message request;
-  request.Child(otlp::kResourceSpans, std::move(resource_spans));
-  return request;
+  return RenderRequest(exported, otlp::kResourceSpans, otlp::kScopeSpans, Trace(exported).Render());
 }
 
 }  // namespace telemetry

@@ -4,8 +4,7 @@
 
 attest_test.py BINARY SOURCE SIGSTORE [TEST...]
 
-SIGSTORE has the packages of sigstore-python. Identities, logs and timestamps are those of a Sigstore instance on loopback
-(sigstore_service.py), which checks what it is sent.
+Identities, logs and timestamps are those of a Sigstore instance on loopback (sigstore_service.py), which checks what it is sent.
 """
 import base64
 import copy
@@ -22,31 +21,8 @@ import sys
 import tempfile
 import unittest
 
+from attest_case import BINARY, GIT, LIBRARIES, POLICY, RUN, SOURCE, Base, git, openssl, plain
 from sigstore_service import IDENTITY, ISSUER, Instance
-
-import signing  # Of tests/sigstore, which sigstore_service puts on the path.
-
-BINARY = os.path.abspath(sys.argv.pop(1))
-SOURCE = pathlib.Path(sys.argv.pop(1)).resolve()
-LIBRARIES = os.path.abspath(sys.argv.pop(1))
-GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main', '-c', 'commit.gpgsign=false']
-POLICY = 'endpoints: []\n'
-AGENT = ['sh', '-c', 'echo "print(2)" >app.py; echo new >notes.txt; curl -s -m 20 -o /dev/null http://pkg.example.com/a; true']
-RUN = 'https://github.com/acme/site/actions/runs/77'
-PAYLOAD_TYPE = 'application/vnd.in-toto+json'
-
-
-def plain(**more):
-    """The environment of a person at a terminal."""
-    return {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/'), **more}
-
-
-def git(place, *words):
-    return subprocess.run([*GIT, '-C', place, *words], check=True, capture_output=True, text=True).stdout.strip()
-
-
-def openssl(*words):
-    subprocess.run(['openssl', *words], check=True, capture_output=True)
 
 
 def leaves(value, path=()):
@@ -72,72 +48,6 @@ def changed(document, path):
                        ('0' * len(value) if re.fullmatch('[0-9a-f]{40,}', value) else value + 'x') if isinstance(value, str) else
                        ['x'] if value == [] else {'x': 'y'} if value == {} else 'x')
     return document
-
-
-class Base(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.top = pathlib.Path(tempfile.mkdtemp(prefix='attest-test-'))
-        cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
-        cls.key, cls.public = cls.top / 'attest.pem', cls.top / 'attest.pub'
-        openssl('genpkey', '-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-256', '-out', cls.key)
-        openssl('pkey', '-in', cls.key, '-pubout', '-out', cls.public)
-        cls.work = cls.checkout('work')
-        cls.report = cls.top / 'report'
-        cls.attested = cls.run_in(cls.work, cls.report, '--attest-key', cls.key)
-        assert cls.attested.returncode == 0, cls.attested.stderr
-        cls.bundle = cls.report / 'run.sigstore.json'
-
-    @classmethod
-    def checkout(cls, name):
-        work = cls.top / name
-        (work / '.agentic-ci').mkdir(parents=True)
-        (work / 'app.py').write_text('print(1)\n')
-        (work / '.agentic-ci/openshell-policy.yml').write_text(POLICY)
-        git(cls.top, 'init', '-q', work)
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'first')
-        return work
-
-    @classmethod
-    def run_in(cls, work, report, *words, command=None, environment=None):
-        return subprocess.run([BINARY, 'run', '--report-dir', report, *words, '--', *(command or AGENT)], cwd=work,
-                              env=environment or plain(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-
-    def verify(self, *words, expect=0, cwd=None, environment=None, key=True):
-        """What `verify-run` prints; what it says besides is in self.said."""
-        signer = ['--key', self.public] if key else []
-        done = subprocess.run([BINARY, 'verify-run', *words, *signer], cwd=cwd or self.top, env=environment or plain(),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, expect, done.stdout + done.stderr)
-        self.said = done.stderr
-        return done.stdout
-
-    def refused(self, name, *words, **more):
-        """`verify-run` refuses, and says which expectation is not met."""
-        text = self.verify(*words, expect=77, **more)
-        self.assertIn(name, self.said, text)
-        return text
-
-    def statement(self, bundle=None):
-        envelope = json.loads((bundle or self.bundle).read_text())['dsseEnvelope']
-        return json.loads(base64.b64decode(envelope['payload']))
-
-    def signed_again(self, statement, path):
-        """The statement as the holder of the key would have signed it."""
-        payload = json.dumps(statement).encode()
-        message = signing.pae(payload, PAYLOAD_TYPE)
-        done = subprocess.run(['openssl', 'dgst', '-sha256', '-sign', self.key], input=message, capture_output=True, check=True)
-        bundle = json.loads(self.bundle.read_text())
-        bundle['dsseEnvelope']['payload'] = base64.b64encode(payload).decode()
-        bundle['dsseEnvelope']['signatures'][0]['sig'] = base64.b64encode(done.stdout).decode()
-        path.write_text(json.dumps(bundle))
-        return path
-
-    def copy_of_report(self):
-        place = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'report'
-        shutil.copytree(self.report, place, symlinks=True)
-        return place
 
 
 class Statement(Base):
@@ -469,13 +379,17 @@ class Keyless(Base):
         self.refused('signature: tlog-none', '--report', report, *self.signer(), key=False)
         self.verify('--report', report, *self.signer(), '--no-log', key=False)
 
-    def test_the_certificate_names_the_run(self):
+    def job(self):
+        """The variables of a job that somebody has started by hand, in the checkout."""
         event = self.top / 'event.json'
         head = git(self.work, 'rev-parse', 'HEAD')
         event.write_text(json.dumps({'repository': {'full_name': 'acme/site', 'default_branch': 'main'}, 'inputs': {}}))
-        job = {'GITHUB_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'workflow_dispatch', 'GITHUB_EVENT_PATH': str(event), 'GITHUB_RUN_ID': '77',
-               'GITHUB_RUN_ATTEMPT': '1', 'GITHUB_REPOSITORY': 'acme/site', 'GITHUB_SERVER_URL': 'https://github.com', 'GITHUB_SHA': head,
-               'GITHUB_REF': 'refs/heads/main', 'GITHUB_API_URL': self.instance.url, 'GITHUB_WORKSPACE': str(self.work)}
+        return {'GITHUB_ACTIONS': 'true', 'GITHUB_EVENT_NAME': 'workflow_dispatch', 'GITHUB_EVENT_PATH': str(event), 'GITHUB_RUN_ID': '77',
+                'GITHUB_RUN_ATTEMPT': '1', 'GITHUB_REPOSITORY': 'acme/site', 'GITHUB_SERVER_URL': 'https://github.com', 'GITHUB_SHA': head,
+                'GITHUB_REF': 'refs/heads/main', 'GITHUB_API_URL': self.instance.url, 'GITHUB_WORKSPACE': str(self.work)}
+
+    def test_the_certificate_names_the_run(self):
+        job = self.job()
         claims = {'12': 'https://github.com/acme/site', '21': RUN + '/attempts/1'}
         for name, fulcio, unmet in (('right', claims, ''), ('run', claims | {'21': RUN.replace('77', '78') + '/attempts/1'}, 'invocation'),
                                     ('repository', claims | {'12': 'https://github.com/acme/other'}, 'repository')):
@@ -486,6 +400,30 @@ class Keyless(Base):
                     self.refused(unmet, '--report', report, *self.signer(), key=False)
                 else:
                     self.verify('--report', report, *self.signer(), '--repository', 'acme/site', key=False)
+
+    def test_no_file_of_the_checkout_signs_in_ci(self):
+        """It would decide where the job's identity is sent, or whose key signs."""
+        config, root, key = self.instance.signing_config(2), pathlib.Path(self.instance.trusted_root), self.key
+        for option, place in (('--signing-config', pathlib.Path(config)), ('--trusted-root', root), ('--attest-key', key)):
+            with self.subTest(option=option):
+                inside = self.work / place.name
+                shutil.copy(place, inside)
+                self.addCleanup(inside.unlink)
+                files = {'--signing-config': config, '--trusted-root': root, '--attest-key': key} | {option: inside}
+                words = [word for pair in files.items() for word in pair]
+                asked = len(self.instance.requests)
+                made = self.run_in(self.work, self.top / 'inside', *words, environment=plain(**self.job()))
+                self.assertEqual(made.returncode, 77, made.stderr)
+                self.assertIn('is in the checkout, whose files a pull request can change: ' + str(inside), made.stderr)
+                self.assertEqual(len(self.instance.requests), asked)
+                # The controls: the same files elsewhere, and the same file for a person at a terminal.
+                files[option] = place
+                words = [word for pair in files.items() for word in pair]
+                made = self.run_in(self.work, self.top / 'outside', *words, environment=plain(**self.job()))
+                self.assertEqual(made.returncode, 0, made.stderr)
+                words[words.index(place)] = inside
+                made = self.run_in(self.work, self.top / 'person', *words)
+                self.assertEqual(made.returncode, 0, made.stderr)
 
     def test_the_job_asks_for_its_identity(self):
         report = self.top / 'asked'
@@ -540,268 +478,6 @@ class Keyless(Base):
                 made = self.run_in(self.work, self.top / 'none', '--attest-key', self.key, '--signing-config', config)
                 self.assertEqual(made.returncode, 65, made.stderr)
                 self.assertIn(word, made.stderr)
-
-
-class Post(Base):
-    """`post --require-run`, up to the forge, which is not there."""
-
-    def post(self, report, word, *words, expect=77, run='77'):
-        event = self.top / 'push.json'
-        event.write_text(json.dumps({'repository': {'full_name': 'acme/site', 'default_branch': 'main'}, 'inputs': {}}))
-        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='workflow_dispatch', GITHUB_EVENT_PATH=str(event), GITHUB_RUN_ID=run,
-                    GITHUB_RUN_ATTEMPT='2', GITHUB_REPOSITORY='acme/site', GITHUB_SERVER_URL='https://github.com',
-                    GITHUB_SHA=git(self.work, 'rev-parse', 'HEAD'), GITHUB_REF='refs/heads/main', GITHUB_TOKEN='t',
-                    GITHUB_API_URL='http://127.0.0.1:9')
-        self.job = job | {'GITHUB_RUN_ATTEMPT': '1'}
-        if word is None:
-            return
-        done = subprocess.run([BINARY, 'post', report, '--number', '7', '--timeout', '1s', *words], env=job, cwd=self.top,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, expect, done.stderr)
-        self.assertIn(word, done.stderr)
-
-    def test_only_a_stated_report_of_this_run_is_posted(self):
-        self.post(None, None)
-        report = self.top / 'posted'
-        made = self.run_in(self.work, report, '--attest-key', self.key, environment=self.job)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        asked = ['--require-run', '--key', self.public]
-        self.post(report, '127.0.0.1', *asked, expect=75)  # The control: it gets as far as the forge.
-        self.post(report, 'another run: https://github.com/acme/site/actions/runs/77', *asked, run='78')
-        self.post(self.report, 'one outside of CI', *asked)
-        self.post(report, 'needs a signer', '--require-run', expect=64)
-        other = self.top / 'posted-other'
-        shutil.copytree(report, other)
-        (other / 'changes.patch').write_text((other / 'changes.patch').read_text().replace('print(2)', 'print(6)'))
-        self.post(other, 'changes.patch is not the one that is stated', *asked)
-        (other / 'run.sigstore.json').unlink()
-        self.post(other, 'reading the statement', *asked, expect=66)
-
-
-class PullRequest(Base):
-    """Merge only what was proven."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.report = cls.top / 'job-report'
-        made = cls.run_in(cls.work, cls.report, '--attest-key', cls.key)
-        assert made.returncode == 0, made.stderr
-        cls.runs = cls.top / 'runs'
-        cls.runs.mkdir()
-        shutil.copytree(cls.report, cls.runs / 'first/agentic-ci-report')
-
-    @classmethod
-    def run_in(cls, work, report, *words, command=None, environment=None):
-        """In a job of the repository, which somebody has started by hand."""
-        event = cls.top / 'dispatch.json'
-        event.write_text(json.dumps({'repository': {'full_name': 'acme/site', 'default_branch': 'main'}, 'inputs': {}}))
-        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='workflow_dispatch', GITHUB_EVENT_PATH=str(event), GITHUB_RUN_ID='77',
-                    GITHUB_REPOSITORY='acme/site', GITHUB_SERVER_URL='https://github.com', GITHUB_API_URL='http://127.0.0.1:9',
-                    GITHUB_SHA=git(work, 'rev-parse', 'HEAD'), GITHUB_REF='refs/heads/main')
-        return super().run_in(work, report, *words, command=command, environment=environment or job)
-
-    def commit(self, work, report=None, message='Changes by the agent', statement=None):
-        """A commit as `agentic-ci post` makes it of a report."""
-        if report:
-            subprocess.run([*GIT, '-C', work, 'apply', '--index', report / 'changes.patch'], check=True)
-        lines = ['', 'Agentic-CI: 0123/4567/' + git(work, 'rev-parse', 'HEAD')]
-        if statement is not False:
-            bundle = (statement or (report or self.report) / 'run.sigstore.json').read_bytes()
-            lines.append('Agentic-CI-Statement: ' + hashlib.sha256(bundle).hexdigest())
-        git(work, 'commit', '-q', '--allow-empty', '-m', message + '\n' + '\n'.join(lines))
-
-    def proposal(self):
-        """A branch for a pull request, in a clone of its own."""
-        work = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'clone'
-        git(self.top, 'clone', '-q', self.work, work)
-        git(work, 'checkout', '-q', '-b', 'topic')
-        return work
-
-    def judge(self, work, *words, expect=0, policy=None):
-        event = work.parent / 'event.json'
-        base, head = git(work, 'rev-parse', 'origin/main'), git(work, 'rev-parse', 'HEAD')
-        repository = {'full_name': 'acme/site'}
-        event.write_text(json.dumps({'number': 7, 'repository': repository | {'default_branch': 'main'}, 'pull_request': {
-            'number': 7, 'base': {'ref': 'main', 'sha': base, 'repo': repository},
-            'head': {'ref': 'topic', 'sha': head, 'repo': repository}}}))
-        job = plain(GITHUB_ACTIONS='true', GITHUB_EVENT_NAME='pull_request_target', GITHUB_EVENT_PATH=str(event), GITHUB_REPOSITORY='acme/site',
-                    GITHUB_SERVER_URL='https://github.com', GITHUB_API_URL='https://api.github.com', GITHUB_RUN_ID='9',
-                    GITHUB_REF='refs/heads/main', GITHUB_SHA=base)
-        text = self.verify('--pull-request', '--bundles', self.runs, *(['--policy', policy] if policy else []), *words, expect=expect,
-                           cwd=work, environment=job, key=policy is None)
-        return text
-
-    def test_a_commit_with_a_statement_passes(self):
-        work = self.proposal()
-        self.commit(work, self.report)
-        self.assertIn('proven, signed by key', self.judge(work))
-        self.assertIn('proven', self.judge(work, '--tier', 'landlock', '--every-commit'))
-
-    def test_a_commit_without_one_does_not(self):
-        work = self.proposal()
-        self.commit(work, self.report, statement=False)
-        self.assertIn('names no statement', self.judge(work, expect=77))
-        work = self.proposal()
-        missing = self.top / 'missing.json'
-        missing.write_text('{}')
-        self.commit(work, self.report, statement=missing)
-        self.assertIn('was not found', self.judge(work, expect=77))
-
-    def test_a_person_commits(self):
-        work = self.proposal()
-        (work / 'person.txt').write_text('x')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'By a person')
-        self.assertIn("not an agent's", self.judge(work))
-        self.assertIn('names no statement', self.judge(work, '--every-commit', expect=77))
-
-    def test_amended_by_hand(self):
-        work = self.proposal()
-        self.commit(work, self.report)
-        (work / 'app.py').write_text('print(2)\nimport os\n')
-        git(work, 'commit', '-q', '-a', '--amend', '--no-edit')
-        self.assertIn('unmet: commit', self.judge(work, expect=77))
-
-    def test_a_weaker_tier(self):
-        report = self.runs / 'weak/agentic-ci-report'
-        made = self.run_in(self.work, report, '--attest-key', self.key, '--isolation', 'landlock')
-        self.assertEqual(made.returncode, 0, made.stderr)
-        work = self.proposal()
-        self.commit(work, report)
-        self.judge(work)
-        self.assertIn('unmet: tier', self.judge(work, '--tier', 'namespaces', expect=77))
-
-    def test_another_policy(self):
-        other = self.top / 'other-policy.yml'
-        other.write_text('endpoints: [pkg.example.com:80:read-only]\n')
-        report = self.runs / 'policy/agentic-ci-report'
-        made = self.run_in(self.work, report, '--attest-key', self.key, '--policy', other)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        work = self.proposal()
-        self.commit(work, report)
-        self.assertIn('unmet: base-policy', self.judge(work, expect=77))
-
-    def test_the_branch_had_moved(self):
-        """The patch is the run's, on another parent."""
-        work = self.proposal()
-        (work / 'person.txt').write_text('x')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'By a person')
-        self.commit(work, self.report)
-        self.assertIn('proven', self.judge(work))
-        # Without the patch nothing says what that run made of this parent.
-        alone = self.top / 'alone'
-        shutil.copytree(self.report, alone)
-        (alone / 'changes.patch').unlink()
-        self.judge(work, '--bundles', alone, expect=64)
-        runs, self.runs = self.runs, alone
-        self.addCleanup(setattr, self, 'runs', runs)
-        self.assertIn('unmet: commit', self.judge(work, expect=77))
-
-    def test_a_persons_work_in_the_same_commit(self):
-        """The tree is the one that the run made, on another parent: what is between would be merged unseen."""
-        work = self.proposal()
-        (work / 'backdoor.py').write_text('x')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'By a person')
-        report = self.runs / 'squashed/agentic-ci-report'
-        made = self.run_in(work, report, '--attest-key', self.key, '--policy-ref', 'origin/main')
-        self.assertEqual(made.returncode, 0, made.stderr)
-        subprocess.run([*GIT, '-C', work, 'apply', '--index', report / 'changes.patch'], check=True)
-        git(work, 'reset', '-q', '--soft', 'origin/main')
-        self.commit(work, statement=report / 'run.sigstore.json')
-        for words in ((), ('--every-commit',)):
-            self.assertIn('unmet: commit', self.judge(work, *words, expect=77))
-        # As a merge that drops one side, too.
-        tree = git(work, 'rev-parse', 'HEAD^{tree}')
-        message = git(work, 'log', '-1', '--format=%B')
-        merge = git(work, 'commit-tree', tree, '-p', 'origin/main', '-p', git(work, 'rev-parse', 'HEAD'), '-m', message)
-        git(work, 'reset', '-q', '--hard', merge)
-        self.assertIn('other parents', self.judge(work, expect=77))
-
-    def test_a_directorys_patch_elsewhere(self):
-        work = self.checkout('below')
-        (work / 'docs').mkdir()
-        (work / 'docs/a.md').write_text('x\n')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'docs')
-        report = self.runs / 'below/agentic-ci-report'
-        made = self.run_in(work, report, '--attest-key', self.key, '--workdir', 'docs',
-                           command=['sh', '-c', 'mkdir -p .github/workflows && echo "on: push" >.github/workflows/x.yml'])
-        self.assertEqual(made.returncode, 0, made.stderr)
-        for below, expect in (('.', 77), ('docs', 0)):
-            clone = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'clone'
-            git(self.top, 'clone', '-q', work, clone)
-            git(clone, 'checkout', '-q', '-b', 'topic')
-            git(clone, 'commit', '-q', '--allow-empty', '-m', 'the branch has moved')
-            git(clone, 'apply', '--index', *(['--directory', below] if below != '.' else []), report / 'changes.patch')
-            self.commit(clone, statement=report / 'run.sigstore.json')
-            self.judge(clone, expect=expect)
-
-    def test_a_checkout_with_other_files(self):
-        work = self.checkout('dirty')
-        (work / 'generated.py').write_text('x')
-        report = self.runs / 'dirty/agentic-ci-report'
-        made = self.run_in(work, report, '--attest-key', self.key)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        self.assertEqual(self.statement(report / 'run.sigstore.json')['predicate']['changes']['tree'], '')
-
-    def test_another_configuration_and_another_repository(self):
-        work = self.checkout('weaker')
-        (work / '.agentic-ci/config.yml').write_text('limits: {max_requests: 5}\n')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'configuration')
-        report = self.runs / 'configured/agentic-ci-report'
-        made = self.run_in(work, report, '--attest-key', self.key)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        clone = self.proposal()
-        self.commit(clone, report)
-        self.assertIn('the configuration was not', self.judge(clone, expect=77))
-        plain_report = self.runs / 'plain/agentic-ci-report'
-        made = Base.run_in(self.work, plain_report, '--attest-key', self.key)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        clone = self.proposal()
-        self.commit(clone, plain_report)
-        self.assertIn('unmet: repository', self.judge(clone, expect=77))
-
-    def test_what_strangers_put_beside_the_statements(self):
-        work = self.proposal()
-        self.commit(work, self.report)
-        copy_ = self.runs / 'zz/agentic-ci-report'
-        shutil.copytree(self.report, copy_)
-        (copy_ / 'changes.patch').write_text('x')
-        (self.runs / 'aa').mkdir()
-        os.mkfifo(self.runs / 'aa/run.sigstore.json')
-        (self.runs / 'bb/run.sigstore.json').mkdir(parents=True)
-        (self.runs / 'cc').mkdir()
-        (self.runs / 'cc/run.sigstore.json').symlink_to('/dev/zero')
-        git(work, 'commit', '-q', '--allow-empty', '-m', 'x')  # The next one is on another parent, so that the patch is needed.
-        self.judge(work)
-        for name in ('zz', 'aa', 'bb', 'cc'):
-            shutil.rmtree(self.runs / name)
-
-    def test_trailers_in_other_forms(self):
-        for trailer in ('agentic-ci:x/y/z', 'AGENTIC-CI-STATEMENT:', 'Agentic-CI:'):
-            work = self.proposal()
-            git(work, 'commit', '-q', '--allow-empty', '-m', f'x\n\n{trailer}')
-            self.assertIn('names no statement', self.judge(work, expect=77))
-
-    def test_what_the_pull_request_says_does_not_count(self):
-        """Expectations and keys in the checkout are those of the base."""
-        work = self.checkout('with-rules')
-        shutil.copy(self.public, work / '.agentic-ci/attest.pub')
-        (work / '.agentic-ci/merge.yml').write_text('key: .agentic-ci/attest.pub\nagent: codex\n')
-        git(work, 'add', '-A')
-        git(work, 'commit', '-qm', 'rules')
-        clone = self.top / 'with-rules-clone'
-        git(self.top, 'clone', '-q', work, clone)
-        git(clone, 'checkout', '-q', '-b', 'topic')
-        self.commit(clone, self.report)
-        self.assertIn('unmet: agent', self.judge(clone, policy='.agentic-ci/merge.yml', expect=77))
-        (clone / '.agentic-ci/merge.yml').write_text('key: .agentic-ci/attest.pub\nagent: command\n')
-        git(clone, 'commit', '-q', '-a', '-m', 'a wider rule')
-        self.assertIn('unmet: agent', self.judge(clone, policy='.agentic-ci/merge.yml', expect=77))
 
 
 if __name__ == '__main__':

@@ -13,14 +13,6 @@ std::optional<Instant> InstantOf(const ASN1_TIME* time) {
   return Instant{::timegm(&parts)};
 }
 
-// Takes what the library encoded into memory of its own.
-std::string Take(unsigned char* der, int size) {
-  ENSURE(size > 0);
-  std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));
-  ::OPENSSL_free(der);
-  return bytes;
-}
-
 }  // namespace
 
 CertificateOwner ParseCertificate(std::string_view der) {
@@ -48,16 +40,23 @@ std::optional<PemBlock> ParsePem(std::string_view pem) {
   return block;
 }
 
+std::string RenderPem(const PemBlock& block) {
+  const BioOwner bio(::BIO_new(::BIO_s_mem()));
+  ENSURE(::PEM_write_bio(bio.get(), block.label.c_str(), "", Bytes(block.der),
+                         static_cast<long>(block.der.size())) > 0);
+  return TextOf(bio.get());
+}
+
 std::string DerOf(const X509* certificate) {
   unsigned char* der = nullptr;
   int size = ::i2d_X509(certificate, &der);
-  return Take(der, size);
+  return TakeDer(der, size);
 }
 
 std::string SpkiOf(const X509* certificate) {
   unsigned char* der = nullptr;
   int size = ::i2d_X509_PUBKEY(::X509_get_X509_PUBKEY(certificate), &der);
-  return Take(der, size);
+  return TakeDer(der, size);
 }
 
 bool IsSelfIssued(const X509* certificate) {

@@ -23,6 +23,7 @@ struct PemBlock {
 };
 // Its first block, without headers. Nothing else.
 std::optional<PemBlock> ParsePem(std::string_view pem);
+std::string RenderPem(const PemBlock& block);
 
 std::string DerOf(const X509* certificate);
 // Returns the DER of its public key.

@@ -37,4 +37,19 @@ inline std::string_view Content(const ASN1_STRING* string) {
           static_cast<size_t>(::ASN1_STRING_length(string))};
 }
 
+// Takes over what an i2d function has allocated; `size` is the function's result, at least 1.
+inline std::string TakeDer(unsigned char* der, int size) {
+  ENSURE(size > 0);
+  std::string bytes(reinterpret_cast<char*>(der), static_cast<size_t>(size));
+  ::OPENSSL_free(der);
+  return bytes;
+}
+
+// Returns what was written to a BIO in memory.
+inline std::string TextOf(BIO* bio) {
+  char* text = nullptr;
+  const long size = ::BIO_get_mem_data(bio, &text);
+  return {text, static_cast<size_t>(size)};
+}
+
 }  // namespace sigstore

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/patch_section.h"
+#include "change/sections/patch_section.h"
 
 #include <charconv>
 #include <optional>
 #include <utility>
 
-#include "change/binary_block.h"
+#include "change/sections/binary_block.h"
 #include "codec/text/git_name.h"
 
 namespace change {

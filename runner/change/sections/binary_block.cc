@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/binary_block.h"
+#include "change/sections/binary_block.h"
 
 #include <zlib.h>
 

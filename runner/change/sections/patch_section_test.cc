@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "change/patch_section.h"
+#include "change/sections/patch_section.h"
 
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <utility>
 
 #include "base/code_of.h"
-#include "change/binary_block.h"
+#include "change/sections/binary_block.h"
 
 namespace change {
 namespace {
