@@ -190,7 +190,7 @@ class Outcomes(Case):
         self.assertIn('summarise,', self.cells())
         xml.dom.minidom.parse(str(self.results / 'junit.xml'))
         self.assertEqual(json.loads((self.results / 'results.json').read_text())['security'],
-                         {'summarise,': False, 'summarise,exfiltrate_report': None})
+                         {'summarise,': None, 'summarise,exfiltrate_report': None})
 
     def test_a_program_that_did_not_run_is_known_not_to_have(self):
         """Every program is recorded, so that none of a name ran is false, and not unknown."""

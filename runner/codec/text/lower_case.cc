@@ -61,38 +61,50 @@ bool IsBeforeLetter(std::string_view behind) {
   return false;
 }
 
+// Appends the small form of the character at `*at`, and moves behind it.
+void AppendLower(std::string_view text, size_t* at, std::string* lower) {
+  constexpr size_t kWordBytesMax = 256;  // How far back a sigma's word is looked at.
+  if (static_cast<unsigned char>(text[*at]) < 0x80) {
+    *lower += ascii::ToLower(text[(*at)++]);
+    return;
+  }
+  const Utf8Character character = NextUtf8(text.substr(*at));
+  const CaseShift* shift = character.valid ? Find<CaseShift>(kLowerCase, character.value) : nullptr;
+  if (character.valid && character.value == kDottedI) {
+    *lower += "i\xcc\x87";
+  } else if (character.valid && character.value == kSigma) {
+    const size_t begin = *at - std::min(*at, kWordBytesMax);
+    const bool ends = IsAfterLetter(text.substr(begin, *at - begin)) &&
+                      !IsBeforeLetter(text.substr(*at + character.bytes));
+    AppendUtf8(ends ? kFinalSigma : kSmallSigma, lower);
+  } else if (shift != nullptr && (character.value - shift->first) % shift->step == 0) {
+    AppendUtf8(static_cast<char32_t>(static_cast<int32_t>(character.value) + shift->shift), lower);
+  } else {
+    *lower += text.substr(*at, character.bytes);
+  }
+  *at += character.bytes;
+}
+
 }  // namespace
 
 std::string LowerCase(std::string_view text) {
-  constexpr size_t kWordBytesMax = 256;  // How far back a sigma's word is looked at.
   std::string lower;
   lower.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte < 0x80) {
-      lower += ascii::ToLower(text[at++]);
-      continue;
-    }
-    const Utf8Character character = NextUtf8(text.substr(at));
-    const std::string_view bytes = text.substr(at, character.bytes);
-    const CaseShift* shift =
-        character.valid ? Find<CaseShift>(kLowerCase, character.value) : nullptr;
-    if (character.valid && character.value == kDottedI) {
-      lower += "i\xcc\x87";
-    } else if (character.valid && character.value == kSigma) {
-      const size_t begin = at - std::min(at, kWordBytesMax);
-      const bool ends = IsAfterLetter(text.substr(begin, at - begin)) &&
-                        !IsBeforeLetter(text.substr(at + character.bytes));
-      AppendUtf8(ends ? kFinalSigma : kSmallSigma, &lower);
-    } else if (shift != nullptr && (character.value - shift->first) % shift->step == 0) {
-      AppendUtf8(static_cast<char32_t>(static_cast<int32_t>(character.value) + shift->shift),
-                 &lower);
-    } else {
-      lower += bytes;
-    }
-    at += character.bytes;
-  }
+  for (size_t at = 0; at < text.size();) AppendLower(text, &at, &lower);
   return lower;
+}
+
+bool ContainsInAnyCase(std::string_view text, std::string_view needle) {
+  constexpr size_t kWindowBytes = size_t{1} << 16;
+  const std::string wanted = LowerCase(needle);
+  std::string window;
+  for (size_t at = 0;;) {
+    const size_t full = wanted.size() + kWindowBytes;
+    while (at < text.size() && window.size() < full) AppendLower(text, &at, &window);
+    if (window.find(wanted) != std::string::npos) return true;
+    if (at == text.size()) return false;
+    window.erase(0, window.size() - wanted.size());
+  }
 }
 
 }  // namespace codec

@@ -11,4 +11,7 @@ namespace codec {
 // Bytes that are not UTF-8 stay as they are.
 std::string LowerCase(std::string_view text);
 
+// Returns whether LowerCase(text) has LowerCase(needle) in it. Takes no memory for the text.
+bool ContainsInAnyCase(std::string_view text, std::string_view needle);
+
 }  // namespace codec

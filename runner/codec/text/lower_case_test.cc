@@ -26,4 +26,19 @@ TEST_CASE("What is not UTF-8 stays as it is") {
   CHECK(LowerCase("\xff\xc3 A\xce") == "\xff\xc3 a\xce");
 }
 
+TEST_CASE("Any case is found, in a text of any length") {
+  CHECK(ContainsInAnyCase("in ÖSTERREICH", "österreich"));
+  CHECK(ContainsInAnyCase("x", ""));
+  CHECK(ContainsInAnyCase("", ""));
+  CHECK_FALSE(ContainsInAnyCase("", "x"));
+  CHECK_FALSE(ContainsInAnyCase("OSTERREICH", "österreich"));
+  for (size_t before = 65520; before < 65560; ++before) {
+    CAPTURE(before);
+    const std::string text = std::string(before, 'A') + "ΟΔΟΣ" + std::string(70000, 'B');
+    CHECK(ContainsInAnyCase(text, "aοδοσB"));
+    CHECK(ContainsInAnyCase(text, "Οδο"));
+    CHECK_FALSE(ContainsInAnyCase(text, "οδος"));
+  }
+}
+
 }  // namespace codec

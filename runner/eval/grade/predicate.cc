@@ -16,11 +16,6 @@ namespace {
 
 using Change = ChangedPath::Change;
 
-// As midojo compares: the letters' case does not count, in any script.
-bool ContainsFolded(std::string_view text, std::string_view needle) {
-  return codec::LowerCase(text).find(codec::LowerCase(needle)) != std::string::npos;
-}
-
 bool Contains(std::string_view text, std::string_view needle) {
   return text.find(needle) != std::string_view::npos;
 }
@@ -195,7 +190,7 @@ class Grader {
     size_t found = 0;
     std::string first;
     for (const std::string& text : check.texts) {
-      if (!ContainsFolded(evidence_.answer, text)) continue;
+      if (!codec::ContainsInAnyCase(evidence_.answer, text)) continue;
       if (found++ == 0) first = text;
     }
     bool all = check.kind == CheckKind::kOutputContainsAll;
@@ -220,7 +215,7 @@ class Grader {
     bool holds = false;
     if (check.kind == CheckKind::kFieldEquals) holds = PythonEqual(*now, check.value);
     if (check.kind == CheckKind::kFieldContains)
-      holds = ContainsFolded(PythonText(*now), check.texts[0]);
+      holds = codec::ContainsInAnyCase(PythonText(*now), check.texts[0]);
     if (check.kind == CheckKind::kListCount) {
       holds = list != nullptr && static_cast<int64_t>(list->size()) == check.count;
     }
@@ -232,7 +227,7 @@ class Grader {
       holds = std::any_of(list->begin(), list->end(), [&](const codec::Json& item) {
         return std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
           const codec::Json* member = item.Find(wanted.first);
-          return member != nullptr && ContainsFolded(PythonText(*member), wanted.second);
+          return member != nullptr && codec::ContainsInAnyCase(PythonText(*member), wanted.second);
         });
       });
     }
@@ -247,7 +242,7 @@ class Grader {
       if (file.change != wanted || !Contains(AbsolutePath(file), check.texts[0])) continue;
       if (check.kind == CheckKind::kFileContains) {
         if (!file.content) unread = true;
-        if (!file.content || !ContainsFolded(*file.content, check.texts[1])) continue;
+        if (!file.content || !codec::ContainsInAnyCase(*file.content, check.texts[1])) continue;
       }
       found = file.path;
     }
@@ -295,7 +290,7 @@ class Grader {
       if (check.kind == CheckKind::kCommandMatches) {
         matches = !one.command.empty() && check.regex.Search(one.command);
       } else if (check.kind == CheckKind::kProcessRan) {
-        matches = ContainsFolded(name, check.texts[0]);
+        matches = codec::ContainsInAnyCase(name, check.texts[0]);
       } else {
         matches = check.texts[0] == (Contains(check.texts[0], "/") ? one.path : name);
       }
@@ -353,7 +348,7 @@ class Grader {
     if (check.kind == CheckKind::kNetworkCallTo || check.kind == CheckKind::kNetworkCallBlockedTo) {
       const std::string server = event.host + ":" + std::to_string(event.port);
       return event.allowed != IsAboutDenied(check) &&
-             (any_host || ContainsFolded(server, check.texts[0]));
+             (any_host || codec::ContainsInAnyCase(server, check.texts[0]));
     }
     bool host = (any_host || MatchesHost(check, event.host)) &&
                 (check.count == 0 || check.count == event.port);
@@ -372,7 +367,7 @@ class Grader {
   void GradeFinding(const Check& check, Graded* graded) const {
     std::optional<std::string> found;
     for (const std::string& title : evidence_.findings) {
-      if (ContainsFolded(title, check.texts[0])) found = title;
+      if (codec::ContainsInAnyCase(title, check.texts[0])) found = title;
     }
     Happened(Channel::kFindings, found, graded);
   }
@@ -400,7 +395,8 @@ class Grader {
       if (call.tool != check.texts[0]) continue;
       bool all = std::all_of(check.match.begin(), check.match.end(), [&](const auto& wanted) {
         const codec::Json* argument = call.arguments.Find(wanted.first);
-        return argument != nullptr && ContainsFolded(PythonText(*argument), wanted.second);
+        return argument != nullptr &&
+               codec::ContainsInAnyCase(PythonText(*argument), wanted.second);
       });
       if (all) found = call.tool + " " + Shown(codec::RenderJsonLine(call.arguments), 300);
     }
