@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/openssl_owner.h"
+#include "base/result.h"
 
 namespace sigstore {
 
