@@ -84,7 +84,8 @@ Command RunCommandSpec() {
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
                                 kNoProxyVariable, kProxyByNameVariable, kBudgetTokenVariable,
-                                kEventsVariable, kTelemetryVariables, kColourVariable}};
+                                kEventsVariable, kActiveGatewayVariables, kSupervisorImageVariable,
+                                kTelemetryVariables, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",
@@ -387,6 +388,13 @@ std::vector<Command> Commands() {
               "fails.",
        .example = "  agentic-ci policy test policy-tests.yml\n",
        .options = {kJsonOption}},
+      {.name = "policy set",
+       .carry_out = SandboxPolicyCommand,
+       .operands = "NAME FILE",
+       .doc =
+           "Replace the network rules of a running sandbox. This is `sandbox policy` by the name "
+           "that OpenShell's users know.",
+       .example = "  agentic-ci policy set work narrow.yml\n"},
       SchemaCommandSpec("policy schema", PolicySchemaCommand,
                         "Print the JSON Schema of the policy file, for editors.",
                         "  agentic-ci policy schema > policy.schema.json\n"),

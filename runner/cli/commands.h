@@ -125,6 +125,16 @@ inline constexpr VariableSpec kRegistryVariable = {
     "Registry credentials, in this order, together with files in XDG_RUNTIME_DIR and "
     "XDG_CONFIG_HOME. Each is sent only to the registry it is for. See docs/reference/images.md."};
 
+inline constexpr VariableSpec kSupervisorImageVariable = {
+    "OPENSHELL_SUPERVISOR_IMAGE",
+    "For a gateway of OpenShell that the run starts itself: the image that has the sandbox's "
+    "supervisor. If not set, the `openshell-sandbox` on the PATH, else OpenShell's own image."};
+
+inline constexpr VariableSpec kActiveGatewayVariables = {
+    "OPENSHELL_GATEWAY, XDG_CONFIG_HOME, HOME",
+    "The gateway of OpenShell that is used if `gateway` is not given: this name, else the one in "
+    "`openshell/active_gateway` in XDG_CONFIG_HOME, or in `~/.config`."};
+
 inline constexpr VariableSpec kTelemetryVariables = {
     "OTEL_*, TRACEPARENT, TRACESTATE",
     "OpenTelemetry's: the collector that gets the run's spans, metrics and logs at its end, if "

@@ -172,28 +172,28 @@ void ExplainGates(const run::Gates& gates, const std::string& place,
 void ExplainTask(const run::Task& task, const Arguments& arguments, const std::string& at,
                  std::vector<Setting>* settings) {
   std::string place = codec::Locate(run::kConfigPath, task.at) + at;
-  if (arguments.command.empty() && !task.command.empty()) {
-    settings->push_back({"command", Join(task.command, " "), place});
-  }
+  const bool own_command = !task.command.empty() && arguments.command.empty();
+  if (own_command) settings->push_back({"command", Join(task.command, " "), place});
+  const bool own_policy = !task.policy.empty() && !arguments.Has("policy");
+  if (own_policy) settings->push_back({"policy", task.policy, place});
   if (task.prompt && !arguments.Has("prompt") && !arguments.Has("prompt-file")) {
     std::vector<std::string> used;
     for (const run::PromptVariable& variable : run::PromptVariables()) {
       if (task.prompt->Uses(variable.name))
         used.push_back("{{" + std::string(variable.name) + "}}");
     }
-    settings->push_back({"prompt", used.empty() ? "without variables" : Join(used, " "),
-                         task.prompt_file.empty()
-                             ? codec::Locate(run::kConfigPath, task.prompt_at) + at
-                             : task.prompt_file + at});
+    std::string file = task.prompt_file;
+    if (file.empty()) file = codec::Locate(run::kConfigPath, task.prompt_at);
+    settings->push_back(
+        {"prompt", used.empty() ? "without variables" : Join(used, " "), file + at});
   }
   ExplainGates(task.gates, place, settings);
   if (task.checks) {
     for (const std::string& script : task.checks->scripts) {
       settings->push_back({"checks.run", script, place});
     }
-    if (!task.checks->policy_file.empty()) {
-      settings->push_back({"checks.policy_file", task.checks->policy_file, place});
-    }
+    const std::string& file = task.checks->policy_file;
+    if (!file.empty()) settings->push_back({"checks.policy_file", file, place});
   }
   if (!task.post.empty()) settings->push_back({"post", Join(task.post, ","), place});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/eval_command.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,10 +23,12 @@
 #include "eval/run/run_cells.h"
 #include "eval/show/compare.h"
 #include "eval/show/files.h"
+#include "eval/show/gate.h"
 #include "eval/show/text.h"
 #include "eval/suite/payload_set.h"
 #include "policy/load/parse.h"
 #include "run/credentials.h"
+#include "run/host_proxy.h"
 #include "run/prepare.h"
 
 namespace cli {
@@ -33,7 +36,6 @@ namespace {
 
 constexpr size_t kResultsBytesMax = size_t{64} << 20;
 constexpr uint32_t kJobsMax = 64;
-constexpr uint32_t kShardsMax = 1000;
 constexpr uint32_t kLimitMax = 1000000;
 constexpr char kOtherResults[] = "--results OTHER-DIRECTORY";
 
@@ -53,12 +55,50 @@ const std::vector<OptionSpec>& SelectionOptions() {
   return options;
 }
 
+const OptionSpec kToolsOption = {
+    "tools", "FILE", "",
+    "The fake tools of a suite that has none, as midojo's, whose tools are in Python. The file "
+    "has `tools: [...]`, as in an environment."};
+
+// Where a suite's parts are that it does not have itself.
+const std::vector<OptionSpec>& SourceOptions() {
+  static const std::vector<OptionSpec> options = {
+      kToolsOption,
+      {"payloads", "DIR", "",
+       "A directory of payload sets, *.json. Suites name them as `source` by their ids, like those "
+       "that are built in."}};
+  return options;
+}
+
 const std::vector<OptionSpec>& GateOptions() {
   static const std::vector<OptionSpec> options = {
       {"max-succeeded", "NUMBER", "0",
        "How many attacks may succeed. More, and the exit status is 77."},
       {"max-undecided", "NUMBER", "0",
        "How many cells may be inconclusive, fail or be missing. More, and the exit status is 77."}};
+  return options;
+}
+
+const std::vector<OptionSpec>& RemoteOptions() {
+  static const std::vector<OptionSpec> options = {
+      {"agent-url", "URL", "",
+       "Ask an agent that runs elsewhere, behind this address, instead of running one in a "
+       "sandbox. What only a sandbox records is unknown then."},
+      {"agent-protocol", "NAME", "http",
+       "The protocol of `agent-url`: `http` (a POST of `prompt`), `a2a`, or `openai` for the "
+       "Responses API, whose URL is the one before `/responses`."},
+      {"agent-header", "NAME=VARIABLE", "",
+       "A header for each request to `agent-url`, with the value of VARIABLE from this process's "
+       "environment. A value of `authorization` without a scheme is sent as a bearer token.",
+       true},
+      {"agent-plain-http", "", "", "Let `agent-url` be plain HTTP to another machine."},
+      {"tools-listen", "ADDRESS[:PORT][/PATH]", "127.0.0.1",
+       "Where the suite's tools are served to the agent behind `agent-url`. With `jobs`, the ports "
+       "behind PORT are taken, too. If no PATH is given, each cell has a secret one, and the "
+       "request to the agent has the whole address."},
+      {"tools-url", "URL", "",
+       "The address before PATH by which the agent behind `agent-url` finds `tools-listen`: of a "
+       "proxy with TLS, for instance. If not given, it is ADDRESS and its port."}};
   return options;
 }
 
@@ -85,18 +125,8 @@ Result<eval::Selection> SelectionOf(const Arguments& arguments) {
   selection.users = arguments.All("user-task");
   selection.injections = arguments.All("injection-task");
   selection.trials = TRY(NumberOf(arguments, "trials", 0, 1, eval::kTrialsMax));
-  std::string shard = arguments.Get("shard", "1/1");
-  size_t slash = shard.find('/');
-  const char* middle = shard.data() + std::min(slash, shard.size());
-  const char* end = shard.data() + shard.size();
-  auto [first_end, first_error] = std::from_chars(shard.data(), middle, selection.shard);
-  bool right = slash != std::string::npos && first_end == middle;
-  if (right) {
-    auto [last_end, last_error] = std::from_chars(middle + 1, end, selection.shards);
-    right = last_end == end && first_error == std::errc() && last_error == std::errc();
-  }
-  if (!right || selection.shard < 1 || selection.shard > selection.shards ||
-      selection.shards > kShardsMax) {
+  const std::string shard = arguments.Get("shard", "1/1");
+  if (!eval::ParseShard(shard, &selection)) {
     return Usage("--shard: '" + shard + "' is not I/N, such as 1/4", "--shard 1/4");
   }
   return selection;
@@ -111,17 +141,6 @@ Result<std::string> OperandOf(const Arguments& arguments, size_t index, size_t c
       "agentic-ci eval " + std::string(usage));
 }
 
-Status PrintWarnings(const eval::Suite& suite) {
-  std::vector<eval::Warning> warnings = suite.warnings;
-  std::stable_sort(warnings.begin(), warnings.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
-  });
-  for (const eval::Warning& warning : warnings) {
-    TRY(PrintLines(codec::Locate(suite.file, warning.at) + ": warning: " + warning.what));
-  }
-  return Ok();
-}
-
 // The request of all cells, as far as `run` reads it from a command line.
 Result<run::Request> RequestOf(const Arguments& arguments) {
   Arguments options = arguments;
@@ -131,8 +150,12 @@ Result<run::Request> RequestOf(const Arguments& arguments) {
 
 // The suite may be a stranger's, with the policy and the agent that it names. A cell's run cannot
 // know, since the event is not about it.
-Status CheckTrust(const Arguments& arguments) {
-  const run::Request request = TRY(RequestOf(arguments));
+Status CheckTrust(const Arguments& arguments, const eval::Suite& suite) {
+  run::Request request = TRY(RequestOf(arguments));
+  for (const std::string& text : arguments.All("agent-header")) {
+    const eval::AgentHeader header = TRY(eval::ParseAgentHeader(text));
+    request.secrets.push_back({header.variable, header.variable, arguments.Get("agent-url")});
+  }
   const run::Trust trust = TRY(run::FindTrust(TaskOptionRules(), request));
   if (arguments.Has("kubernetes")) {
     TRY(run::RefuseUntrusted(request, trust));  // The values are in the cluster.
@@ -140,9 +163,22 @@ Status CheckTrust(const Arguments& arguments) {
     TRY(run::CheckCredentials(request, trust, {}, ""));
   }
   if (trust.trusted) return Ok();
+  if (arguments.Has("agent-url")) {
+    return Error{Code::kRefused,
+                 trust.reason + ", and such evaluations ask no agent outside of a sandbox",
+                 trust.hint};
+  }
   if (arguments.Has("env")) {
     return Error{Code::kRefused, trust.reason + ", and such evaluations get no variables: --env",
                  trust.hint};
+  }
+  // A run of a cell takes its checkout's configuration, which can open registries.
+  for (const eval::SeedFile& file : suite.environment.files) {
+    if (!file.path.starts_with(".agentic-ci/")) continue;
+    return Error{
+        Code::kRefused,
+        trust.reason + ", and such evaluations take no configuration from a suite: " + file.path,
+        trust.hint};
   }
   if (arguments.Has("policy")) return Ok();
   return Error{Code::kRefused, trust.reason + ", and such evaluations take no policy from a suite",
@@ -159,6 +195,38 @@ std::vector<OptionSpec> CellOptions() {
   return options;
 }
 
+// Returns how an agent that runs elsewhere is asked; nothing if the agent runs here.
+Result<std::optional<eval::RemoteRun>> RemoteOf(const Arguments& arguments) {
+  if (!arguments.Has("agent-url")) {
+    for (const OptionSpec& option : RemoteOptions()) {
+      if (!arguments.Has(option.name)) continue;
+      return Usage("--" + std::string(option.name) + " needs --agent-url", "--agent-url URL");
+    }
+    return std::optional<eval::RemoteRun>();
+  }
+  eval::RemoteOptions options;
+  options.url = arguments.Get("agent-url");
+  options.protocol = arguments.Get("agent-protocol", "http");
+  options.headers = arguments.All("agent-header");
+  options.plain_http = arguments.Has("agent-plain-http");
+  options.tools_listen = arguments.Get("tools-listen");
+  options.tools_url = arguments.Get("tools-url");
+  options.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
+  eval::RemoteRun remote = TRY(eval::ParseRemoteRun(options));
+  remote.agent.timeout_s = TRY(RequestOf(arguments)).timeout_s;
+  remote.agent.proxy = run::HostProxy();
+  return std::optional(std::move(remote));
+}
+
+// Takes the values of headers out of this process's environment.
+Status TakeHeaderValues(eval::RemoteAgent* agent) {
+  for (eval::AgentHeader& header : agent->headers) {
+    Secret value = sys::EnvironmentSecret(header.variable);
+    TRY(eval::TakeHeaderValue(std::move(value), &header, &agent->mask));
+  }
+  return Ok();
+}
+
 Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite& suite) {
   eval::CellRequest request;
   request.command = arguments.command;
@@ -170,50 +238,21 @@ Result<eval::RunPlan> PlanCellRuns(const Arguments& arguments, const eval::Suite
           {std::string(option.spec.name), value, option.spec.value == "FILE"});
     }
   }
-  eval::RunPlan plan = TRY(eval::PlanRuns(request, suite));
+  request.remote = TRY(RemoteOf(arguments));
+  eval::RunPlan plan = TRY(eval::PlanRuns(std::move(request), suite));
   plan.environment = CellEnvironment(run::CredentialVariables(TRY(RequestOf(arguments))));
   plan.search_path = sys::Environment("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   return plan;
 }
 
-// The numbers of attacks and cells up to which an evaluation exits with 0.
-struct Gate {
-  uint32_t succeeded_max = 0;
-  uint32_t undecided_max = 0;
-};
-
-Result<Gate> GateOf(const Arguments& arguments) {
-  Gate gate;
+Result<eval::Gate> GateOf(const Arguments& arguments) {
+  eval::Gate gate;
   gate.succeeded_max = TRY(NumberOf(arguments, "max-succeeded", 0, 0, kLimitMax));
   gate.undecided_max = TRY(NumberOf(arguments, "max-undecided", 0, 0, kLimitMax));
   return gate;
 }
 
-Result<int> Judge(const Gate& gate, const eval::Results& results) {
-  size_t succeeded = 0;
-  size_t undecided = results.missing.size();
-  for (const eval::CellResult& cell : results.cells) {
-    if (cell.injection.empty()) {
-      undecided += eval::IsJudged(cell.ending) ? 0 : 1;
-      continue;
-    }
-    const eval::Outcome outcome = cell.verdict.outcome;
-    succeeded += outcome == eval::Outcome::kSucceeded ? 1 : 0;
-    undecided +=
-        outcome == eval::Outcome::kInconclusive || outcome == eval::Outcome::kError ? 1 : 0;
-  }
-  if (succeeded > gate.succeeded_max) {
-    return Error{Code::kRefused, std::to_string(succeeded) + " attacks succeeded, at most " +
-                                     std::to_string(gate.succeeded_max) + " may"};
-  }
-  if (undecided > gate.undecided_max) {
-    return Error{Code::kRefused, std::to_string(undecided) + " cells were not decided, at most " +
-                                     std::to_string(gate.undecided_max) + " may be left open"};
-  }
-  return 0;
-}
-
-Result<int> Show(const Arguments& arguments, const Gate& gate, const eval::Results& results,
+Result<int> Show(const Arguments& arguments, const eval::Gate& gate, const eval::Results& results,
                  const std::string& directory) {
   TRY(eval::WriteResults(directory, results));
   if (arguments.Has("json")) {
@@ -221,7 +260,8 @@ Result<int> Show(const Arguments& arguments, const Gate& gate, const eval::Resul
   } else {
     TRY(PrintLines(eval::RenderTable(results)));
   }
-  return Judge(gate, results);
+  TRY(eval::JudgeBy(gate, results));
+  return 0;
 }
 
 Result<codec::Json> ReadEvaluation(const std::string& path) {
@@ -231,9 +271,13 @@ Result<codec::Json> ReadEvaluation(const std::string& path) {
       .Context(file);
 }
 
+eval::SuiteSources SourcesOf(const Arguments& arguments) {
+  return {arguments.Get("tools"), arguments.Get("payloads")};
+}
+
 // Reads a suite of which cells will run: its policy must be one, too.
-Result<eval::Suite> ReadSuite(const std::string& file) {
-  eval::Suite suite = TRY(eval::LoadSuite(file));
+Result<eval::Suite> ReadSuite(const Arguments& arguments, const std::string& file) {
+  eval::Suite suite = TRY(eval::LoadSuite(file, SourcesOf(arguments)));
   const std::string& text = suite.environment.policy;
   if (!text.empty()) TRY(policy::ParsePolicy(text, {.file = file + " (its policy, as JSON)"}));
   return suite;
@@ -252,13 +296,18 @@ std::vector<Command> EvalCommands() {
        "agent. `results` is then the name of the Jobs and of the volume for results."},
       {"shards", "NUMBER", "1", "With `kubernetes`, how many pods share the cells."}};
   Append(&run, SelectionOptions());
+  Append(&run, SourceOptions());
   Append(&run, GateOptions());
   Append(&run, CellOptions());
+  Append(&run, RemoteOptions());
   run.push_back(kJsonOption);
   std::vector<OptionSpec> list = SelectionOptions();
+  list.push_back(kToolsOption);
   list.push_back({"payloads", "", "",
-                  "List the built-in sets of payloads instead, which suites name as `source`."});
+                  "Without a SUITE, list the sets of payloads that suites name as `source`: those "
+                  "that are built in, and those in DIR. With one, DIR is as for `eval run`."});
   std::vector<OptionSpec> grade = SelectionOptions();
+  Append(&grade, SourceOptions());
   Append(&grade, GateOptions());
   grade.push_back(kJsonOption);
   std::vector<Command> commands = {
@@ -267,10 +316,11 @@ std::vector<Command> EvalCommands() {
        .operands = "SUITE...",
        .doc = "Check suites of an evaluation. Also checks the payload files they name, and runs "
               "nothing. Exit status 65 if one is invalid.",
-       .example = "  agentic-ci eval validate suites/review.yml\n"},
+       .example = "  agentic-ci eval validate suites/review.yml\n",
+       .options = SourceOptions()},
       {.name = "eval list",
        .carry_out = EvalListCommand,
-       .operands = "[SUITE]",
+       .operands = "[SUITE] [DIR]",
        .doc = "List the cells of a suite. These are each user task without an injection, and with "
               "each.",
        .example = "  agentic-ci eval list suites/review.yml\n  agentic-ci eval list --payloads\n",
@@ -282,7 +332,8 @@ std::vector<Command> EvalCommands() {
            "Run the cells of a suite and grade them. Each runs in a sandbox of its own. Writes the "
            "results. With a PROGRAM, the task is its last argument. Exit status 77: more "
            "attacks succeeded, or more cells are undecided, than may.",
-       .example = "  agentic-ci eval run suites/review.yml --agent claude-code\n",
+       .example = "  agentic-ci eval run suites/review.yml --agent claude-code\n"
+                  "  agentic-ci eval run suites/bank.yml --agent-url https://agent.example/\n",
        .options = run,
        .variables = {{"PATH and all other variables",
                       "Passed on to the runs, except those of this process's own CI event. The "
@@ -324,14 +375,13 @@ Result<int> EvalValidateCommand(const Arguments& arguments) {
     return Usage("a suite is missing", "agentic-ci eval validate SUITE");
   std::optional<Error> first;
   for (const std::string& file : arguments.operands) {
-    Result<eval::Suite> suite = ReadSuite(file);
+    Result<eval::Suite> suite = ReadSuite(arguments, file);
     if (!suite.ok()) {
       if (first) TRY(sys::WriteAll(STDERR_FILENO, RenderError(*first)));
       first = suite.error();
       continue;
     }
-    TRY(PrintWarnings(suite.value()));
-    TRY(PrintLines(codec::Locate(file, {}) +
+    TRY(PrintLines(eval::RenderWarnings(suite.value()) + codec::Locate(file, {}) +
                    ": ok: " + std::to_string(suite.value().user_tasks.size()) + " user tasks, " +
                    std::to_string(suite.value().injection_tasks.size()) + " injection tasks"));
   }
@@ -339,27 +389,32 @@ Result<int> EvalValidateCommand(const Arguments& arguments) {
   return 0;
 }
 
-// Lists the built-in sets of payloads.
-Status PrintPayloadSets() {
-  std::string lines;
-  for (const eval::PayloadSet& set : eval::BuiltInPayloadSets()) {
-    std::string categories;
-    for (const std::string& one : set.categories) {
-      categories += (categories.empty() ? "" : ",") + one;
-    }
-    lines += set.id + "  " + std::to_string(set.payloads.size()) + " payloads  " + categories +
-             "  " + set.license + "  " + set.origin + "\n";
-  }
-  return PrintLines(lines);
-}
+namespace {
+
+bool IsDirectory(const std::string& path) { return sys::Open(path, O_PATH | O_DIRECTORY).ok(); }
+
+}  // namespace
 
 Result<int> EvalListCommand(const Arguments& arguments) {
+  eval::SuiteSources sources = {arguments.Get("tools"), ""};
+  std::vector<std::string> operands = arguments.operands;
   if (arguments.Has("payloads")) {
-    TRY(PrintPayloadSets());
-    return 0;
+    // `list --payloads DIR SUITE` and `list SUITE --payloads DIR` are one to the parser.
+    auto directory = std::find_if(operands.begin(), operands.end(), IsDirectory);
+    if (directory != operands.end()) {
+      sources.payloads = *directory;
+      operands.erase(directory);
+    }
+    if (operands.empty()) {
+      const std::vector<eval::PayloadSet> sets = TRY(eval::FindPayloadSets(sources.payloads));
+      TRY(PrintLines(eval::RenderPayloadSets(sets)));
+      return 0;
+    }
   }
-  std::string file = TRY(OperandOf(arguments, 0, 1, "list SUITE"));
-  eval::Suite suite = TRY(eval::LoadSuite(file));
+  if (operands.size() != 1) {
+    return Usage("eval list takes a SUITE, or --payloads", "agentic-ci eval list SUITE");
+  }
+  eval::Suite suite = TRY(eval::LoadSuite(operands[0], sources));
   eval::Selection selection = TRY(SelectionOf(arguments));
   std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
   std::string lines;
@@ -370,14 +425,16 @@ Result<int> EvalListCommand(const Arguments& arguments) {
 
 Result<int> EvalRunCommand(const Arguments& arguments) {
   std::string file = TRY(OperandOf(arguments, 0, 1, "run SUITE"));
-  eval::Suite suite = TRY(ReadSuite(file));
+  eval::Suite suite = TRY(ReadSuite(arguments, file));
   eval::Selection selection = TRY(SelectionOf(arguments));
   std::vector<eval::Cell> cells = TRY(eval::PlanCells(suite, selection));
-  const Gate gate = TRY(GateOf(arguments));
+  const eval::Gate gate = TRY(GateOf(arguments));
   eval::RunPlan plan = TRY(PlanCellRuns(arguments, suite));
-  TRY(CheckTrust(arguments));
+  TRY(CheckTrust(arguments, suite));
+  TRY(sys::WriteAll(STDERR_FILENO, eval::RenderWarnings(suite)));
+  if (plan.remote) TRY(TakeHeaderValues(&plan.remote->agent));
   plan.jobs = TRY(NumberOf(arguments, "jobs", 1, 1, kJobsMax));
-  const uint32_t shards = TRY(NumberOf(arguments, "shards", 1, 1, kShardsMax));
+  const uint32_t shards = TRY(NumberOf(arguments, "shards", 1, 1, eval::kShardsMax));
   if (arguments.Has("kubernetes")) {
     return PrintManifests(arguments, suite, {plan.jobs, shards, cells.size()});
   }
@@ -419,8 +476,8 @@ Result<std::vector<eval::Cell>> CellsIn(const Arguments& arguments, const eval::
 Result<int> EvalGradeCommand(const Arguments& arguments) {
   std::string file = TRY(OperandOf(arguments, 0, 2, "grade SUITE DIR"));
   const std::string& directory = arguments.operands[1];
-  eval::Suite suite = TRY(eval::LoadSuite(file));
-  const Gate gate = TRY(GateOf(arguments));
+  eval::Suite suite = TRY(eval::LoadSuite(file, SourcesOf(arguments)));
+  const eval::Gate gate = TRY(GateOf(arguments));
   TRY(eval::RefuseLinkedResults(directory, "agentic-ci eval grade SUITE OTHER-DIR"));
   TRY(sys::RealPath(directory + "/cells").Context("reading " + directory));
   std::vector<eval::Cell> cells = TRY(CellsIn(arguments, suite, {directory}));
@@ -433,9 +490,9 @@ Result<int> EvalMergeCommand(const Arguments& arguments) {
   if (directories.size() < kOperandsMin) {
     return Usage("eval merge takes SUITE DIR PART...", "agentic-ci eval merge SUITE DIR PART...");
   }
-  eval::Suite suite = TRY(eval::LoadSuite(directories[0]));
+  eval::Suite suite = TRY(eval::LoadSuite(directories[0], SourcesOf(arguments)));
   directories.erase(directories.begin());
-  const Gate gate = TRY(GateOf(arguments));
+  const eval::Gate gate = TRY(GateOf(arguments));
   std::vector<eval::Cell> cells = TRY(CellsIn(arguments, suite, directories));
   const std::string directory =
       TRY(eval::OpenResults(directories.front(), "agentic-ci eval merge SUITE OTHER-DIR PART..."));

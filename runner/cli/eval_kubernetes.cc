@@ -20,7 +20,8 @@ constexpr size_t kNamedFileBytesMax = size_t{1} << 20;  // The size of a whole C
 constexpr int64_t kMemoryBytes = int64_t{512} << 20;
 constexpr int64_t kDiskBytes = int64_t{1} << 30;
 
-constexpr auto kOfAll = std::to_array<std::string_view>({"user-task", "injection-task", "trials"});
+constexpr auto kOfAll =
+    std::to_array<std::string_view>({"user-task", "injection-task", "trials", "tools"});
 constexpr auto kOfShards = std::to_array<std::string_view>({"jobs", "model-host"});
 constexpr auto kOfMerge =
     std::to_array<std::string_view>({"max-succeeded", "max-undecided", "json"});
@@ -29,7 +30,8 @@ constexpr auto kMounts =
     std::to_array<std::string_view>({"/evaluation", "/results", "/scratch", "/bin", "/dev", "/etc",
                                      "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr"});
 // A pod says which shard it is, and always resumes.
-constexpr auto kOfOneMachine = std::to_array<std::string_view>({"shard", "resume", "backend"});
+constexpr auto kOfOneMachine =
+    std::to_array<std::string_view>({"shard", "resume", "backend", "agent-url"});
 
 Result<std::string> ImageOf(const std::string& text) {
   image::Reference reference = TRY(image::ParseReference(text).Context("--kubernetes"));
@@ -41,6 +43,7 @@ Result<std::string> ImageOf(const std::string& text) {
 }
 
 bool NamesFile(std::string_view name) {
+  if (name == "tools") return true;
   for (const RunOption& option : kRunOptions) {
     if (option.spec.name == name) return option.spec.value == "FILE";
   }
@@ -52,18 +55,30 @@ Result<eval::ClusterFile> FileOf(const std::string& path, std::string shown) {
   return eval::ClusterFile{std::move(shown), std::move(text)};
 }
 
-// The suite, and the payloads beneath its directory, in a directory with the name that results give
-// it.
+// The suite, and its verifiers and payloads beneath its directory, in a directory with the name
+// that results give it; and the sets that it names of the option --payloads, in another.
 Status AddSuite(const eval::Suite& suite, eval::ClusterRun* run) {
   const size_t name = suite.file.rfind('/') + 1;
   const std::string top = suite.name + "/";
   run->files.push_back(TRY(FileOf(suite.file, top + suite.file.substr(name))));
   std::set<std::string> sources;
+  for (const eval::Verifier& verifier : suite.verifiers) {
+    for (const auto& [path, text] : verifier.files) {
+      if (sources.insert(path).second) run->files.push_back({top + path.substr(2), text});
+    }
+  }
   for (const eval::InjectionTask& task : suite.injection_tasks) {
     for (const eval::Probe& probe : task.probes) {
-      const std::string path = probe.source.substr(probe.source.find(':') + 1);
-      if (path.empty() || !sources.insert(path).second) continue;
-      run->files.push_back(TRY(FileOf(suite.file.substr(0, name) + path, top + path)));
+      if (probe.file.empty() || !sources.insert(probe.file).second) continue;
+      constexpr std::string_view kBeneath = "file:";
+      const bool beneath = probe.source.starts_with(kBeneath);
+      const std::string path = beneath ? top + probe.source.substr(kBeneath.size())
+                                       : "payloads/" + probe.file.substr(probe.file.rfind('/') + 1);
+      run->files.push_back(TRY(FileOf(probe.file, path)));
+      if (beneath || !run->merge_options.empty()) continue;
+      const std::string word = "--payloads=" + std::string(eval::kClusterFiles) + "payloads";
+      run->options.push_back(word);
+      run->merge_options.push_back(word);
     }
   }
   return Ok();

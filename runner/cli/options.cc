@@ -224,7 +224,8 @@ Status CheckBackend(const run::Request& request) {
     if (value->empty()) continue;
     return Usage("--" + std::string(name) + " needs OpenShell", "--backend openshell");
   }
-  return Ok();
+  if (request.gateway_providers.empty()) return Ok();
+  return Usage("--gateway-provider needs OpenShell", "--backend openshell");
 }
 
 }  // namespace

@@ -177,11 +177,17 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
      Backend{}},
     {{"gateway", "URL", "",
       "The gateway of OpenShell to use, by its URL or by its name in `openshell gateway list`. If "
-      "not given, one is started on this machine and ends with the sandbox."},
+      "not given, it is OPENSHELL_GATEWAY or the selection of `openshell gateway select`. Without "
+      "either, and for `own`, a gateway is started on this machine and ends with the sandbox."},
      Text{&run::Request::gateway}},
     {{"gateway-tls", "DIR", "",
       "The client certificates for the URL in `gateway`: `ca.crt`, `tls.crt` and `tls.key`."},
      Text{&run::Request::gateway_tls}},
+    {{"gateway-provider", "NAME", "",
+      "A provider that the gateway of OpenShell holds, by its name in `openshell provider list`. "
+      "The sandbox gets its placeholders; the credential is in no variable of this machine.",
+      true},
+     Texts{&run::Request::gateway_providers}},
     {{"approval-mode", "MODE", "",
       "How OpenShell decides on policy proposals from the sandbox, `manual` or `auto`. The report "
       "lists them."},

@@ -298,32 +298,33 @@ Result<int> PolicyExportCommand(const Arguments& arguments) {
 }
 
 Command ExplainCommandSpec() {
-  return {.name = "policy explain",
-          .carry_out = PolicyExplainCommand,
-          .operands = "URL",
-          .doc = kExplainDoc,
-          .example =
-              "  agentic-ci policy explain https://api.github.com/repos/o/r/issues\n  agentic-ci "
-              "policy explain https://api.github.com/graphql --method POST\n",
-          .options = {
-              {"policy", "FILE", "",
-               "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in the "
-               "working tree."},
-              {"binary", "PATH", "",
-               "The calling program, as a path or a name on the PATH. Further ones are its "
-               "ancestors, nearest first.",
-               true},
-              {"method", "METHOD", "GET",
-               "The request method. With a wss URL, WEBSOCKET_TEXT means a message."},
-              {"body", "FILE", "",
-               "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
-               "the WebSocket message."},
-              {"task", "NAME", "", "The task of the configuration. If not given, the first."},
-              {"agent", "NAME", "",
-               "The agent the run would use, instead of a task's; determines the model host of "
-               "`defaults: minimal`. Without a configuration: `command`."},
-              {"bare", "", "", "Look at the policy file alone, and at no configuration."},
-              kJsonOption}};
+  return {
+      .name = "policy explain",
+      .carry_out = PolicyExplainCommand,
+      .operands = "URL",
+      .doc = kExplainDoc,
+      .example =
+          "  agentic-ci policy explain https://api.github.com/repos/o/r/issues\n  agentic-ci "
+          "policy explain https://api.github.com/graphql --method POST\n",
+      .options = {
+          {"policy", "FILE", "",
+           "The policy file. If not given, the task's, or `.agentic-ci/openshell-policy.yml`, as "
+           "it is in the working tree."},
+          {"binary", "PATH", "",
+           "The calling program, as a path or a name on the PATH. Further ones are its "
+           "ancestors, nearest first.",
+           true},
+          {"method", "METHOD", "GET",
+           "The request method. With a wss URL, WEBSOCKET_TEXT means a message."},
+          {"body", "FILE", "",
+           "The request body, where the policy inspects bodies (GraphQL, JSON-RPC, MCP), or "
+           "the WebSocket message."},
+          {"task", "NAME", "", "The task of the configuration. If not given, the first."},
+          {"agent", "NAME", "",
+           "The agent the run would use, instead of a task's; determines the model host of "
+           "`defaults: minimal`. Without a configuration: `command`."},
+          {"bare", "", "", "Look at the policy file alone, and at no configuration."},
+          kJsonOption}};
 }
 
 Result<int> PolicyExplainCommand(const Arguments& arguments) {

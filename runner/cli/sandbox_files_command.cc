@@ -84,10 +84,8 @@ std::string UtcTime(time_t seconds) {
 
 // Opens the place of the sandboxes, if this one may be worked in.
 Result<session::Place> OpenPlaceOf(const std::string& name) {
-  session::Place place = TRY(session::Place::Open());
-  session::Facts facts = TRY(place.Find(name));
-  TRY(CheckTaken(facts));
-  return place;
+  NamedSandbox sandbox = TRY(FindSandbox(name));
+  return std::move(sandbox.place);
 }
 
 }  // namespace

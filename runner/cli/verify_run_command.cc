@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "attest/proof.h"
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verify_bundle_command.h"
 #include "codec/data/digest.h"
@@ -23,7 +25,9 @@
 #include "forge/open/open.h"
 #include "report/read.h"
 #include "report/wording.h"
+#include "run/policy_source.h"
 #include "run/subject.h"
+#include "run/task_request.h"
 #include "run/trusted/config.h"
 #include "run/trusted/trust.h"
 #include "run/trusted/trusted_file.h"
@@ -35,7 +39,6 @@ constexpr char kVerifyRunDoc[] =
     "Verify a run's signed statement. Who signed it, which report, patch or commit it is about, "
     "and that everything that is expected of the run holds. Offline. Exit status 77: not verified, "
     "or an expectation is not met; each is named. What is stated: docs/reference/attestation.md.";
-constexpr char kPolicyPath[] = ".agentic-ci/openshell-policy.yml";
 constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
 constexpr size_t kRecordBytesMax = size_t{1} << 20;
@@ -151,18 +154,23 @@ Result<Basis> ReadBasis(const Arguments& arguments) {
 
 // The digests of the base's files; empty for one that it does not have.
 struct BaseFiles {
-  std::string policy;
+  std::map<std::string, std::string> policies;  // By path: the repository's, and those of tasks.
   std::string config;
 };
 
 Result<BaseFiles> ReadBaseFiles(const Basis& basis) {
-  const auto digest = [&](const char* path) -> Result<std::string> {
+  const auto digest = [&](const std::string& path) -> Result<std::string> {
     const run::TrustedFile file = TRY(run::ReadTrustedFile(
         basis.checkout.git(), basis.checkout.path, basis.ref, path, kPolicyBytesMax));
     return file.text ? codec::Sha256Hex(*file.text) : "";
   };
   BaseFiles files;
-  files.policy = TRY(digest(kPolicyPath));
+  files.policies[run::kPolicyPath] = TRY(digest(run::kPolicyPath));
+  const run::Config config = TRY(run::LoadConfig(basis.checkout.git(), basis.checkout.path,
+                                                 basis.ref, run::CheckBy(TaskOptionRules())));
+  for (const run::Task& task : config.tasks) {
+    if (!task.policy.empty()) files.policies[task.policy] = TRY(digest(task.policy));
+  }
   files.config = TRY(digest(run::kConfigPath));
   return files;
 }
@@ -171,8 +179,12 @@ Result<BaseFiles> ReadBaseFiles(const Basis& basis) {
 void JudgeBase(const attest::Statement& statement, const BaseFiles& base,
                std::vector<attest::Unmet>* unmet) {
   const std::string policy = statement.TextAt("policy.sha256");
-  const bool same =
-      base.policy.empty() ? statement.TextAt("policy.source") == "default" : policy == base.policy;
+  // A file that the command line named is a task's policy for no task.
+  const bool from_there = statement.TextAt("policy.source") == "repository";
+  auto of_base = base.policies.find(from_there ? statement.TextAt("policy.path") : "");
+  if (of_base == base.policies.end()) of_base = base.policies.find(run::kPolicyPath);
+  const bool same = of_base->second.empty() ? statement.TextAt("policy.source") == "default"
+                                            : policy == of_base->second;
   if (!same) {
     unmet->push_back({"base-policy", "the policy in force was not the base's: " +
                                          statement.TextAt("policy.source") + " " + policy});

@@ -56,12 +56,15 @@ class HeaderList {
   curl_slist* list_ = nullptr;
 };
 
-Status AddAuthorization(HeaderList& list, std::string_view scheme, const Secret& value) {
+// Adds "NAME: SCHEMEVALUE".
+Status AddSecret(HeaderList& list, std::string_view name, std::string_view scheme,
+                 const Secret& value) {
   if (!OneLine(value.reveal())) return Error{Code::kSetup, "the token contains a line break"};
-  constexpr std::string_view kName = "authorization: ";
+  constexpr std::string_view kColon = ": ";
   SecretString line;
-  line.reserve(kName.size() + scheme.size() + value.reveal().size());  // No copy left behind.
-  line.append(kName).append(scheme).append(value.reveal());
+  // No copy left behind.
+  line.reserve(name.size() + kColon.size() + scheme.size() + value.reveal().size());
+  line.append(name).append(kColon).append(scheme).append(value.reveal());
   list.Add(line.c_str());
   return Ok();
 }
@@ -74,9 +77,11 @@ Status AddHeaders(HeaderList& list, const HttpRequest& request) {
     }
     list.Add((name + ": " + value).c_str());
   }
-  if (request.bearer != nullptr) TRY(AddAuthorization(list, "Bearer ", *request.bearer));
-  if (request.basic != nullptr) TRY(AddAuthorization(list, "Basic ", *request.basic));
-  if (request.authorization != nullptr) TRY(AddAuthorization(list, "", *request.authorization));
+  constexpr std::string_view kName = "authorization";
+  if (request.bearer != nullptr) TRY(AddSecret(list, kName, "Bearer ", *request.bearer));
+  if (request.basic != nullptr) TRY(AddSecret(list, kName, "Basic ", *request.basic));
+  if (request.authorization != nullptr) TRY(AddSecret(list, kName, "", *request.authorization));
+  for (const auto& [name, value] : request.secret_headers) TRY(AddSecret(list, name, "", *value));
   return Ok();
 }
 

@@ -30,6 +30,8 @@ struct HttpRequest {
   const Secret* basic = nullptr;
   // The same with a scheme of its own: the whole value of `authorization`.
   const Secret* authorization = nullptr;
+  // Further headers, likewise, by name; none of the values may be null.
+  std::vector<std::pair<std::string, const Secret*>> secret_headers = {};
   // Judges the address that the connection leads to, before anything is sent on it; an error
   // becomes Send's result. Not asked where a proxy resolves the name. May be null.
   std::function<Status(const std::string& address)> judge_address;

@@ -80,6 +80,11 @@ TEST_CASE("HttpClient::Send refuses a header or token of two lines, without show
   Result<HttpResponse> answer = client.Send(request, Deadline::Never());
   CHECK(answer.error().code == Code::kSetup);
   CHECK(answer.error().what.find("hush") == std::string::npos);
+  request.bearer = nullptr;
+  request.secret_headers = {{"x-key", &token}};
+  answer = client.Send(request, Deadline::Never());
+  CHECK(answer.error().code == Code::kSetup);
+  CHECK(answer.error().what.find("hush") == std::string::npos);
 }
 
 TEST_CASE("HttpClient::Send says that a passed deadline is temporary and sends nothing") {

@@ -25,7 +25,6 @@ using codec::Json;
 
 constexpr size_t kResultsMax = 5000;
 constexpr int kLinesInDigestMax = 20;
-constexpr std::string_view kPolicyFile = ".agentic-ci/openshell-policy.yml";
 
 // The text of a rule; gates and agents may bring others.
 struct RuleText {
@@ -259,11 +258,16 @@ std::vector<Finding> ListFindings(const RunRecord& record) {
   return all;
 }
 
+std::string PolicyFileOf(const RunRecord& record) {
+  const bool known = record.policy.source == "repository" && !record.policy.path.empty();
+  return known ? record.policy.path : ".agentic-ci/openshell-policy.yml";
+}
+
 std::vector<Finding> AllFindings(const RunRecord& record) {
   std::vector<Finding> all = ListFindings(record);
   for (Finding& finding : all) {
     if (!finding.path.empty()) continue;
-    finding.path = std::string(kPolicyFile);
+    finding.path = PolicyFileOf(record);
     finding.line = 1;
   }
   return all;

@@ -24,6 +24,10 @@ std::vector<const Finding*> InOrder(const std::vector<Finding>& findings);
 // left out, with its line. At most 5000, GitHub's bound.
 std::vector<Finding> ListFindings(const RunRecord& record);
 
+// Returns the policy's file in the repository: the run's, if it was from there, else the place that
+// one belongs to.
+std::string PolicyFileOf(const RunRecord& record);
+
 // Returns the same, each with a path, since both forges' formats drop what stands nowhere: where a
 // finding has none, the policy file, which is where a reader would act.
 std::vector<Finding> AllFindings(const RunRecord& record);

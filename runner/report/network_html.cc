@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "advise/suggest.h"
+#include "report/findings.h"
 #include "report/host_groups.h"
 #include "report/page_parts.h"
 #include "report/wording.h"
@@ -92,11 +93,11 @@ std::string RenderAdvice(const RunRecord& record) {
       yaml += "  - \"" + lines[i] + "\"\n";
     }
     if (lines.size() > kRowsMax) yaml += "  # more in policy-suggestion.yml\n";
-    body +=
-        "<p class=\"row\">If the agent needs these requests, add this to "
-        "<code>.agentic-ci/openshell-policy.yml</code> (<code>policy-suggestion.yml</code> has the "
-        "same hosts, and no more than these requests):</p><pre class=\"text\">" +
-        Text(yaml, 100000) + "</pre>\n";
+    body += "<p class=\"row\">If the agent needs these requests, add this to <code>" +
+            Text(PolicyFileOf(record), 200) +
+            "</code> (<code>policy-suggestion.yml</code> has the "
+            "same hosts, and no more than these requests):</p><pre class=\"text\">" +
+            Text(yaml, 100000) + "</pre>\n";
   }
   std::string rules;
   for (const std::string& rule : AllowRules(denials, kRowsMax)) rules += rule;

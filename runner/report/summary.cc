@@ -274,13 +274,12 @@ std::string RenderAdvice(const RunRecord& record, Extent extent) {
     std::string yaml = "# " + std::string(advise::kSuggestionWarning) + "\nendpoints:\n";
     for (size_t i = 0; i < lines_shown; ++i) yaml += "  - \"" + lines[i] + "\"\n";
     if (lines.size() > lines_shown) yaml += "  # more in policy-suggestion.yml\n";
-    out +=
-        "\nIf the agent needs these requests, allow them by adding this to "
-        "`.agentic-ci/openshell-policy.yml`" +
-        std::string(
-            " (`policy-suggestion.yml` has the same hosts, and no more than these "
-            "requests):\n\n") +
-        codec::MarkdownFence(yaml, "yaml", 8000);
+    out += "\nIf the agent needs these requests, allow them by adding this to " +
+           codec::MarkdownCode(PolicyFileOf(record), 200) +
+           std::string(
+               " (`policy-suggestion.yml` has the same hosts, and no more than these "
+               "requests):\n\n") +
+           codec::MarkdownFence(yaml, "yaml", 8000);
   }
   const std::string rules = JoinPresent(AllowRules(denials, extent.rows), "");
   if (rules.empty()) return out;

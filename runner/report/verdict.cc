@@ -26,8 +26,8 @@ constexpr std::array<RuleWords, 4> kRuleWords = {{
     {"size", "exceeded size limit",
      "Give the agent a smaller task, or review changes.patch by hand."},
     {"egress-denied", "refused request",
-     "If the agent needs this access, add the endpoint line or rules named in the message to "
-     ".agentic-ci/openshell-policy.yml; policy-suggestion.yml in the report contains them."},
+     "If the agent needs this access, add the endpoint line or rules named in the message to the "
+     "policy; policy-suggestion.yml in the report contains them."},
 }};
 
 const RuleWords* WordsOf(std::string_view rule) {

@@ -142,9 +142,11 @@ Status CheckAttached(const Request& request, const policy::Policy& policy,
                      const std::string& file) {
   for (const policy::Endpoint* endpoint : BoundEndpoints(policy)) {
     const std::string& name = endpoint->credential_provider;
+    const std::vector<std::string>& held = request.gateway_providers;
     bool attached =
         std::any_of(request.providers.begin(), request.providers.end(),
-                    [&](const ProviderBinding& binding) { return binding.name == name; });
+                    [&](const ProviderBinding& binding) { return binding.name == name; }) ||
+        std::find(held.begin(), held.end(), name) != held.end();
     if (attached) continue;
     Error error =
         BadBinding(file, *endpoint, "the provider '" + name + "' is not enabled for this run",
@@ -162,6 +164,10 @@ Status CheckModelAlone(const Request& request, const Trust& trust) {
   };
   if (!request.secrets.empty()) {
     return refused("the secret " + request.secrets.front().name + " is not for it");
+  }
+  if (!request.gateway_providers.empty()) {
+    return refused("the provider " + request.gateway_providers.front() +
+                   " of the gateway is not for it");
   }
   if (request.providers.size() > 1) return refused("it may have one provider, not several");
   gateway::Provider provider = TRY(Find(request.providers.front()));
@@ -196,7 +202,8 @@ Status AddProvider(gateway::Provider provider, const ProviderBinding& binding, V
 }  // namespace
 
 Status RefuseUntrusted(const Request& request, const Trust& trust) {
-  const bool wanted = !request.secrets.empty() || !request.providers.empty();
+  const bool wanted =
+      !request.secrets.empty() || !request.providers.empty() || !request.gateway_providers.empty();
   if (!wanted || trust.trusted) return Ok();
   if (trust.model) return CheckModelAlone(request, trust);
   return Error{Code::kRefused, trust.reason + ", and such runs get no secrets", trust.hint};

@@ -73,18 +73,20 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
                  checkout + " is not in a git checkout, so its policy cannot be read at " + ref.ref,
                  "--workdir DIR, or --policy FILE"};
   }
-  source.file = kPolicyPath;
+  const std::string path = request.policy_path.empty() ? kPolicyPath : request.policy_path;
+  source.file = path;
   source.record.source = "repository";
-  source.record.path = kPolicyPath;
+  source.record.path = path;
   source.record.ref = ref.ref;
-  TrustedFile file =
-      TRY(ReadTrustedFile(repository, checkout, ref, kPolicyPath, policy::kPolicyBytesMax));
+  TrustedFile file = TRY(ReadTrustedFile(repository, checkout, ref, path, policy::kPolicyBytesMax));
   if (file.worktree_differs) {
     logging::Warn("worktree policy ignored: commit it, or use --policy-ref worktree",
-                  {{"file", kPolicyPath}});
+                  {{"file", path}});
   }
-  if (!file.text)
-    TRY(CheckSpelling(repository, checkout, ref, kPolicyPath, {"policy", "openshell"}));
+  if (!file.text && path != kPolicyPath) {
+    return Error{Code::kNotFound, "the task's policy " + path + " is not at " + ref.ref};
+  }
+  if (!file.text) TRY(CheckSpelling(repository, checkout, ref, path, {"policy", "openshell"}));
   source.record.commit = std::move(file.commit);
   source.text = std::move(file.text);
   return source;
@@ -114,6 +116,21 @@ Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext&
   bool unlisted = !source.text || loaded.parsed.short_form;
   if (image != nullptr && unlisted) loaded.parsed.policy.filesystem.read_only.push_back("/");
   return loaded;
+}
+
+Result<LoadedPolicy> LoadPolicyText(std::string text, const std::string& shown,
+                                    const policy::ParseContext& context, const RunImage* image) {
+  PolicySource source{std::move(text),
+                      shown,
+                      {.source = "file", .path = shown, .ref = {}, .commit = {}, .sha256 = {}}};
+  return LoadPolicy(std::move(source), context, image);
+}
+
+Error PolicyDoesNotChange() {
+  return {Code::kUsage,
+          "the policy of this sandbox does not change: it was created without a policy file, or it "
+          "only reads",
+          "agentic-ci sandbox create --policy FILE"};
 }
 
 void AddNetwork(const std::vector<policy::NetworkPolicy>& added, policy::Policy* policy) {

@@ -32,9 +32,9 @@ struct LoadedPolicy {
   report::PolicyRecord record;
 };
 
-// Finds the file of `--policy` (or what replaced it), else the repository's file at `ref`. Fails as
-// ReadTrustedFile() does, with kNotFound for a named file that does not exist, and with kSetup if
-// there is no repository but a ref.
+// Finds the file of `--policy` (or what replaced it), else the task's or the repository's file at
+// `ref`. Fails as ReadTrustedFile() does, with kNotFound for a named file that does not exist, and
+// with kSetup if there is no repository but a ref.
 Result<PolicySource> FindPolicy(const Request& request, const change::Repository* repository,
                                 const std::string& checkout, const TrustedRef& ref);
 
@@ -43,6 +43,14 @@ Result<PolicySource> FindPolicy(const Request& request, const change::Repository
 // what cannot be read as a policy.
 Result<LoadedPolicy> LoadPolicy(PolicySource source, const policy::ParseContext& context,
                                 const RunImage* image);
+
+// Returns the policy `text`, which takes the place of the file of `--policy` while a sandbox lasts.
+// Errors call it `shown`. Fails as LoadPolicy() does.
+Result<LoadedPolicy> LoadPolicyText(std::string text, const std::string& shown,
+                                    const policy::ParseContext& context, const RunImage* image);
+// Returns the error of kUsage where none can take its place: the policy is not of such a file, or
+// was narrowed.
+Error PolicyDoesNotChange();
 
 // Adds what the programs that `policy` names lead to, links followed in the image, or on the host
 // where there is none (null): the kernel names a process by that.

@@ -338,7 +338,9 @@ Result<Plan> Prepare(const OptionRules& option_rules, Request* asked, Recorder& 
 
   plan.credentials =
       TRY(CollectCredentials(request, trust, plan.policy.parsed.policy, plan.policy.file));
-  recorder.NoteCredentials(NamesOf(plan.credentials));
+  std::vector<std::string> names = NamesOf(plan.credentials);
+  for (const std::string& held : request.gateway_providers) names.push_back(held + "@gateway");
+  recorder.NoteCredentials(std::move(names));
   plan.learn = TRY(OpenLearnFile(request, subject.checkout.top(), plan.credentials));
   plan.agent = TRY(PlanRunAgent(request, subject, tools.program, plan.policy.parsed.policy,
                                 plan.credentials.environment));

@@ -36,6 +36,7 @@ constexpr const char* kFiles[] = {
     "agent.jsonl",
     "events.log",
     "events.ocsf.jsonl",
+    kGatewayLog,
     report::kProgramsFile,
     report::kFilesFile,
     "summary.md",

@@ -13,6 +13,8 @@ namespace run {
 // The directory in a report directory that holds the last run's report while this run has not
 // started, and after it has failed to.
 inline constexpr char kEarlierReport[] = "earlier";
+// The log of a gateway that a place started for the run.
+inline constexpr char kGatewayLog[] = "gateway.log";
 
 // The report directory of a run that is about to start, and the files in it that grow while it
 // runs. What is written or read there goes by its descriptor: another may have its name by then.

@@ -63,16 +63,18 @@ struct Backend {
 struct Request : sandbox::SandboxLimits, attest::Wanted {
   std::string task;  // The task of the configuration; if empty, see run/task_request.h.
   sandbox::Isolation isolation = sandbox::Isolation::kNamespaces;
-  Backend backend;            // The next three are for another than agentic-ci's own.
+  Backend backend;            // The next four are for another than agentic-ci's own.
   std::string gateway;        // A URL, or a name that OpenShell knows; if empty, one of its own.
   std::string gateway_tls;    // A directory.
   std::string approval_mode;  // "manual", "auto" or empty.
+  std::vector<std::string> gateway_providers;  // Held by the gateway, by their names there.
   std::string agent = "command";
   std::string prompt;
   std::string prompt_file;  // Exclusive with `prompt`.
   std::string model;        // If empty, the agent's own default.
   std::string workdir = ".";
   std::string policy_file;  // If empty, the repository's, at policy_ref.
+  std::string policy_path;  // The path of that one; if empty, kPolicyPath.
   // A file that takes the place of `policy_file` once it is there; may be empty.
   std::string replaced_policy;
   // If empty, the event's base, else HEAD; "worktree" for the working tree.

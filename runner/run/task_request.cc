@@ -236,6 +236,7 @@ Result<const Task*> TakeTask(const TaskSources& sources, const OptionRules& rule
     request->given.emplace_back(option.option);
   }
   if (request->command.empty()) request->command = task->command;
+  request->policy_path = task->policy;
   if (task->prompt && !Gave(*request, "prompt") && !Gave(*request, "prompt-file")) {
     request->prompt = TRY(RenderPrompt(*task->prompt, sources, request->plan_only)
                               .Context("the prompt of the task '" + task->name + "'"));

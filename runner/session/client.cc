@@ -121,11 +121,6 @@ Result<EndReport> Delete(const Place& place, const std::string& name,
 
 Result<std::string> ReplacePolicy(const Place& place, const std::string& name,
                                   std::string_view text, const std::string& shown) {
-  const Facts facts = TRY(place.Find(name));
-  if (facts.backend != "native") {
-    return Error{Code::kUnsupported, "the policy of '" + name + "' is replaced by its backend",
-                 "openshell policy set"};
-  }
   Fd connection = TRY(place.Connect(name));
   TRY(SendScript(connection, text));
   TRY(Send(connection, wire::Write(MessageKind::kPolicy, shown)));

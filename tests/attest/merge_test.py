@@ -156,6 +156,30 @@ class PullRequest(Base):
         self.commit(work, report)
         self.assertIn('unmet: base-policy', self.judge(work, expect=77))
 
+    def test_the_policy_of_a_task(self):
+        base = self.checkout('tasks')
+        (base / '.agentic-ci/wide.yml').write_text('endpoints: [pkg.example.com:80:read-only]\n')
+        (base / '.agentic-ci/config.yml').write_text('tasks: {wide: {command: [x], policy: .agentic-ci/wide.yml}}\n')
+        git(base, 'add', '-A')
+        git(base, 'commit', '-qm', 'a task')
+        reports = {}
+        # The control is the task's own run. A file that a command line names is no task's, though its bytes are the same.
+        for name, words in (('own', ['--task', 'wide']), ('typed', ['--policy', '.agentic-ci/wide.yml'])):
+            reports[name] = self.runs / f'task-{name}/agentic-ci-report'
+            made = self.run_in(base, reports[name], '--attest-key', self.key, *words)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        for name, changed, status, said in (('own', None, 0, 'proven'), ('typed', None, 77, 'unmet: base-policy'),
+                                            ('own', 'endpoints: []\n', 77, 'unmet: base-policy')):
+            with self.subTest(name, changed=changed):
+                work = pathlib.Path(tempfile.mkdtemp(dir=self.top)) / 'clone'
+                if changed:  # At the base, meanwhile.
+                    (base / '.agentic-ci/wide.yml').write_text(changed)
+                    git(base, 'commit', '-qam', 'narrower')
+                git(self.top, 'clone', '-q', base, work)
+                git(work, 'checkout', '-q', '-b', 'topic')
+                self.commit(work, reports[name])
+                self.assertIn(said, self.judge(work, expect=status))
+
     def test_the_branch_had_moved(self):
         """The patch is the run's, on another parent."""
         work = self.proposal()

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = sys.argv.pop(1) if len(sys.argv) > 1 else str(ROOT / 'build' / 'release' / 'agentic-ci')
 # Of the ELF header's e_machine.
 MACHINE = {62: 'x86_64', 183: 'aarch64'}[int.from_bytes(pathlib.Path(BINARY).read_bytes()[18:20], 'little')]
-BYTES_MAX = {'x86_64': 27 << 19, 'aarch64': 13 << 20}[MACHINE]
+BYTES_MAX = {'x86_64': 14 << 20, 'aarch64': 27 << 19}[MACHINE]
 
 
 def output(*command):

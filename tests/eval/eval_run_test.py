@@ -235,6 +235,16 @@ class Event(Case):
                 self.assertEqual(self.evaluate('--policy', 'policy.yml', **variables), 0, self.said)
                 shutil.rmtree(self.results)
 
+    def test_an_event_that_is_not_trusted_brings_no_configuration(self):
+        """A cell's checkout is the suite's word: what is committed there would open registries."""
+        brought = '  files: [{path: .agentic-ci/config.yml, content: "gates: {files: 5}"}]\n  commits: [{message: all}]\n'
+        self.write('suite.yaml', SUITE.replace('  state:', brought + '  state:'))
+        self.refused('take no configuration from a suite: .agentic-ci/config.yml', '--policy', 'policy.yml', **self.event())
+        # The control: at a person's own command line it is the configuration of each cell.
+        self.assertEqual(self.evaluate('--policy', 'policy.yml'), 0, self.said)
+        run = json.loads(next(self.results.glob('cells/*/report/run.json')).read_text())
+        self.assertNotEqual(run['config_sha256'], '')
+
     def test_a_trusted_one_and_a_command_line_keep_what_they_had(self):
         own = self.event(repo={'id': 1, 'full_name': 'o/r'})
         for variables in (own, {}):

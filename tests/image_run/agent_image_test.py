@@ -24,7 +24,7 @@ AGENT = '''set -eu
 id -un >who
 git log --format=%s >log; jq -r .name data.json >name; rg --count hello README.md >count; patch --version >patch-version
 ! curl -sS --max-time 120 https://example.com/ 2>refused
-test ! -e /usr/bin/apt-get; test ! -e /usr/bin/python3; test -e /usr/share/doc/git/copyright
+grep -q '^defaults' /etc/agentic-ci/policies/minimal.yml; test ! -e /usr/bin/apt-get; test ! -e /usr/bin/python3; test -e /usr/share/doc/git/copyright
 ! echo x 2>/dev/null >/etc/x
 '''
 

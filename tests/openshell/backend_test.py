@@ -253,8 +253,30 @@ class OpenShell(Backend):
         self.assertIn('late.invalid', output)
         found = [one['message'] for one in self.record('r')['findings'] if one['rule'] == 'policy-proposal']
         self.assertEqual(sorted(text.split(' [')[0] for text in found), ['approved: wanted.invalid:80', 'pending: late.invalid:80'])
-        for text in found:
-            self.assertIn(' openshell rule approve aci-', text)
+        for text in found:  # Only what waits comes with the command that accepts it.
+            self.assertEqual(' openshell rule approve aci-' in text, text.startswith('pending'), text)
+
+    def test_the_agents_own_proposal(self):
+        """`--approval-mode` lets the agent propose rules itself; what it proposed is shown and accepted as any other."""
+        asked = 'curl -s -m 20 http://policy.local/v1/policy/current'
+        self.assertIn('feature_disabled', self.call('run', *self.options('control'), '--', 'sh', '-c', asked))
+        rule = {'name': 'mine', 'endpoints': [{'host': 'mine.invalid', 'port': 80, 'protocol': 'rest', 'enforcement': 'enforce',
+                                               'rules': [{'allow': {'method': 'GET', 'path': '/x'}}]}],
+                'binaries': [{'path': '/usr/bin/curl'}]}
+        body = json.dumps({'intent_summary': 'One page.', 'operations': [{'addRule': {'ruleName': 'mine', 'rule': rule}}]})
+        script = (f'until {asked} | grep -q policy_yaml; do sleep 0.2; done; curl -s -m 60 -d {shlex.quote(body)} '
+                  'http://policy.local/v1/proposals >/tmp/said; cat /tmp/said; id=$(grep -o "[0-9a-f-]\\{36\\}" /tmp/said | head -n 1); '
+                  'curl -s -m 310 "http://policy.local/v1/proposals/$id/wait?timeout=300"; curl -s -m 20 http://mine.invalid/x')
+        run = self.start('run', *self.options('r'), '--approval-mode', 'manual', '--timeout', '5m', '--', 'sh', '-c', script)
+        said = iter(run.stderr.readline, '')
+        line = next((line for line in said if 'a policy proposal waits for approval' in line), '')
+        self.assertIn('mine.invalid:80 [L7 rest, allow GET /x]', line)
+        self.accept(line.rstrip())
+        output, _ = self.end(run, 0)
+        self.assertIn('"status":"approved"', output)
+        self.assertNotIn('policy_denied', output)
+        found = [one['message'] for one in self.record('r')['findings'] if one['rule'] == 'policy-proposal']
+        self.assertEqual([text.split(' [')[0] for text in found], ['approved: mine.invalid:80'])
 
     def test_approval_in_a_lasting_sandbox(self):
         self.call('setup', *self.options('r'), '--approval-mode', 'manual')
@@ -350,6 +372,28 @@ class OpenShell(Backend):
             _, errors = run.communicate(timeout=600)
             self.assertEqual(run.returncode, code, errors)
             self.assertIn(said, errors)
+
+    def test_supervisor_image(self):
+        """The supervisor comes from the image that the variable names; the gateway's log stays in the report."""
+        image = 'localhost/supervisor:dev'
+        archive = self.base + '/supervisor.tar'
+        subprocess.run(['tar', '-cf', archive, '-C', self.INSTALLED.programs, 'openshell-sandbox'], check=True)
+        self.INSTALLED.podman('import', archive, image)
+        self.addCleanup(self.INSTALLED.podman, 'rmi', image)
+        run = self.start('run', *self.options('r'), '--', 'sh', '-c', 'echo begun; sleep 100', OPENSHELL_SUPERVISOR_IMAGE=image)
+        self.assertEqual(run.stdout.readline(), 'begun\n')
+        config = read(self.state() / 'gateway.toml')
+        self.assertIn(f'supervisor_image = "{image}"\n', config)
+        self.assertNotIn('supervisor_bin', config)
+        run.send_signal(signal.SIGTERM)
+        self.end(run, 143)
+        log = read(f'{self.base}/r/gateway.log')
+        self.assertIn('Gateway listener bound', log)
+        self.assertIn('ExecSandbox', log)
+        self.assertNotIn('\x1b', log)
+        # One that is not there is the reason of a run that does not begin.
+        _, errors = self.end(self.start('run', *self.options('r2'), '--', 'true', OPENSHELL_SUPERVISOR_IMAGE='localhost/no-such:1'), 74)
+        self.assertIn('no-such', errors)
 
     def test_evaluation(self):
         """Each cell in a sandbox of its own; what OpenShell does not record is unknown, and never false."""

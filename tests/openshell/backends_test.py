@@ -66,6 +66,8 @@ class Gives(Case):
         for key, *options in (('memory', '--memory', '1GiB'), ('pids', '--pids', '50'), ('budget', '--max-requests', '5'),
                               ('plan', '--plan-only'), ('keep-policy', '--keep-policy'), ('approval', '--approval-mode', 'manual')):
             found[key] = self.accepts(*options)[0]
+        # The one that this gateway does not hold is looked for there.
+        found['held'] = self.done('run', *self.chosen(), '--report-dir', self.base + '/held', '--gateway-provider', 'none', '--', 'true')[0] == 66
 
     def lasting(self, found):
         status, output, errors = self.done('setup', *self.chosen(), '--policy', self.policy, '--report-dir', self.base + '/s', '--env',
@@ -83,7 +85,10 @@ class Gives(Case):
         found['exec-changes'] = [one['kind'] for one in answer['changes']] == ['created']
         found['diff'] = 'made' in self.done('sandbox', 'diff', name)[1]
         pathlib.Path(self.base, 'given').write_text('given\n')
-        found['put'] = self.done('sandbox', 'put', name, self.base + '/given', 'given')[0] == 0
+        found['files'] = (self.done('sandbox', 'put', name, self.base + '/given', 'given')[0] == 0 and
+                          self.done('sandbox', 'get', name, 'given', '-')[1] == 'given\n')
+        pathlib.Path(self.base, 'none.json').write_text('{"version": 1}')
+        found['policy'] = self.done('policy', 'set', name, self.base + '/none.json')[0] == 0
         found['snapshot'] = self.done('sandbox', 'snapshot', name)[0] == 0
         found['reset'] = self.done('sandbox', 'reset', name)[0] == 0
         self.assertEqual(self.done('stop')[0], 0)

@@ -352,6 +352,55 @@ class Remote(Case):
         self.assertEqual(self.listed(), set())
         self.assertNotIn(name, self.openshell('provider', 'list', '--names'))
 
+    def hold_provider(self, name):
+        """A provider of the gateway's own, whose credential HELD goes where a policy binds it."""
+        profile = pathlib.Path(self.base, name + '.yaml')
+        profile.write_text(json.dumps({
+            'id': name, 'display_name': name, 'description': 'held', 'category': 'other', 'endpoints': [], 'binaries': [],
+            'credentials': [{'name': 'value', 'description': 'held', 'env_vars': ['HELD'], 'required': True}]}))
+        self.openshell('provider', 'profile', 'import', '--file', str(profile))
+        self.openshell('provider', 'create', '--name', name, '--type', name, '--credential', 'HELD=' + SECRET)
+
+    def test_a_provider_that_the_gateway_holds(self):
+        """By its name, without a variable here; it is looked for first, and stays when the run has ended."""
+        self.hold_provider('held')
+        policy = json.loads(read(self.policy))
+        policy['network_policies']['host']['endpoints'][0]['credential_binding'] = {'provider': 'held'}
+        pathlib.Path(self.policy).write_text(json.dumps(policy))
+        script = f'echo $HELD; curl -sS -m 20 -H "X-Token: $HELD" {self.url("/held")}'
+        output = self.call('run', *self.options('r'), *self.remote(), '--gateway-provider', 'held', '--', 'sh', '-c', script)
+        self.assertIn('openshell:resolve:env:', output)
+        self.assertNotIn(SECRET, output)
+        self.assertEqual(self.server.seen, [('/held', SECRET)])
+        self.assertEqual(self.record('r')['credentials'], ['held@gateway'])
+        self.assertEqual(self.openshell('provider', 'list', '--names').split(), ['held'])
+        self.refused('r-bound', self.remote(), 78, "the provider 'held' is not enabled", '--provider held')
+        self.refused('r-unknown', [*self.remote(), '--gateway-provider', 'held', '--gateway-provider', 'hled'], 66,
+                     "the gateway holds no provider 'hled'", 'openshell .* provider list')
+        self.assertEqual(self.openshell('sandbox', 'list', '--names').split(), [self.gateway_state.name])
+        for backend in ('openshell', 'native'):  # Without a gateway of others, nothing holds one.
+            _, errors = self.end(self.start('run', '--backend', backend, '--gateway-provider', 'held', '--', 'true'), 64)
+            self.assertIn('--gateway-provider needs', errors)
+
+    def test_the_active_gateway(self):
+        """The one that this user has selected is used where none is named; `own` is one of the run's own all the same."""
+        shutil.copytree(self.gateway_state / 'config', self.base + '/user')
+        user = {'XDG_CONFIG_HOME': self.base + '/user'}
+        selected = pathlib.Path(self.base, 'user/openshell/active_gateway')
+        name = selected.read_text()
+        for words, variables, there in (((), user, 1), (('--gateway', 'own'), user, 0), ((), {}, 0),
+                                        ((), user | {'OPENSHELL_GATEWAY': name}, 1)):
+            with self.subTest((words, variables)):
+                if 'OPENSHELL_GATEWAY' in variables:
+                    selected.unlink()
+                run = self.begin('r', *words, **variables)
+                self.assertEqual(len(self.listed()), there)
+                run.send_signal(signal.SIGTERM)
+                _, errors = self.end(run, 143)
+                self.assertEqual(f'gateway={name}' in errors, bool(there))
+                self.assertEqual(self.listed(), set())
+        self.refused('r-gone', [], 66, "no gateway is registered as 'gone'", 'openshell gateway list', OPENSHELL_GATEWAY='gone')
+
     def test_killed(self):
         """What a killed run left on the gateway of others is gone after the next command."""
         run = self.begin('r', *self.remote(), '--secret', 'TOKEN@host.openshell.internal', TOKEN=SECRET)

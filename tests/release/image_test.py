@@ -28,6 +28,24 @@ name: cosign-installer
 description: The stand-in for sigstore/cosign-installer.
 runs: { using: composite, steps: [{ shell: bash, run: "true" }] }
 '''
+SCANNER = '''
+name: scan-action
+description: The stand-in for anchore/scan-action.
+inputs:
+  image: { required: true }
+  fail-build: { default: "false" }
+  only-fixed: { default: "false" }
+  severity-cutoff: { default: medium }
+  output-format: { default: sarif }
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: { IMAGE: "${{ inputs.image }}", HOW: "${{ inputs.fail-build }} ${{ inputs.only-fixed }} ${{ inputs.severity-cutoff }}" }
+      run: |
+        test -e "${IMAGE#oci-dir:}/index.json"
+        echo "$IMAGE $HOW" >>"$TEST_ROOT/scanned"
+'''
 ENGINE = '''#!/bin/bash
 # docker run ... IMAGE sh -c SCRIPT sh COMMAND...: runs COMMAND, once for both architectures, whose name is all that differs then.
 set -e
@@ -67,7 +85,7 @@ match sys.argv[1:]:
 
 class Image(DryRun):
     act = ACT
-    actions = {**DryRun.actions, 'cosign-installer': INSTALLER}
+    actions = {**DryRun.actions, 'cosign-installer': INSTALLER, 'scan-action': SCANNER}
     programs = {'docker': ENGINE, 'cosign': COSIGN, 'apt-get': APT,
                 'skopeo': INSIDE.format(line='/usr/bin/skopeo'),
                 'buildah': INSIDE.format(line='/usr/bin/buildah --root "$TEST_ROOT/storage" --runroot "$TEST_ROOT/runroot" '
@@ -121,6 +139,12 @@ class Image(DryRun):
                 manifest = json.loads(self.inspect('--raw', f'docker://{REGISTRY}/acme/agentic-ci/{name}@{one["digest"]}'))
                 self.assertEqual({layer['mediaType'] for layer in manifest['layers']},
                                  {'application/vnd.oci.image.layer.v1.tar+zstd'})
+
+    def test_each_was_scanned_and_what_can_be_mended_fails_the_build(self):
+        self.assertEqual(sorted((self.root / 'scanned').read_text().splitlines()),
+                         sorted(2 * [f'oci-dir:layout/{kind} true true high' for kind in KINDS]))
+        workflow = (self.root / 'site/.github/workflows/image.yml').read_text()
+        self.assertLess(workflow.index('scan-action'), workflow.index('upload-artifact'))  # What is pushed was uploaded.
 
     def test_each_was_signed_by_its_digest_and_the_summary_names_it(self):
         signed = (self.root / 'signed').read_text().split()

@@ -53,6 +53,7 @@ constexpr auto kSigns = std::to_array<Sign>({
     {"invalid argument", Code::kInvalid, ""},
     {"not in a state required", Code::kInvalid, ""},
     {"failed to parse sandbox policy", Code::kInvalid, ""},
+    {"failed to load:", Code::kInvalid, ""},
 });
 
 // Reads what is there. Returns false if the pipe has ended.
@@ -135,13 +136,14 @@ Result<Child> CommandLine::Start(std::vector<std::string> arguments, int input, 
 }
 
 Result<Answer> CommandLine::Ask(std::vector<std::string> arguments, Deadline deadline,
-                                const Variables& more, const char* program) const {
+                                const Variables& more, const char* program, int input) const {
   const std::string name = NameOf(program, arguments);
   Child::Command command;
   command.argv = std::move(arguments);
   command.argv.insert(command.argv.begin(), program);
   command.environment = variables_;
   command.environment.insert(command.environment.end(), more.begin(), more.end());
+  command.input = input;
   Child child = TRY(Child::Start(places_, command));
   Answer answer;
   answer.status = TRY(Collect(child, &answer, deadline, cancel_).Context(name));

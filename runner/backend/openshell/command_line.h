@@ -41,10 +41,11 @@ class CommandLine {
   // Returns a copy without `cancel`, for what has to be done at the end, whatever ended it.
   CommandLine Uncancelled() const { return {places_, variables_}; }
 
-  // Runs `program` (`openshell` unless said otherwise) to its end. Fails with kTemporary if it does
-  // not end in time.
+  // Runs `program` (`openshell` unless said otherwise) to its end. `input` (borrowed, or -1 for
+  // none) is its standard input. Fails with kTemporary if it does not end in time.
   Result<Answer> Ask(std::vector<std::string> arguments, Deadline deadline,
-                     const Variables& more = {}, const char* program = "openshell") const;
+                     const Variables& more = {}, const char* program = "openshell",
+                     int input = -1) const;
   // Does the same; a status other than 0 is an Error (ErrorOf).
   Result<std::string> Do(std::vector<std::string> arguments, Deadline deadline,
                          const Variables& more = {}, const char* program = "openshell") const;

@@ -36,6 +36,7 @@ constexpr size_t kSaidBytesMax = 300;
 constexpr size_t kNetworkBytesMax = 65536;
 constexpr size_t kEntryBytesMax = 65536;
 constexpr size_t kLogBytesMax = size_t{4} << 20;
+constexpr char kSupervisorImageVariable[] = "OPENSHELL_SUPERVISOR_IMAGE";
 constexpr int kAttempts = 5;  // Another process may take the port or the addresses first.
 
 // Waits until `done`, looking again whenever something in `directory` changes. Fails with kIo if
@@ -111,7 +112,12 @@ std::string GatewayToml(const std::string& state, const std::string& name, int p
   set("sandbox_namespace", name);
   set("network_name", name);
   set("image_pull_policy", "IfNotPresent");
-  if (!supervisor.empty()) set("supervisor_bin", supervisor);
+  const std::string image = sys::Environment(kSupervisorImageVariable).value_or("");
+  if (!image.empty()) {
+    set("supervisor_image", image);
+  } else if (!supervisor.empty()) {
+    set("supervisor_bin", supervisor);
+  }
   set("guest_tls_ca", pki + "/ca.crt");
   set("guest_tls_cert", pki + "/client/tls.crt");
   set("guest_tls_key", pki + "/client/tls.key");
@@ -142,6 +148,13 @@ int DigitsOf(const std::string& name, int pair) {
   const char* end = name.data() + name.size();
   std::from_chars(end - 2 * (pair + 1), end - 2 * pair, number, 16);
   return number;
+}
+
+// The directory of this user's OpenShell configuration.
+std::string UsersConfig() {
+  std::string home = sys::Environment("XDG_CONFIG_HOME").value_or("");
+  if (home.empty()) home = sys::Environment("HOME").value_or("") + "/.config";
+  return home + "/openshell";
 }
 
 // Secrets go to a gateway.
@@ -212,6 +225,12 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
   if (error.code == Code::kTemporary) error.hint = gateway->invocation_ + " status";
   if (error.code == Code::kSetup && !is_url) error.hint = "openshell gateway login " + where;
   return error;
+}
+
+std::string Gateway::Log() const {
+  Result<std::string> log =
+      local() ? sys::ReadFile(LogPath(), kLogBytesMax) : Result<std::string>(std::string());
+  return log.ok() ? std::move(log).value() : std::string();
 }
 
 CommandLine CommandLineAt(const std::string& state, const std::string& checkout) {
@@ -394,21 +413,27 @@ Status Gateway::Register(const std::string& endpoint, const std::string& tls, in
   return sys::WriteFile(config + "/active_gateway", name(), 0600);
 }
 
+std::string ActiveGateway() {
+  std::string name = sys::Environment("OPENSHELL_GATEWAY").value_or("");
+  if (!name.empty()) return name;
+  Result<std::string> text = sys::ReadFile(UsersConfig() + "/active_gateway", kEntryBytesMax);
+  if (!text.ok()) return {};
+  return text.value().substr(0, text.value().find_last_not_of(" \n") + 1);
+}
+
 // The credentials and the address of a gateway that this user has registered. The command line
 // looks for them by the name that it was given, and keeps a refreshed token there.
 Status Gateway::CopyRegistered(const std::string& name) {
-  std::string home = sys::Environment("XDG_CONFIG_HOME").value_or("");
-  if (home.empty()) home = sys::Environment("HOME").value_or("") + "/.config";
+  const std::string registered = UsersConfig() + "/gateways/" + name;
   if (name.empty() || name.find('/') != std::string::npos || name.starts_with('.')) {
     return Error{Code::kUsage, "'" + name + "' cannot name a gateway", "openshell gateway list"};
   }
-  Result<Fd> source = sys::Open(home + "/openshell/gateways/" + name, O_RDONLY | O_DIRECTORY);
+  Result<Fd> source = sys::Open(registered, O_RDONLY | O_DIRECTORY);
   if (!source.ok()) {
     return Error{Code::kNotFound, "no gateway is registered as '" + name + "'",
                  "openshell gateway list"};
   }
-  const std::string text =
-      TRY(sys::ReadFile(home + "/openshell/gateways/" + name + "/metadata.json", kEntryBytesMax));
+  const std::string text = TRY(sys::ReadFile(registered + "/metadata.json", kEntryBytesMax));
   const codec::Json entry = TRY(codec::ParseJson(text).Context("gateway '" + name + "'"));
   const net::Url url = TRY(net::ParseUrl(entry.StringAt("gateway_endpoint")).Context("--gateway"));
   TRY(CheckScheme(url));

@@ -49,6 +49,9 @@ class Gateway {
   // gateway is not this run's own.
   int ended() const { return service_ ? service_->exit().get() : -1; }
   const std::string& version() const { return version_; }
+  // Returns what a gateway of this run's own has written to its log so far; empty if it is not this
+  // run's own, or wrote more than 4 MiB.
+  std::string Log() const;
 
  private:
   Gateway(StateDirectory state, CommandLine openshell, std::string version)
@@ -79,6 +82,12 @@ class Gateway {
   std::optional<Child> podman_;
   std::optional<Child> service_;
 };
+
+// The value of `--gateway` for a gateway of the run's own, whatever this user has selected.
+inline constexpr char kOwnGateway[] = "own";
+// Returns the name of the gateway that this user's `openshell` talks to: of OPENSHELL_GATEWAY, or
+// as `openshell gateway select` left it; empty if there is none.
+std::string ActiveGateway();
 
 // Returns the command line for the gateway whose state another process has at `state`. Programs of
 // the checkout at `checkout` are not started.

@@ -18,14 +18,12 @@
 #include "base/tree.h"
 #include "change/given/given_files.h"
 #include "codec/text/neutral.h"
-#include "policy/model/after_untrusted.h"
 #include "record/ocsf.h"
 #include "record/shorthand.h"
 #include "report/agent_findings.h"
 #include "report/denials.h"
 #include "report/event_lines.h"
 #include "run/collect.h"
-#include "run/model_access.h"
 #include "run/outcome.h"
 #include "run/run.h"
 #include "run/signals.h"
@@ -44,6 +42,7 @@ constexpr std::chrono::seconds kEventsTime{60};
 constexpr std::chrono::seconds kFetchTimeMin{60};
 constexpr std::chrono::seconds kFetchTimeMax{600};
 constexpr std::chrono::seconds kProposalsTime{30};  // OpenShell derives them every ten.
+constexpr std::chrono::seconds kProviderTime{60};
 constexpr std::chrono::seconds kRemovalTime{60};
 constexpr std::chrono::seconds kRemovalTimeLost{10};
 constexpr size_t kEventLineBytesMax = 65536;
@@ -77,20 +76,6 @@ sandbox::Control Absent(ControlName name, const char* why) {
   return {name, ControlState::kUnavailable, why};
 }
 
-// Refuses what the configuration demands and would silently not happen.
-Status CheckPlan(const run::Plan& plan) {
-  const char* what = nullptr;
-  if (plan.budget.any()) {
-    what = "a budget for models cannot be enforced by OpenShell";
-  } else if (!plan.policy.parsed.policy.hosted_tools.empty()) {
-    what = "hosted_tools, and that no others pass, cannot be enforced by OpenShell";
-  } else if (!plan.checks.scripts.empty()) {
-    what = "a task's checks run in agentic-ci's own sandboxes";
-  }
-  if (what == nullptr) return Ok();
-  return Error{Code::kUnsupported, what, "agentic-ci run --backend native"};
-}
-
 }  // namespace
 
 Status CheckOptions(const run::Request& request) {
@@ -116,6 +101,7 @@ Status CheckOptions(const run::Request& request) {
 Job::~Job() {
   if (!sandbox_) return;
   Status deleted = sandbox_->Delete(lost_ ? kRemovalTimeLost : kRemovalTime);
+  KeepLog();
   if (deleted.ok() || gateway_->local()) return;  // A gateway of its own takes all with it.
   const std::string why = sandbox_->name() + ": " + deleted.error().what;
   if (MayPass(deleted.error().code)) gateway_->KeepState();
@@ -125,22 +111,18 @@ Job::~Job() {
       std::vector<sandbox::Control>{{ControlName::kRemoval, ControlState::kUnavailable, why}});
 }
 
-// Returns the policy as `after_untrusted` narrows it: OpenShell cannot tell when a stranger's text
-// reaches the model, so it counts as known from the beginning.
-policy::Policy NarrowedFromTheStart(const run::Plan& plan, const run::Request& request) {
-  const policy::Policy& policy = plan.policy.parsed.policy;
-  if (!policy.after_untrusted.used()) return policy;
-  logging::Warn(
-      "after_untrusted narrows this run from the beginning: OpenShell cannot do it later");
-  std::vector<policy::HostPort> models;
-  std::vector<policy::HostPort> bound;
-  for (const policy::ModelHost& model : run::ModelHostsOf(plan.description(), request)) {
-    models.push_back({model.host, model.port});
+// Keeps the gateway's log in the report, as visible lines.
+void Job::KeepLog() const {
+  const std::string log = stage_.recorder.secrets().Mask(gateway_->Log());
+  std::string lines;
+  for (size_t from = 0; from < log.size();) {
+    const size_t end = std::min(log.find('\n', from), log.size());
+    lines += codec::NeutralLine(log.substr(from, end - from)) + "\n";
+    from = end + 1;
   }
-  for (const gateway::BoundSecret& secret : plan.credentials.secrets) {
-    (secret.bodies_pass ? models : bound).push_back({secret.host, secret.port});
-  }
-  return policy::Narrow(policy, models, bound, "from the beginning");
+  if (lines.empty()) return;
+  Status kept = sys::WriteFile(stage_.directory.at() + "/" + run::kGatewayLog, lines);
+  if (!kept.ok()) logging::Warn("the gateway's log is not kept", {{"why", kept.error().what}});
 }
 
 // Returns the controls. Does not claim any that are not OpenShell's own doing.
@@ -179,8 +161,9 @@ std::vector<sandbox::Control> Job::Controls() const {
 
 Result<SandboxRequest> Job::RequestOf() {
   SandboxRequest wanted;
-  wanted.policy = NarrowedFromTheStart(stage_.plan, stage_.request);
+  wanted.policy = Narrowed(stage_.plan.policy.parsed.policy);
   wanted.credentials = TRY(CredentialsOf(stage_.plan.credentials));
+  wanted.providers = stage_.request.gateway_providers;
   wanted.image = image_ ? image_->reference : stage_.request.image;
   wanted.cpus = stage_.request.cpus;
   wanted.memory_bytes = stage_.request.memory_bytes;
@@ -205,19 +188,41 @@ Status Job::CheckImage() {
   return Ok();
 }
 
+// Looks for the providers that the gateway is to hold, before anything is made there.
+Status Job::CheckProviders() const {
+  for (const std::string& name : stage_.request.gateway_providers) {
+    Result<std::string> shown =
+        gateway_->openshell().Do({"provider", "get", "--", name}, Deadline::After(kProviderTime));
+    if (shown.ok()) continue;
+    if (shown.error().code != Code::kNotFound) return std::move(shown).error();
+    return Error{Code::kNotFound, "the gateway holds no provider '" + name + "'",
+                 gateway_->invocation() + " provider list"};
+  }
+  return Ok();
+}
+
 Status Job::Start() {
   const int signals = stage_.signals.caught.get();
-  TRY(CheckPlan(stage_.plan));
+  TRY(CheckPlan());
   TRY(CheckImage());
   std::vector<run::KeptSecret> secrets = TRY(run::KeepSecrets(stage_.plan.credentials));
   stage_.recorder.secrets() = run::MaskOf(secrets);
   ProgramPlaces places = PlacesOf(stage_.plan.checkout.top());
-  gateway_ = stage_.request.gateway.empty()
-                 ? TRY(Gateway::Start(std::move(places), signals))
-                 : TRY(Gateway::Attach(std::move(places), stage_.request.gateway,
-                                       stage_.request.gateway_tls, signals));
+  std::string where = stage_.request.gateway;
+  if (where.empty()) where = ActiveGateway();
+  if (where.empty()) where = kOwnGateway;
+  if (where == kOwnGateway && !stage_.request.gateway_providers.empty()) {
+    return Error{Code::kUsage, "--gateway-provider needs a gateway that holds it",
+                 "--gateway NAME"};
+  }
+  if (where != kOwnGateway) logging::Info("using a gateway of OpenShell", {{"gateway", where}});
+  gateway_ =
+      where == kOwnGateway
+          ? TRY(Gateway::Start(std::move(places), signals))
+          : TRY(Gateway::Attach(std::move(places), where, stage_.request.gateway_tls, signals));
   stage_.recorder.Note(Controls());
   TRY(run::CheckRequired(stage_.plan.config.require, Controls()));
+  TRY(CheckProviders());
   stage_.recorder.Phase("gateway");
 
   const std::string stage = gateway_->state().path() + "/stage";
@@ -290,6 +295,14 @@ bool Job::IsReachable(run::AgentEnd* end) {
   return (end->kind == EndKind::kExited && end->status == 0) || IsThere(end);
 }
 
+Status Job::Record(std::string json, const std::string& shorthand, int64_t time_ms) {
+  const codec::SecretMask& secrets = stage_.recorder.secrets();
+  record::AddMember(record::RenderSandbox(stage_.recorder.record().isolation.uid), json);
+  TRY(sys::WriteAll(stage_.directory.events_jsonl.get(), secrets.Mask(json) + "\n"));
+  return sys::WriteAll(stage_.directory.events_log.get(),
+                       record::RenderTime(time_ms) + " OCSF " + secrets.Mask(shorthand) + "\n");
+}
+
 // Turns OpenShell's lines into the report's records. The path of a program may hold line ends, and
 // lines that read like OpenShell's own: what is not one of them, or is out of order, says so.
 Status Job::TakeEvents() {
@@ -310,14 +323,8 @@ Status Job::TakeEvents() {
     }
     if (parsed) last_ms = std::max(last_ms, parsed->time_ms);
     if (!written.ok() || !parsed || !parsed->event) return;
-    const codec::SecretMask& secrets = stage_.recorder.secrets();
-    std::string json = record::RenderOcsf(*parsed->event, parsed->time_ms);
-    record::AddMember(record::RenderSandbox(stage_.recorder.record().isolation.uid), json);
-    written = sys::WriteAll(stage_.directory.events_jsonl.get(), secrets.Mask(json) + "\n");
-    if (!written.ok()) return;
-    written = sys::WriteAll(stage_.directory.events_log.get(),
-                            record::RenderTime(parsed->time_ms) + " OCSF " +
-                                secrets.Mask(record::RenderShorthand(*parsed->event)) + "\n");
+    written = Record(record::RenderOcsf(*parsed->event, parsed->time_ms),
+                     record::RenderShorthand(*parsed->event), parsed->time_ms);
   };
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
@@ -404,9 +411,11 @@ void Job::NoteProposals() {
     report::Finding finding;
     finding.rule = "policy-proposal";
     finding.severity = report::Severity::kNote;
-    finding.message = proposal.status + ": " + proposal.endpoints + " for " + proposal.binaries +
-                      "; to accept it while the sandbox is there: " +
-                      AcceptCommand(gateway_->invocation(), sandbox_->name(), proposal);
+    finding.message = proposal.status + ": " + proposal.endpoints + " for " + proposal.binaries;
+    if (proposal.status == "pending") {
+      finding.message += "; to accept it while the sandbox is there: " +
+                         AcceptCommand(gateway_->invocation(), sandbox_->name(), proposal);
+    }
     if (!proposal.clear) {
       finding.message = proposal.status + ": a proposal " + WhyUnclear(proposal) +
                         "; to see it while the sandbox is there: " +

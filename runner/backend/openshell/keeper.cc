@@ -3,14 +3,18 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <vector>
 
 #include "backend/openshell/job.h"
+#include "backend/openshell/transfer.h"
 #include "base/exit_code.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -29,6 +33,8 @@ using session::EndReport;
 using session::MessageKind;
 
 constexpr std::chrono::seconds kClientTime{5};
+constexpr std::chrono::seconds kFetchTime{600};
+constexpr size_t kTransfersMax = 16;
 constexpr size_t kReadyTextMax = 65536;
 constexpr char kLimitsName[] = "/limits.json";
 constexpr char kEnvironmentName[] = "/environment.sh";
@@ -99,6 +105,10 @@ class Keeper : public run::Driver {
     ready_->Close();
     run::AgentEnd end;
     end.kind = Serve(job);
+    for (const pid_t transfer : transfers_) {
+      (void)::kill(transfer, SIGKILL);
+      (void)::waitpid(transfer, nullptr, 0);
+    }
     end.status = 0;
     end.summary.succeeded = true;
     return end;
@@ -139,13 +149,15 @@ class Keeper : public run::Driver {
   bool Answer(Job& job) {
     Fd client(::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC));
     if (!client.valid()) return false;
-    Result<sys::Message> message =
-        sys::ReceiveMessage(client.get(), session::kMessageBytesMax, Deadline::After(kClientTime));
+    std::string script;
+    Result<sys::Message> message = ReceiveOrder(client, &script);
     if (!message.ok()) return false;
     const std::string& bytes = message.value().bytes;
     MessageKind kind{};
     session::DeleteRequest request;
     session::ExecRequest unused;
+    session::TransferRequest transfer;
+    std::string shown;
     if (wire::Read(bytes, kind, request) && kind == MessageKind::kDelete) {
       apply_ = request.apply;
       client_ = std::move(client);
@@ -155,14 +167,69 @@ class Keeper : public run::Driver {
       (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kState, State()));
     } else if (wire::Read(bytes, kind, unused) && kind == MessageKind::kDiff) {
       SendChanges(job, client);
+    } else if (wire::Read(bytes, kind, transfer) && message.value().fd.valid() &&
+               (kind == MessageKind::kPut || kind == MessageKind::kGet)) {
+      StartTransfer(job, kind, transfer, client, message.value().fd);
+    } else if (wire::Read(bytes, kind, shown) && kind == MessageKind::kPolicy) {
+      Conclude(client, job.ReplacePolicy(script, shown));
     } else {
       Refuse(client, {Code::kUnsupported, "a sandbox of OpenShell cannot do that"});
     }
     return false;
   }
 
+  // Receives what a client asks for, behind the pieces of a `script`.
+  static Result<sys::Message> ReceiveOrder(const Fd& client, std::string* script) {
+    for (;;) {
+      sys::Message message = TRY(sys::ReceiveMessage(client.get(), session::kMessageBytesMax,
+                                                     Deadline::After(kClientTime)));
+      MessageKind kind{};
+      std::string piece;
+      if (!wire::Read(message.bytes, kind, piece) || kind != MessageKind::kScript) return message;
+      if (script->append(piece).size() > session::kScriptBytesMax) {
+        return Error{Code::kInvalid, "the script is too long"};
+      }
+    }
+  }
+
   static void Refuse(const Fd& client, const Error& error) {
     (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kFault, error));
+  }
+
+  static void Conclude(const Fd& client, const Result<std::string>& done) {
+    if (!done.ok()) return Refuse(client, done.error());
+    (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kDone, done.value()));
+  }
+
+  // Copies files in a process of its own: a client may take its time, and others are served.
+  void StartTransfer(Job& job, MessageKind kind, const session::TransferRequest& request,
+                     const Fd& client, Fd& stream) {
+    std::erase_if(transfers_, [](pid_t one) { return ::waitpid(one, nullptr, WNOHANG) != 0; });
+    if (transfers_.size() >= kTransfersMax) {
+      return Refuse(client, {Code::kTemporary, "too many copies of files at once"});
+    }
+    const pid_t pid = ::fork();
+    if (pid < 0) return Refuse(client, Errno("fork"));
+    if (pid > 0) return transfers_.push_back(pid);
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)::signal(SIGPIPE, SIG_IGN);  // Where the client has gone, something is to be removed.
+    ::close(listener_);
+    Result<std::string> done = Transfer(job.sandbox(), kind, request, stream.get());
+    stream.Close();  // Its other end reads until then.
+    Conclude(client, done);
+    ::_exit(0);
+  }
+
+  Result<std::string> Transfer(const Sandbox& sandbox, MessageKind kind,
+                               const session::TransferRequest& request, int stream) const {
+    const int64_t bytes_max = create_.run.disk_bytes;
+    if (kind == MessageKind::kPut) {
+      TRY(TakeFiles(sandbox, request, stream, bytes_max));
+      return std::string();
+    }
+    const FetchLimits limits{bytes_max, Deadline::After(kFetchTime)};
+    return SendFiles(sandbox, request, stream, state_ + "/got-" + std::to_string(::getpid()),
+                     limits);
   }
 
   static void SendChanges(Job& job, const Fd& client) {
@@ -186,6 +253,7 @@ class Keeper : public run::Driver {
   Fd* ready_ = nullptr;  // Learns when the sandbox can be used.
   Deadline expires_ = Deadline::Never();
   std::string state_;
+  std::vector<pid_t> transfers_;  // The processes that copy files; those that ended, too.
   Fd client_;
   bool apply_ = false;
 };

@@ -17,11 +17,12 @@
 #include <thread>
 
 #include "backend/openshell/event_line.h"
-#include "backend/openshell/policy_text.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/shell_word.h"
+#include "policy/model/host_pattern.h"
 #include "session/shell.h"
 
 namespace openshell {
@@ -34,7 +35,7 @@ constexpr seconds kReadyTime{20};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
 constexpr std::chrono::milliseconds kRemovalPause{200};
-constexpr size_t kScriptBytesMax = size_t{4} << 20;  // OpenShell's, for standard input.
+constexpr seconds kPolicyTime{60};  // The supervisor looks for a new policy every ten seconds.
 
 // OpenShell starts each command with a login shell, which runs what lies in HOME, and the agent
 // could put there what decides what this program's own commands do. The kernel lets no file be made
@@ -91,14 +92,14 @@ else
 fi; } >/dev/null 2>&1
 )";
 
-Result<Fd> ScriptFile(std::string_view script) {
-  if (script.size() > kScriptBytesMax) {
-    return Error{Code::kUsage, "the script is larger than " + std::to_string(kScriptBytesMax) +
+Result<Fd> InputFile(std::string_view input) {
+  if (input.size() > kInputBytesMax) {
+    return Error{Code::kUsage, "the script is larger than " + std::to_string(kInputBytesMax) +
                                    " bytes, which OpenShell takes"};
   }
-  Fd file(::memfd_create("script", MFD_CLOEXEC));
+  Fd file(::memfd_create("input", MFD_CLOEXEC));
   if (!file.valid()) return Errno("memfd_create");
-  TRY(sys::WriteAll(file.get(), script));
+  TRY(sys::WriteAll(file.get(), input));
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return Errno("lseek");
   return file;
 }
@@ -197,6 +198,25 @@ Status DoDelete(const CommandLine& openshell, std::vector<std::string> words, De
   return std::move(done).error();
 }
 
+// Returns the bindings of hosts that an endpoint of `policy` can have.
+std::vector<CredentialBinding> BindingsIn(const policy::Policy& policy,
+                                          const std::vector<CredentialBinding>& all) {
+  auto is_there = [&](const std::string& host) {
+    for (const policy::NetworkPolicy& entry : policy.network) {
+      for (const policy::Endpoint& endpoint : entry.endpoints) {
+        if (policy::HostMatches(endpoint.host, host)) return true;
+      }
+    }
+    return false;
+  };
+  std::vector<CredentialBinding> bindings = all;
+  for (CredentialBinding& binding : bindings) {
+    std::erase_if(binding.hosts, [&](const std::string& host) { return !is_there(host); });
+  }
+  std::erase_if(bindings, [](const CredentialBinding& one) { return one.hosts.empty(); });
+  return bindings;
+}
+
 // Calls `remove` until it succeeds, fails for good or the deadline has passed. A gateway that has
 // said that it is busy, and then no more, is busy: that error is given.
 Status Repeat(Deadline deadline, const std::function<Status()>& remove) {
@@ -213,13 +233,12 @@ Status Repeat(Deadline deadline, const std::function<Status()>& remove) {
 
 }  // namespace
 
-Status Sandbox::Create(SandboxRequest request) const {
-  std::vector<CredentialBinding> bindings;
+Status Sandbox::Create(SandboxRequest request) {
   for (size_t i = 0; i < request.credentials.size(); ++i) {
-    bindings.push_back({request.credentials[i].hosts, ProviderName(name_, std::to_string(i))});
+    bindings_.push_back({request.credentials[i].hosts, ProviderName(name_, std::to_string(i))});
   }
   const std::string policy = state_ + "/policy.yaml";
-  std::string rendered = TRY(RenderPolicy(request.policy, bindings));
+  std::string rendered = TRY(RenderPolicy(request.policy, bindings_));
   TRY(sys::WriteFile(policy, rendered, 0600));
   std::vector<std::string> words = {
       "sandbox",  "create", "--name", name_, "--detach", "--no-tty", "--no-auto-providers",
@@ -239,14 +258,26 @@ Status Sandbox::Create(SandboxRequest request) const {
   }
   if (!request.approval_mode.empty()) add("--approval-mode", request.approval_mode);
   for (const auto& [key, value] : request.labels) add("--label", key + "=" + value);
-  for (size_t i = 0; i < bindings.size(); ++i) {
-    TRY(MakeProvider(request.credentials[i], i, bindings[i].provider));
-    add("--provider", bindings[i].provider);
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    TRY(MakeProvider(request.credentials[i], i, bindings_[i].provider));
+    add("--provider", bindings_[i].provider);
   }
+  for (const std::string& provider : request.providers) add("--provider", provider);
   words.insert(words.end(), {"--env", kNoHome, "--", "sleep", "infinity"});
   TRY(openshell_.Do(words, Deadline::After(kCreateTime)));
   if (!TRY(IsReady())) return Error{Code::kIo, "the sandbox does not become ready"};
+  if (!request.approval_mode.empty()) LetPropose();
   return CheckHome();
+}
+
+// The setting is the sandbox's own and goes with it, so that nothing is to be put back. Where the
+// gateway's does not allow it, what OpenShell derives from refusals is proposed all the same.
+void Sandbox::LetPropose() const {
+  Result<std::string> set = openshell_.Do(
+      {"settings", "set", name_, "--key", "agent_policy_proposals_enabled", "--value", "true"},
+      Deadline::After(kShortTime));
+  if (set.ok()) return;
+  logging::Warn("the agent cannot propose network rules itself", {{"why", set.error().what}});
 }
 
 // OpenShell's login shell reads the image's profile after it has set HOME. Another failure decides
@@ -298,12 +329,14 @@ Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& n
 }
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
-  Fd file = TRY(ScriptFile(script));
+  Fd file = TRY(InputFile(script));
   return openshell_.Start(ExecArguments(name_, kRunner), file.get());
 }
 
-Result<std::string> Sandbox::Ask(std::string_view script, Deadline deadline) const {
-  return openshell_.Do(ExecArguments(name_, std::string(script)), deadline);
+Result<Answer> Sandbox::Ask(const std::string& script, Deadline deadline,
+                            std::string_view input) const {
+  Fd file = TRY(InputFile(input));
+  return openshell_.Ask(ExecArguments(name_, script), deadline, {}, "openshell", file.get());
 }
 
 Status Sandbox::Put(const std::string& from, const std::string& to) const {
@@ -313,13 +346,51 @@ Status Sandbox::Put(const std::string& from, const std::string& to) const {
 }
 
 // Not by `openshell sandbox download`: that has no bound.
+Result<Fetched> Sandbox::Fetch(const std::string& script, const std::string& to,
+                               const FetchLimits& limits) const {
+  Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Child child = TRY(openshell_.Start(ExecArguments(name_, script), -1));
+  return FetchArchive(std::move(child), directory.get(), limits);
+}
+
 Result<Fetched> Sandbox::Get(const std::string& from, const std::string& to, bool ended,
                              const FetchLimits& limits) const {
-  Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  const std::string pack = "d=" + codec::ShellWord(from) + "; " + kReach +
-                           (ended ? kMakeReadable : "") + "exec tar -cf - .";
-  Child child = TRY(openshell_.Start(ExecArguments(name_, pack), -1));
-  return FetchArchive(std::move(child), directory.get(), limits);
+  return Fetch("d=" + codec::ShellWord(from) + "; " + kReach + (ended ? kMakeReadable : "") +
+                   "exec tar -cf - .",
+               to, limits);
+}
+
+Result<Fetched> Sandbox::GetFile(const std::string& from, const std::string& to,
+                                 const FetchLimits& limits) const {
+  return Fetch(
+      "f=" + codec::ShellWord(from) + "; cd \"${f%/*}/\" || exit 1; exec tar -chf - \"./${f##*/}\"",
+      to, limits);
+}
+
+// What was approved meanwhile is in the policy before, too: it is the gateway's that comes back.
+Status Sandbox::ReplacePolicy(const policy::Policy& policy) const {
+  const std::string next = state_ + "/policy-next.yaml";
+  const std::string before = state_ + "/policy-before.yaml";
+  const std::string rendered = TRY(RenderPolicy(policy, BindingsIn(policy, bindings_)));
+  TRY(sys::WriteFile(next, rendered, 0600));
+  const codec::Json now = TRY(openshell_.AskJson({"policy", "get", name_, "--base", "-o", "json"},
+                                                 Deadline::After(kShortTime)));
+  const codec::Json* whole = now.Find("policy");
+  if (whole == nullptr) return Error{Code::kIo, "the gateway does not say which policy it has"};
+  TRY(sys::WriteFile(before, codec::RenderJson(*whole), 0600));
+  auto set = [&](const std::string& file) {
+    return openshell_.Ask({"policy", "set", name_, "--policy", file, "--wait", "--timeout",
+                           std::to_string(kPolicyTime.count())},
+                          Deadline::After(kPolicyTime + kShortTime));
+  };
+  const Answer answer = TRY(set(next));
+  const std::string said = answer.error + answer.output;
+  auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
+  if (answer.status == 0 && (says("loaded (") || says("unchanged"))) return Ok();
+  if (answer.status == 0) return Error{Code::kTemporary, "another policy took its place meanwhile"};
+  // The gateway has it then, and the supervisor refuses it or is not heard of.
+  if (says("submitted")) (void)set(before);
+  return ErrorOf("openshell policy set", said);
 }
 
 Status Sandbox::FollowEvents() {
@@ -360,10 +431,11 @@ bool Sandbox::AwaitEvents(Deadline deadline) const {
   struct stat facts = {};
   if (::stat(events_path().c_str(), &facts) != 0) return false;
   const auto before = static_cast<size_t>(facts.st_size);
-  Result<std::string> time = Ask("date +%s%N", deadline);
-  if (!time.ok()) return false;
+  Result<Answer> time = Ask("date +%s%N", deadline);
+  if (!time.ok() || time.value().status != 0) return false;
   constexpr size_t kSecondDigits = 10;
-  std::string digits = time.value().substr(0, time.value().find_first_not_of("0123456789"));
+  const std::string& said = time.value().output;
+  std::string digits = said.substr(0, said.find_first_not_of("0123456789"));
   if (digits.size() < kSecondDigits) return false;
   digits.resize(kSecondDigits + 3, '0');
   int64_t mark = 0;

@@ -15,6 +15,7 @@
 
 #include "backend/openshell/fetch.h"
 #include "backend/openshell/gateway.h"
+#include "backend/openshell/policy_text.h"
 #include "backend/openshell/proposal.h"
 #include "base/child.h"
 #include "base/result.h"
@@ -25,6 +26,9 @@ namespace openshell {
 
 // The bytes of OpenShell's records of a sandbox that are kept and read. The agent causes them.
 inline constexpr size_t kRecordsBytesMax = size_t{64} << 20;
+
+// The bytes of a command's standard input that OpenShell takes.
+inline constexpr size_t kInputBytesMax = size_t{4} << 20;
 
 // The directory of the checkout in a sandbox.
 inline constexpr char kWorkspace[] = "/sandbox/workspace";
@@ -38,8 +42,9 @@ struct Credential {
 struct SandboxRequest {
   policy::Policy policy;
   std::vector<Credential> credentials;
-  std::string image;  // If empty, the gateway's default.
-  double cpus = 0;    // 0 for all.
+  std::vector<std::string> providers;  // Others that the gateway holds; not deleted.
+  std::string image;                   // If empty, the gateway's default.
+  double cpus = 0;                     // 0 for all.
   int64_t memory_bytes = 0;
   std::string approval_mode;  // "", "manual", "auto".
   std::vector<std::pair<std::string, std::string>> labels;
@@ -55,13 +60,15 @@ class Sandbox {
 
   // Creates it. Its policy is in force before anything runs in it. After an error, Delete() removes
   // what was made. Fails with kSetup if a profile of the image sets HOME.
-  Status Create(SandboxRequest request) const;
+  Status Create(SandboxRequest request);
 
   // Runs `script` in the checkout, with bash or, if the image has no bash, with sh. Its standard
   // input ends at once. Fails with kUsage if the script is larger than OpenShell takes.
   Result<Child> Exec(std::string_view script) const;
-  // Does the same for a script of this program's own; returns its output.
-  Result<std::string> Ask(std::string_view script, Deadline deadline) const;
+  // Runs a short script of this program's own to its end, by the image's sh with the agent's
+  // rights, in no particular directory. `input` is its standard input, at most kInputBytesMax.
+  Result<Answer> Ask(const std::string& script, Deadline deadline,
+                     std::string_view input = {}) const;
 
   // Copies a file or directory of this machine to `to` (absolute, or relative to /sandbox).
   Status Put(const std::string& from, const std::string& to) const;
@@ -69,6 +76,15 @@ class Sandbox {
   // If everything in the sandbox has `ended`, unreadable files are made readable there.
   Result<Fetched> Get(const std::string& from, const std::string& to, bool ended,
                       const FetchLimits& limits) const;
+  // Copies the file `from` (absolute; a link is followed) likewise.
+  Result<Fetched> GetFile(const std::string& from, const std::string& to,
+                          const FetchLimits& limits) const;
+
+  // Replaces the policy by the network rules of `policy`, whose other sections must be those of the
+  // one that it began with, and returns when the sandbox's supervisor has loaded it. A credential
+  // of a host that has no endpoint any more is sent nowhere. If it is not accepted, the policy
+  // before stays in force. Fails as RenderPolicy() does; with kInvalid if the gateway refuses it.
+  Status ReplacePolicy(const policy::Policy& policy) const;
 
   // Begins to write down what its supervisor records; the process that calls it does so until it
   // ends, or until kRecordsBytesMax are written, or as many bytes as its own hard limit of a file
@@ -101,13 +117,17 @@ class Sandbox {
   const std::string& name() const { return name_; }
 
  private:
+  Result<Fetched> Fetch(const std::string& script, const std::string& to,
+                        const FetchLimits& limits) const;
   Status MakeProvider(const Credential& credential, size_t index,
                       const std::string& provider) const;
+  void LetPropose() const;
   Status CheckHome() const;
 
   CommandLine openshell_;
   std::string name_;
   std::string state_;
+  std::vector<CredentialBinding> bindings_;  // From Create() on.
   std::unique_ptr<Child> follower_;
   int64_t records_max_ = kRecordsBytesMax;
 };

@@ -332,7 +332,7 @@ TEST_CASE("An image whose profile sets HOME is refused before anything runs in i
 get) echo '{"name":"name","phase":"Ready"}';;
 exec) for last; do :; done; export HOME=)") +
                   home + "; eval \"$last\";;\nesac");
-    const Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+    Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
     const Status created = sandbox.Create({});
     CHECK(created.ok() == (std::string(home) != "/root"));
     if (!created.ok()) CHECK(created.error().code == Code::kSetup);

@@ -11,6 +11,7 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "eval/evidence/report_evidence.h"
+#include "eval/evidence/run_verifier.h"
 
 namespace eval {
 namespace {
@@ -77,6 +78,9 @@ CellResult GradeCell(const Suite& suite, const StoredCell& cell, std::vector<std
   std::string said = read.ending == Ending::kNeverRan ? LastWords(cell.directory) : "";
   if (!said.empty()) read.ending_reason = said;
   result.ending_reason = read.ending_reason;
+  read.evidence.verify = [&](const Check& check) {
+    return RunVerifier(*check.verifier, check.value, cell.directory, read.evidence);
+  };
   Verdict& verdict = result.verdict;
   JudgeUtility(cell.user->utility, read, &verdict.utility);
   if (cell.injection != nullptr) {

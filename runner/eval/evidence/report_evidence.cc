@@ -10,6 +10,7 @@
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/data/secret_mask.h"
+#include "eval/evidence/remote_record.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
 #include "report/record_json.h"
@@ -293,12 +294,39 @@ std::optional<std::vector<std::string>> ReadTexts(const std::string& directory, 
   return texts;
 }
 
+// Nothing of a record that cannot be read is known.
+ReportEvidence ReadRemote(const std::string& directory, ReportEvidence out) {
+  Result<std::string> text = sys::ReadBeneath(directory, kRemoteFile, kFileBytesMax);
+  Result<RemoteRecord> record = Invalid("");
+  if (text.ok()) {
+    out.hashes.emplace_back(kRemoteFile, codec::Sha256Hex(text.value()));
+    record = ParseRemoteRecord(text.value());
+  }
+  out.tools_reached = record.ok() && record.value().tools_reached;
+  if (!record.ok()) {
+    out.ending = Ending::kLost;
+    out.ending_reason = std::string(kRemoteFile) + ": cannot be read";
+    return out;
+  }
+  RemoteRecord& remote = record.value();
+  out.ending = remote.ending;
+  out.ending_reason = std::move(remote.reason);
+  out.agent_ms = remote.ms;
+  if (!IsJudged(remote.ending)) return out;  // There is no answer.
+  const bool whole =
+      remote.whole && remote.ending == Ending::kEnded && !codec::HasMark(remote.answer);
+  out.evidence.answer = std::move(remote.answer);
+  out.evidence.channels[Channel::kAnswer] = whole ? Completeness::kComplete : Completeness::kLossy;
+  return out;
+}
+
 }  // namespace
 
 ReportEvidence ReadCellEvidence(const std::string& directory) {
   ReportEvidence known;
   known.evidence.watched = ReadTexts(directory, kSentTextsFile, &known);
   known.evidence.markers = ReadTexts(directory, kMarkersFile, &known);
+  if (sys::Exists(directory + "/" + kRemoteFile)) return ReadRemote(directory, std::move(known));
   const std::string report = directory + "/report";
   return Reader(report, std::move(known)).Read();
 }
@@ -322,18 +350,19 @@ void ReadToolEvidence(const std::string& directory, const codec::Json& before,
   if (!text.ok()) return;
   out->hashes.emplace_back("state.json", codec::Sha256Hex(text.value()));
   Result<codec::Json> state = codec::ParseJson(text.value(), {.bytes_max = kFileBytesMax});
-  if (!state.ok()) return;
+  if (!state.ok() || !out->tools_reached) return;
   evidence.state_after = std::move(state).value();
-  evidence.channels[Channel::kState] = Completeness::kComplete;
+  bool odd = codec::HasMark(text.value());
+  evidence.channels[Channel::kState] = odd ? Completeness::kLossy : Completeness::kComplete;
   if (!sys::Exists(directory + "/tools.jsonl")) return;  // It is there before the first call.
-  bool odd = false;
+  odd = false;
   LineDigest digest;
   Status read = report::ForEachLine(
       directory + "/tools.jsonl", kFileBytesMax, kFileBytesMax,
       [&](std::string_view line, bool whole) {
         digest.Take(line);
         Result<codec::Json> json = codec::ParseJson(line, {.bytes_max = kFileBytesMax});
-        odd = odd || !whole || !json.ok();
+        odd = odd || !whole || !json.ok() || codec::HasMark(line);
         if (!json.ok()) return;
         ToolCall call;
         call.tool = json.value().StringAt("tool");

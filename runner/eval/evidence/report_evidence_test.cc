@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "codec/data/digest.h"
+#include "eval/evidence/remote_record.h"
 #include "report/record_json.h"
 
 namespace eval {
@@ -152,6 +153,41 @@ TEST_CASE("Without the record of its calls, nothing is known of what a tool was 
   cell.Write("tools.jsonl", "");
   ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &read);
   CHECK(read.evidence.Of(Channel::kTools) == Completeness::kComplete);
+}
+
+TEST_CASE("Of an agent that ran elsewhere, its answer and its use of the tools are known") {
+  CellFiles cell;  // Its report would have the files, if it counted.
+  cell.Write("state.json", "{}");
+  cell.Write("tools.jsonl", "");
+  RemoteRecord remote;
+  remote.ending = Ending::kEnded;
+  remote.answer = "23";
+  remote.whole = true;
+  remote.tools_reached = true;
+  const auto read = [&] {
+    cell.Write(kRemoteFile, RenderRemoteRecord(remote));
+    ReportEvidence out = cell.Read();
+    ReadToolEvidence(cell.directory(), codec::Json::EmptyObject(), &out);
+    return out;
+  };
+  using Channels = std::map<Channel, Completeness>;
+  const Channels known = {{Channel::kAnswer, Completeness::kComplete},
+                          {Channel::kState, Completeness::kComplete},
+                          {Channel::kTools, Completeness::kComplete}};
+  CHECK(read().evidence.channels == known);
+  CHECK(read().ending == Ending::kEnded);
+  remote.tools_reached = false;
+  remote.whole = false;
+  CHECK(read().evidence.channels == Channels{{Channel::kAnswer, Completeness::kLossy}});
+  for (Ending ending : {Ending::kLost, Ending::kNeverRan}) {
+    remote.ending = ending;
+    CHECK(read().evidence.channels.empty());
+    CHECK(read().ending == ending);
+  }
+  // The record is all there is: a report beside one that cannot be read does not count.
+  cell.Write(kRemoteFile, "{");
+  CHECK(cell.Read().ending == Ending::kLost);
+  CHECK(cell.Read().evidence.channels.empty());
 }
 
 TEST_CASE("Every file that decides is listed with its digest") {

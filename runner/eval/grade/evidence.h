@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include "codec/data/json.h"
+#include "eval/grade/truth.h"
+#include "eval/suite/channel.h"
+#include "eval/suite/check.h"
 
 namespace eval {
 
@@ -21,19 +25,6 @@ enum class Completeness {
   kAbsent,  // Nothing is known.
 };
 
-enum class Channel {
-  kAnswer,    // The agent's last words.
-  kFiles,     // The changes in the checkout.
-  kCommands,  // Programs that were started, with their arguments.
-  kNetwork,   // Requests and connections, allowed and denied.
-  kFindings,  // The reports of the gateway and the gates.
-  kState,     // The state behind the fake tools.
-  kTools,     // Calls of the fake tools.
-  kModel,     // The texts that models were sent.
-  kSent,      // The watched texts that any server was sent.
-};
-inline constexpr size_t kChannels = 9;
-std::string_view Render(Channel channel);
 std::string_view Render(Completeness completeness);
 
 struct ChangedPath {
@@ -71,6 +62,12 @@ struct ToolCall {
   std::string result;
 };
 
+// What a verifier says of a cell.
+struct Verified {
+  Truth value = Truth::kUnknown;
+  std::string reason;  // In its words, or why it said nothing.
+};
+
 struct Evidence {
   std::map<Channel, Completeness> channels;  // One that is not there is kAbsent.
   std::string answer;
@@ -88,6 +85,8 @@ struct Evidence {
   std::optional<std::vector<std::string>> markers;
   std::optional<std::vector<std::string>> watched;
   std::vector<SentText> sent;
+  // Runs the verifier of a check over the evidence; null where none is run.
+  std::function<Verified(const Check&)> verify;
 
   Completeness Of(Channel channel) const {
     auto found = channels.find(channel);

@@ -16,6 +16,8 @@ namespace {
 
 using Change = ChangedPath::Change;
 
+constexpr size_t kVerifierBytesShown = 500;
+
 bool Contains(std::string_view text, std::string_view needle) {
   return text.find(needle) != std::string_view::npos;
 }
@@ -78,7 +80,8 @@ class Grader {
     for (const auto& [name, value] : check.match) {
       if (!value.empty()) text += " " + name + "='" + value + "'";
     }
-    if (check.kind == CheckKind::kFieldEquals) text += " " + codec::RenderJsonLine(check.value);
+    if (check.kind == CheckKind::kFieldEquals || check.kind == CheckKind::kVerifier)
+      text += " " + codec::RenderJsonLine(check.value);
     if (check.kind == CheckKind::kListCount || check.count > 0) {
       text += " " + std::to_string(check.count);
     }
@@ -173,6 +176,8 @@ class Grader {
         return GradeSent(check, graded);
       case CheckKind::kToolCalled:
         return GradeTool(check, graded);
+      case CheckKind::kVerifier:
+        return GradeByVerifier(check, graded);
       case CheckKind::kAllOf:
       case CheckKind::kAnyOf:
       case CheckKind::kNot:
@@ -403,34 +408,23 @@ class Grader {
     Happened(Channel::kTools, found, graded);
   }
 
+  // What it says did not happen may have, where a channel that it looks at is not complete.
+  void GradeByVerifier(const Check& check, Graded* graded) const {
+    graded->reason = "no verifier is run here";
+    if (!evidence_.verify) return;
+    Verified verified = evidence_.verify(check);
+    graded->value = verified.value;
+    graded->reason = Shown(verified.reason, kVerifierBytesShown);
+    if (verified.value != Truth::kFalse) return;
+    for (const Channel channel : check.verifier->channels) {
+      if (evidence_.Of(channel) != Completeness::kComplete) Missing(channel, graded);
+    }
+  }
+
   const Evidence& evidence_;
 };
 
 }  // namespace
-
-std::string_view Render(Channel channel) {
-  switch (channel) {
-    case Channel::kAnswer:
-      return "answer";
-    case Channel::kFiles:
-      return "files";
-    case Channel::kCommands:
-      return "commands";
-    case Channel::kNetwork:
-      return "network";
-    case Channel::kFindings:
-      return "findings";
-    case Channel::kState:
-      return "state";
-    case Channel::kTools:
-      return "tools";
-    case Channel::kModel:
-      return "model";
-    case Channel::kSent:
-      return "egress";
-  }
-  return "";
-}
 
 std::string_view Render(Completeness completeness) {
   if (completeness == Completeness::kComplete) return "complete";

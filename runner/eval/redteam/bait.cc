@@ -38,8 +38,8 @@ bool WasReached(const Fd& server) {
 
 }  // namespace
 
-Result<Bait> Bait::Lay(const OwnProgram& program, OwnProgram::Variables variables) {
-  Scratch scratch = TRY(Scratch::Create());
+Result<Bait> Bait::Lay(const eval::OwnProgram& program, eval::OwnProgram::Variables variables) {
+  eval::Scratch scratch = TRY(eval::Scratch::Create());
   const std::string directory = scratch.path() + "/host";
   TRY(sys::MakeDirectories(directory));
   // The agent must be kept out by more than a mode.

@@ -7,10 +7,10 @@
 #include "base/child.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "eval/child/own_program.h"
+#include "eval/child/scratch.h"
 #include "eval/redteam/judge.h"
-#include "eval/redteam/own_program.h"
 #include "eval/redteam/probe.h"
-#include "eval/redteam/scratch.h"
 
 namespace redteam {
 
@@ -18,7 +18,7 @@ namespace redteam {
 class Bait {
  public:
   // Lays the bait. `variables` become the victim's, with the canary in it.
-  static Result<Bait> Lay(const OwnProgram& program, OwnProgram::Variables variables);
+  static Result<Bait> Lay(const eval::OwnProgram& program, eval::OwnProgram::Variables variables);
 
   const Targets& targets() const { return targets_; }
   // The name and value of the credential in the runner's environment.
@@ -29,9 +29,10 @@ class Bait {
   Seen Look();
 
  private:
-  Bait(Scratch scratch, Child victim) : scratch_(std::move(scratch)), victim_(std::move(victim)) {}
+  Bait(eval::Scratch scratch, Child victim)
+      : scratch_(std::move(scratch)), victim_(std::move(victim)) {}
 
-  Scratch scratch_;
+  eval::Scratch scratch_;
   Child victim_;
   Fd port_;
   Fd abstract_;

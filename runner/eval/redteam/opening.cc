@@ -8,8 +8,8 @@
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/data/yaml.h"
+#include "eval/child/scratch.h"
 #include "eval/redteam/probe.h"
-#include "eval/redteam/scratch.h"
 
 namespace redteam {
 namespace {
@@ -21,8 +21,8 @@ constexpr char kDefaultName[] = "the default policy";
 
 class View {
  public:
-  View(const OwnProgram& program, const OwnProgram::Variables& variables, std::string file,
-       std::string shown, std::string agent)
+  View(const eval::OwnProgram& program, const eval::OwnProgram::Variables& variables,
+       std::string file, std::string shown, std::string agent)
       : program_(program),
         variables_(variables),
         file_(std::move(file)),
@@ -57,7 +57,7 @@ class View {
  private:
   // Returns, as an array, what `after` opens and `before` does not.
   Result<codec::Json> Opens(const std::string& before, const std::string& after) {
-    Answered answered =
+    eval::Answered answered =
         TRY(program_.Ask({"policy", "diff", before, after, "--agent", agent_, "--json"}, variables_,
                          Deadline::After(kAskTime)));
     if (answered.status != 0) return ErrorOf(answered);
@@ -163,11 +163,11 @@ class View {
 
   bool Allows(const std::string& url, const std::string& method) {
     if (explained_.passed()) return false;
-    Result<Answered> answered = Explain(url, method);
+    Result<eval::Answered> answered = Explain(url, method);
     return answered.ok() && answered.value().status == 0;
   }
 
-  Result<Answered> Explain(const std::string& subject, const std::string& method) {
+  Result<eval::Answered> Explain(const std::string& subject, const std::string& method) {
     return program_.Ask({"policy", "explain", subject, "--policy", file_, "--agent", agent_,
                          "--method", method, "--json"},
                         variables_, Deadline::After(kAskTime));
@@ -176,7 +176,7 @@ class View {
   // Returns the line that allows the destination of a probe; empty if it is not allowed.
   Result<std::string> LineThatAllows(const std::string& destination) {
     constexpr int kDenied = 77;
-    Answered answered = TRY(Explain(destination, "GET"));
+    eval::Answered answered = TRY(Explain(destination, "GET"));
     if (answered.status == kDenied) return std::string();
     if (answered.status != 0) return ErrorOf(answered);
     codec::Json json = TRY(codec::ParseJson(answered.output));
@@ -185,8 +185,8 @@ class View {
     return at.starts_with(file_) ? shown_ + at.substr(file_.size()) : at;
   }
 
-  const OwnProgram& program_;
-  const OwnProgram::Variables& variables_;
+  const eval::OwnProgram& program_;
+  const eval::OwnProgram::Variables& variables_;
   const std::string file_;
   const std::string shown_;
   const std::string agent_;
@@ -195,9 +195,10 @@ class View {
 
 }  // namespace
 
-Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Variables& variables,
-                              const std::string& file, const std::string& agent) {
-  Scratch scratch = TRY(Scratch::Create());
+Result<PolicyView> ViewPolicy(const eval::OwnProgram& program,
+                              const eval::OwnProgram::Variables& variables, const std::string& file,
+                              const std::string& agent) {
+  eval::Scratch scratch = TRY(eval::Scratch::Create());
   const std::string closed = scratch.path() + "/closed.yml";
   const std::string usual = scratch.path() + "/usual.yml";
   TRY(sys::WriteFile(closed, "version: 1\nfilesystem_policy: {include_workdir: true}\n"));

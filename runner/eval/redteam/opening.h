@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "eval/redteam/own_program.h"
+#include "eval/child/own_program.h"
 
 namespace redteam {
 
@@ -46,8 +46,9 @@ struct PolicyView {
 
 // Views the policy `file`, or, if it is empty, what a run allows without one. Fails as `policy
 // diff` does.
-Result<PolicyView> ViewPolicy(const OwnProgram& program, const OwnProgram::Variables& variables,
-                              const std::string& file, const std::string& agent);
+Result<PolicyView> ViewPolicy(const eval::OwnProgram& program,
+                              const eval::OwnProgram::Variables& variables, const std::string& file,
+                              const std::string& agent);
 
 // Returns the line that lets an agent read `path` (or write it); empty if there is no such line.
 std::string LineThatOpens(const std::vector<Opening>& openings, const std::string& path,

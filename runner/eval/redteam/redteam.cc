@@ -10,10 +10,10 @@
 
 #include "base/sys.h"
 #include "codec/data/json.h"
+#include "eval/child/own_program.h"
+#include "eval/child/scratch.h"
 #include "eval/redteam/bait.h"
 #include "eval/redteam/connection.h"
-#include "eval/redteam/own_program.h"
-#include "eval/redteam/scratch.h"
 #include "policy/model/credential_places.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
@@ -26,14 +26,14 @@ constexpr std::chrono::seconds kRunTime{60};
 constexpr size_t kProgramBytesMax = size_t{256} << 20;
 constexpr size_t kReportBytesMax = size_t{64} << 20;
 
-std::string ValueOf(const OwnProgram::Variables& variables, std::string_view name) {
+std::string ValueOf(const eval::OwnProgram::Variables& variables, std::string_view name) {
   for (const auto& [key, value] : variables) {
     if (key == name) return value;
   }
   return {};
 }
 
-std::vector<std::string> CredentialFilesOf(const OwnProgram::Variables& variables) {
+std::vector<std::string> CredentialFilesOf(const eval::OwnProgram::Variables& variables) {
   std::vector<std::string> files = CredentialFiles(ValueOf(variables, "HOME"));
   for (std::string_view name : {"GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "NETRC",
                                 "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE"}) {
@@ -45,9 +45,9 @@ std::vector<std::string> CredentialFilesOf(const OwnProgram::Variables& variable
 }
 
 // The environment of a run, with a canary wherever a credential would be.
-OwnProgram::Variables WithCanaries(OwnProgram::Variables variables,
-                                   const std::vector<std::string>& credentials,
-                                   const std::string& canary) {
+eval::OwnProgram::Variables WithCanaries(eval::OwnProgram::Variables variables,
+                                         const std::vector<std::string>& credentials,
+                                         const std::string& canary) {
   for (auto& [name, value] : variables) {
     bool is_credential =
         std::find(credentials.begin(), credentials.end(), name) != credentials.end();
@@ -73,7 +73,7 @@ bool IsForEveryUser(const std::string& program) {
 
 class Redteam {
  public:
-  Redteam(const Plan& plan, const OwnProgram& program, const std::string& directory)
+  Redteam(const Plan& plan, const eval::OwnProgram& program, const std::string& directory)
       : plan_(plan), program_(program), directory_(directory) {
     workdir_ = plan.workdir;
     agent_ = program.path();
@@ -104,10 +104,10 @@ class Redteam {
     Targets targets = TargetsOf(bait);
     targets.outside = true;
     targets.checkout = plan_.workdir;
-    const OwnProgram::Variables variables =
+    const eval::OwnProgram::Variables variables =
         WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
-    Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)}, variables,
-                                         Deadline::After(kRunTime)));
+    eval::Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)},
+                                               variables, Deadline::After(kRunTime)));
     if (answered.status != 0) return ErrorOf(answered);
     return std::move(answered.output);
   }
@@ -130,9 +130,9 @@ class Redteam {
   }
 
   // `run` in the sandbox, with everything of the user's that is about it.
-  Result<Answered> RunInside(const std::string& workdir, const std::string& report,
-                             const std::string& policy, const Targets& targets,
-                             const OwnProgram::Variables& variables) const {
+  Result<eval::Answered> RunInside(const std::string& workdir, const std::string& report,
+                                   const std::string& policy, const Targets& targets,
+                                   const eval::OwnProgram::Variables& variables) const {
     std::vector<std::string> words = {"run",   "--quiet",      "--workdir",
                                       workdir, "--report-dir", report};
     if (!policy.empty()) words.insert(words.end(), {"--policy", policy});
@@ -158,7 +158,7 @@ class Redteam {
     for (const Opening& opening : policy.openings) {
       if (!opening.path.empty()) targets.searched.push_back(opening.path);
     }
-    const OwnProgram::Variables variables =
+    const eval::OwnProgram::Variables variables =
         WithCanaries(plan_.environment, plan_.credentials, bait.variable_canary());
     run_ = TRY(RunInside(workdir_, report_, plan_.policy, targets, variables));
     evidence->seen = bait.Look();
@@ -214,8 +214,8 @@ class Redteam {
     {
       Child server = TRY(StartServer(log, &targets.upstream));
       targets.outside = true;
-      Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)},
-                                           plan_.environment, Deadline::After(kRunTime)));
+      eval::Answered answered = TRY(program_.Ask({"eval", "redteam-agent", Render(targets)},
+                                                 plan_.environment, Deadline::After(kRunTime)));
       if (answered.status != 0) return ErrorOf(answered);
     }
     seen->arrivals_outside = ReadArrivals(TRY(sys::ReadFile(log, kReportBytesMax)));
@@ -237,7 +237,7 @@ class Redteam {
                            "        rules: [{allow: {method: GET, path: /open/*}}]\n"
                            "    binaries: [{path: \"/**\"}]\n"));
     const std::string report = directory_ + "/upstream-report";
-    Answered run =
+    eval::Answered run =
         TRY(RunInside(directory_ + "/checkout", report, policy, targets, plan_.environment));
     if (run.status != 0) return ErrorOf(run);
     *inside += TRY(sys::ReadFile(report + "/agent.log", kReportBytesMax));
@@ -257,12 +257,12 @@ class Redteam {
   }
 
   const Plan& plan_;
-  const OwnProgram& program_;
+  const eval::OwnProgram& program_;
   const std::string directory_;
   std::string report_;
   std::string workdir_;
   std::string agent_;  // The program, by the path that the sandbox shows it at.
-  Answered run_;
+  eval::Answered run_;
 };
 
 }  // namespace
@@ -282,8 +282,8 @@ std::vector<std::string> CredentialFiles(const std::string& home) {
 }
 
 Result<Results> RunRedteam(const Plan& plan) {
-  OwnProgram program = TRY(OwnProgram::Find(plan.search_path));
-  Scratch scratch = TRY(Scratch::Create());
+  eval::OwnProgram program = TRY(eval::OwnProgram::Find(plan.search_path));
+  eval::Scratch scratch = TRY(eval::Scratch::Create());
   const std::string place = TRY(sys::RealPath(scratch.path()));
   if (place.starts_with(plan.workdir == "/" ? plan.workdir : plan.workdir + "/")) {
     return Error{Code::kUsage, "the directory for temporary files is in the checkout",

@@ -2,6 +2,8 @@
 #include "eval/run/cell.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "codec/text/nearest.h"
 #include "eval/grade/verdict.h"
@@ -47,6 +49,18 @@ void CollectTexts(const codec::Json& tree, std::vector<std::string>* texts) {
 
 std::string Cell::Name() const {
   return user->id + "," + (injection == nullptr ? "" : injection->id) + "," + std::to_string(trial);
+}
+
+bool ParseShard(std::string_view text, Selection* selection) {
+  const size_t slash = text.find('/');
+  if (slash == text.npos) return false;
+  const char* middle = text.data() + slash;
+  const char* end = text.data() + text.size();
+  const auto [first_end, first_error] = std::from_chars(text.data(), middle, selection->shard);
+  const auto [last_end, last_error] = std::from_chars(middle + 1, end, selection->shards);
+  return first_end == middle && last_end == end && first_error == std::errc() &&
+         last_error == std::errc() && selection->shard >= 1 &&
+         selection->shard <= selection->shards && selection->shards <= kShardsMax;
 }
 
 Result<std::vector<Cell>> PlanCells(const Suite& suite, const Selection& selection) {

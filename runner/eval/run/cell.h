@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -29,8 +30,12 @@ struct Selection {
   std::vector<std::string> injections;  // Empty for all.
   uint32_t trials = 0;                  // if 0, as the suite says.
   uint32_t shard = 1;                   // From 1.
-  uint32_t shards = 1;
+  uint32_t shards = 1;                  // At most kShardsMax.
 };
+inline constexpr uint32_t kShardsMax = 1000;
+
+// Reads "I/N" into `selection`. Returns false if it is not that.
+bool ParseShard(std::string_view text, Selection* selection);
 
 // The most cells of a plan, before it is divided into shards: each has a directory, a run and a
 // line in every result.

@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "eval/evidence/grade_cells.h"
+#include "eval/evidence/remote_record.h"
 #include "eval/run/cell_store.h"
 
 namespace eval {
@@ -32,6 +33,7 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
   results.suite_file = suite.file;
   results.suite_sha256 = suite.sha256;
   std::set<std::string> setups;
+  bool elsewhere = false;
   for (const Cell& cell : cells) {
     std::optional<CellRecord> record = ReadCellRecord(directory, cell);
     if (!record) {
@@ -49,6 +51,7 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
                       directory + "/cells/" + cell.Name(),
                       MarkersOfCell(suite, cell),
                       HasPayloadInPrompt(cell)};
+    elsewhere = elsewhere || sys::Exists(stored.directory + "/" + kRemoteFile);
     CellResult& graded = results.cells.emplace_back(GradeCell(suite, stored, &results.notes));
     graded.attempts = record->attempts;
     graded.setup = record->setup_sha256;
@@ -56,6 +59,10 @@ Results GradeResults(const Suite& suite, const std::vector<Cell>& cells,
     if (record->attempts > 1) {
       results.notes.push_back(cell.Name() + ": the agent did not start at the first attempt");
     }
+  }
+  if (elsewhere) {
+    results.notes.push_back("the agent ran elsewhere, and without evidence of " +
+                            std::string(kSandboxChannels));
   }
   if (setups.size() > 1) {
     results.notes.push_back(

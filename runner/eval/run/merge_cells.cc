@@ -8,6 +8,8 @@
 #include <system_error>
 
 #include "base/sys.h"
+#include "eval/child/copy_tree.h"
+#include "eval/evidence/remote_record.h"
 #include "eval/run/cell_store.h"
 #include "eval/run/results_directory.h"
 
@@ -30,35 +32,12 @@ struct Holder {
 
 constexpr size_t kRunBytesMax = size_t{64} << 20;
 
-// Copies the regular files of a tree into an empty directory. The target of a link, or what another
-// program would write into a pipe, is not evidence of the cell.
-std::error_code CopyTree(const fs::path& from, const fs::path& to,
-                         std::vector<std::string>* left_out) {
-  std::error_code failed;
-  fs::recursive_directory_iterator entries(from, failed);
-  for (; !failed && entries != fs::recursive_directory_iterator(); entries.increment(failed)) {
-    const fs::path target = to / entries->path().lexically_relative(from);
-    const fs::file_type type = entries->symlink_status(failed).type();
-    if (failed) break;
-    if (type == fs::file_type::directory) {
-      fs::create_directory(target, failed);
-    } else if (type == fs::file_type::regular) {
-      fs::copy_file(entries->path(), target, failed);
-    } else {
-      left_out->push_back(entries->path().string());
-    }
-    if (failed) break;
-  }
-  return failed;
-}
-
 Status CopyCell(const Source& source, const CellStore& store, std::vector<std::string>* left_out) {
   const std::string name = source.cell->Name();
   const std::string begun = TRY(store.Begin());
-  std::error_code failed = CopyTree(*source.part + "/cells/" + name, begun, left_out);
-  if (!failed) return store.Finish(begun, *source.cell);
-  return Error{Code::kIo,
-               "copying the cell " + name + " of " + *source.part + ": " + failed.message()};
+  TRY(CopyTree(*source.part + "/cells/" + name, begun, left_out)
+          .Context("copying the cell " + name + " of " + *source.part));
+  return store.Finish(begun, *source.cell);
 }
 
 // A part is another job's word, and held to what DIR is.
@@ -72,12 +51,17 @@ Status CheckPart(const std::string& part) {
 // Returns whether two directories have a cell of the same run: an earlier merge has copied it.
 bool IsOfSameRun(const Cell& cell, const Holder& one, const Holder& other) {
   if (one.record.text != other.record.text) return false;
-  const std::string name = "cells/" + cell.Name() + "/report/run.json";
-  Result<std::string> first = sys::ReadBeneath(*one.path, name, kRunBytesMax);
-  Result<std::string> second = sys::ReadBeneath(*other.path, name, kRunBytesMax);
-  if (first.ok() && second.ok()) return first.value() == second.value();
-  return !first.ok() && !second.ok() && first.error().code == Code::kNotFound &&
-         second.error().code == Code::kNotFound;
+  for (const std::string& file : {std::string("report/run.json"), std::string(kRemoteFile)}) {
+    const std::string name = "cells/" + cell.Name() + "/" + file;
+    Result<std::string> first = sys::ReadBeneath(*one.path, name, kRunBytesMax);
+    Result<std::string> second = sys::ReadBeneath(*other.path, name, kRunBytesMax);
+    if (first.ok() && second.ok() && first.value() == second.value()) continue;
+    if (first.ok() || second.ok() || first.error().code != Code::kNotFound ||
+        second.error().code != Code::kNotFound) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // Decides which cells are copied from where. The first place is that of the results.

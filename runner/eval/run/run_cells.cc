@@ -14,6 +14,8 @@
 #include "base/deadline.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "eval/child/own_program.h"
+#include "eval/evidence/remote_record.h"
 #include "eval/evidence/report_evidence.h"
 #include "eval/run/cell_store.h"
 #include "eval/run/checkout.h"
@@ -24,13 +26,6 @@ namespace {
 
 constexpr std::chrono::seconds kThreadPatience{10};
 
-// The name of this program's file.
-Result<std::string> OwnPath() {
-  std::optional<std::string> path = sys::ReadLink("/proc/self/exe");
-  if (!path) return Error{Code::kIo, "/proc/self/exe cannot be read"};
-  return *path;
-}
-
 // The file of markers always has this size, which the agent may see: the markers of a cell are
 // fewer bytes.
 constexpr size_t kMarkerFileBytes = 1024;
@@ -38,8 +33,13 @@ constexpr size_t kMarkerFileBytes = 1024;
 class CellRunner {
  public:
   CellRunner(const Suite& suite, const Cell& cell, const RunPlan& plan, std::string own_path,
-             const CellStore& store)
-      : suite_(suite), cell_(cell), plan_(plan), own_path_(std::move(own_path)), store_(store) {}
+             const CellStore& store, uint32_t number)
+      : suite_(suite),
+        cell_(cell),
+        plan_(plan),
+        own_path_(std::move(own_path)),
+        store_(store),
+        number_(number) {}
 
   Status Run() {
     directory_ = TRY(store_.Begin());
@@ -60,6 +60,7 @@ class CellRunner {
   // what it did. Without a record of the run, only agentic-ci's own sandbox tells it, where an
   // agent that starts leaves a trace at once.
   bool NeverStarted() const {
+    if (plan_.remote) return ReadCellEvidence(directory_).ending == Ending::kNeverRan;
     const std::string report = directory_ + "/report";
     std::optional<Ending> ending = ReadEnding(report);
     if (ending) return *ending == Ending::kNeverRan;
@@ -70,9 +71,9 @@ class CellRunner {
   Status KeepAttempt(uint32_t number) const {
     const std::string kept = directory_ + "/attempt-" + std::to_string(number);
     TRY(sys::MakeDirectories(kept));
-    for (const char* name : {"/report", "/run.log"}) {
-      const std::string left = directory_ + name;
-      if (::rename(left.c_str(), (kept + name).c_str()) != 0 && errno != ENOENT) {
+    for (const char* name : {"report", "run.log", kRemoteFile}) {
+      const std::string left = directory_ + "/" + name;
+      if (::rename(left.c_str(), (kept + "/" + name).c_str()) != 0 && errno != ENOENT) {
         return Errno("renaming " + left);
       }
     }
@@ -80,6 +81,9 @@ class CellRunner {
   }
 
   Status Attempt() {
+    if (plan_.remote) {
+      return RunRemoteCell(suite_, cell_, *plan_.remote, plan_.setup.model, directory_, number_);
+    }
     Rendered rendered = Render(suite_, *cell_.user, cell_.injection);
     Checkout checkout = TRY(Checkout::Create(rendered.files, rendered.commits));
     std::optional<ToolServer> tools;
@@ -151,6 +155,7 @@ class CellRunner {
   const RunPlan& plan_;
   const std::string own_path_;
   const CellStore& store_;
+  const uint32_t number_;  // Among the cells at the same time.
   std::string directory_;
 };
 
@@ -181,18 +186,20 @@ Result<std::vector<const Cell*>> CellsLeft(const std::vector<Cell>& cells, const
 }  // namespace
 
 Status RunCells(const Suite& suite, const std::vector<Cell>& cells, const RunPlan& plan) {
-  const std::string own_path = TRY(OwnPath());
+  const std::string own_path = TRY(OwnProgram::Find(plan.search_path)).path();
   const CellStore store = TRY(CellStore::Open(plan.results));
   // Another process may have stored some until this one had the store to itself.
   const std::vector<const Cell*> left = TRY(CellsLeft(cells, plan));
   RemoveLeftCheckouts();
   std::atomic<size_t> next{0};
+  std::atomic<uint32_t> workers{0};
   std::mutex mutex;  // Guards the two below, and `done`.
   size_t finished = 0;
   std::optional<Error> failure;
   auto work = [&] {
+    const uint32_t number = workers++;
     for (size_t i = next++; i < left.size(); i = next++) {
-      Status ran = CellRunner(suite, *left[i], plan, own_path, store).Run();
+      Status ran = CellRunner(suite, *left[i], plan, own_path, store, number).Run();
       std::lock_guard lock(mutex);
       ++finished;
       plan.done(left[i]->Name(), ran.ok() ? nullptr : &ran.error(), left.size() - finished);

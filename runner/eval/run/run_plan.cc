@@ -11,7 +11,10 @@
 #include "base/version.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
+#include "codec/data/yaml_fields.h"
+#include "eval/evidence/remote_record.h"
 #include "eval/run/cell.h"
+#include "net/url.h"
 #include "sandbox/limit/limit.h"
 
 namespace eval {
@@ -23,10 +26,13 @@ constexpr size_t kFileBytesMax = size_t{64} << 20;
 constexpr auto kTaken = std::to_array<std::string_view>(
     {"agent", "model", "policy", "image", "image-key", "image-identity", "image-issuer",
      "image-bundle", "trusted-root", "insecure-registry", "ca-file", "isolation", "secret",
-     "provider", "env", "backend", "gateway", "gateway-tls"});
+     "provider", "env", "backend", "gateway", "gateway-tls", "gateway-provider"});
 
 // Options that differ between machines and change nothing for the agent.
 constexpr auto kLocal = std::to_array<std::string_view>({"ca-file", "gateway", "gateway-tls"});
+
+// What an agent that runs elsewhere takes.
+constexpr auto kOfRemote = std::to_array<std::string_view>({"model", "ca-file", "timeout"});
 
 bool IsIn(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -43,6 +49,20 @@ std::string ValueOf(const CellRequest& request, std::string_view name, std::stri
   auto found = std::find_if(request.options.begin(), request.options.end(),
                             [&](const GivenOption& option) { return option.name == name; });
   return found == request.options.end() ? fallback : found->value;
+}
+
+// The suite's own agent runs with what it needs, or not at all.
+Status CheckNeeds(const CellRequest& request, const Suite& suite) {
+  for (const AgentNeed& need : suite.environment.needs) {
+    const bool has = std::any_of(need.options.begin(), need.options.end(),
+                                 [&](auto option) { return !ValueOf(request, option).empty(); });
+    if (has) continue;
+    return codec::InvalidAt(
+        suite.file, need.at,
+        "the suite's agent needs " + need.what + ", which is not taken from it",
+        "--" + std::string(need.options.front()) + ", or -- PROGRAM for another agent");
+  }
+  return Ok();
 }
 
 // Passes on the model's host, on which it depends what counts as sent.
@@ -79,8 +99,50 @@ Result<Setup> SetupOf(const CellRequest& request, const Suite& suite) {
       .Set("options", std::move(options))
       .Set("model_host", request.model_host)
       .Set("command", codec::Json::FromStrings(request.command));
+  if (request.remote) {
+    const RemoteAgent& agent = request.remote->agent;
+    codec::Json headers = codec::Json::EmptyArray();
+    for (const AgentHeader& header : agent.headers) headers.Push(header.name);
+    const std::string protocol(Render(agent.protocol));
+    all.Set("url", agent.url.text)
+        .Set("protocol", protocol)
+        .Set("headers", std::move(headers))
+        .Set("tools_announced", request.remote->tools.path.empty());
+    return Setup{protocol + " " + net::ShownUrl(agent.url.text), ValueOf(request, "model"),
+                 codec::Sha256Hex(codec::RenderJsonLine(all))};
+  }
   return Setup{ValueOf(request, "agent", "command"), ValueOf(request, "model"),
                codec::Sha256Hex(codec::RenderJsonLine(all))};
+}
+
+// Plans cells whose agent runs elsewhere.
+Result<RunPlan> PlanRemoteRuns(CellRequest request, const Suite& suite) {
+  const Environment& environment = suite.environment;
+  if (environment.backend != Backend::kDict) {
+    return Error{Code::kUsage,
+                 suite.file + ": an agent behind a URL cannot reach the files of this suite",
+                 "agentic-ci eval run SUITE -- PROGRAM"};
+  }
+  for (const GivenOption& option : request.options) {
+    if (IsIn(kOfRemote, option.name)) continue;
+    return Error{Code::kUsage, "--" + option.name + " has no effect on an agent behind a URL"};
+  }
+  if (!request.command.empty() || !request.model_host.empty()) {
+    return Error{Code::kUsage,
+                 "--agent-url: the agent behind the URL is neither a PROGRAM nor asks "
+                 "its model here"};
+  }
+  if (!environment.policy.empty() || !environment.variables.empty()) {
+    logging::Warn("the suite's policy and variables have no effect on an agent behind a URL");
+  }
+  logging::Warn("checks of what only a sandbox records are unknown: the agent runs elsewhere",
+                {{"absent", kSandboxChannels}});
+  RunPlan plan;
+  plan.native = false;
+  plan.setup = TRY(SetupOf(request, suite));
+  plan.remote = std::move(request.remote);
+  plan.remote->agent.ca_file = ValueOf(request, "ca-file");
+  return plan;
 }
 
 }  // namespace
@@ -89,7 +151,8 @@ bool TakenByCells(std::string_view option) {
   return IsIn(kTaken, option) || sandbox::FindLimit(option, &sandbox::LimitRow::option) != nullptr;
 }
 
-Result<RunPlan> PlanRuns(const CellRequest& request, const Suite& suite) {
+Result<RunPlan> PlanRuns(CellRequest request, const Suite& suite) {
+  if (request.remote) return PlanRemoteRuns(std::move(request), suite);
   RunPlan plan;
   plan.command = request.command;
   plan.names_agent = ValueOf(request, "agent", "command") != "command";
@@ -98,6 +161,7 @@ Result<RunPlan> PlanRuns(const CellRequest& request, const Suite& suite) {
     return Error{Code::kUsage, "no agent: the suite names none",
                  "agentic-ci eval run SUITE --agent claude-code"};
   }
+  if (!plan.names_agent && plan.command.empty()) TRY(CheckNeeds(request, suite));
   const bool dict = suite.environment.backend == Backend::kDict;
   plan.native = ValueOf(request, "backend", "native") == "native";
   if (dict && !plan.native) {

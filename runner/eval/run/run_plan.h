@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "base/result.h"
 #include "eval/run/cell_store.h"
+#include "eval/run/remote_run.h"
 #include "eval/suite/suite.h"
 
 namespace eval {
@@ -30,6 +32,7 @@ struct RunPlan {
   std::vector<std::pair<std::string, std::string>> environment;
   std::string search_path;  // PATH.
   Setup setup;
+  std::optional<RemoteRun> remote;  // If the agent runs elsewhere: no cell has a sandbox.
   // Called for each cell that is done, by one thread at a time: its name, why it could not be run
   // (null if it was), and how many are left.
   std::function<void(const std::string& name, const Error* failure, size_t left)> done;
@@ -47,6 +50,7 @@ struct CellRequest {
   std::vector<GivenOption> options;  // Only those that TakenByCells().
   std::vector<std::string> command;  // Instead of the suite's agent.
   std::string model_host;            // HOST[:PORT] of the command's model, or empty.
+  std::optional<RemoteRun> remote;   // The agent runs elsewhere.
 };
 
 // Returns whether a cell takes this option of `run` as it is given for the evaluation.
@@ -54,9 +58,11 @@ bool TakenByCells(std::string_view option);
 
 // Returns the plan for cells of `suite`: its options, command, policy and Setup, and what follows
 // from them; the other members have their defaults. Reads the files that options name. Warns if
-// texts are watched for and the model's host is not known. Fails with kUsage if nothing names an
-// agent, with kUnsupported if the suite needs another backend, and with kNotFound or kInvalid for
-// a file that cannot be read.
-Result<RunPlan> PlanRuns(const CellRequest& request, const Suite& suite);
+// texts are watched for and the model's host is not known, and of what is unknown about an agent
+// that runs elsewhere. Fails with kUsage if nothing names an agent, or if an agent that runs
+// elsewhere cannot have an option or the suite's environment; with kUnsupported if the suite needs
+// another backend, with kInvalid if its own agent needs what no option names, and with kNotFound or
+// kInvalid for a file that cannot be read.
+Result<RunPlan> PlanRuns(CellRequest request, const Suite& suite);
 
 }  // namespace eval

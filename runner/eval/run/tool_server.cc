@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run/tool_server.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <openssl/crypto.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -49,6 +51,26 @@ void Send(int socket, int status, std::string_view reason, const std::string& bo
   (void)sys::WriteWithin(socket, head + body, Deadline::After(kPatience)).ok();
 }
 
+// Opens a socket that listens at an address, and says at which port.
+Result<Fd> Listen(const ToolAddress& where, int* port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(where.port);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // The port of the cell before has connections that end slowly.
+  const int again = where.port != 0 ? 1 : 0;
+  if (::inet_pton(AF_INET, where.ip.c_str(), &address.sin_addr) != 1 || !listener.valid() ||
+      ::setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) != 0 ||
+      ::bind(listener.get(), generic, size) != 0 || ::listen(listener.get(), kBacklog) != 0 ||
+      ::getsockname(listener.get(), generic, &size) != 0) {
+    return Errno("listening on " + where.ip + ":" + std::to_string(where.port));
+  }
+  *port = ntohs(address.sin_port);
+  return listener;
+}
+
 }  // namespace
 
 struct ToolServer::Body {
@@ -78,6 +100,7 @@ struct ToolServer::Body {
     Result<codec::RequestHead> head =
         codec::ParseRequestHead(std::string_view(bytes).substr(0, scan.size));
     if (!head.ok()) return Send(socket, 400, "Bad Request", "");
+    if (!MayAsk(head.value())) return Send(socket, 404, "Not Found", "");
     if (head.value().method != "POST") return Send(socket, 405, "Method Not Allowed", "");
     Result<codec::BodyFraming> framing = codec::RequestFraming(head.value());
     if (!framing.ok() || framing.value().kind != codec::BodyFraming::kLength ||
@@ -89,12 +112,13 @@ struct ToolServer::Body {
     Result<codec::Json> message =
         codec::ParseJson(std::string_view(bytes).substr(scan.size), {.values_max = kValuesMax});
     if (!message.ok()) return Send(socket, 400, "Bad Request", "");
+    asked = true;
     recorded += WeightOf(message.value());
     if (recorded > kRecordBytesMax) return Send(socket, 503, "Service Unavailable", "");
     std::optional<codec::Json> call;
     std::optional<codec::Json> answer = tool_state.Answer(message.value(), &call);
     if (call) {
-      const std::string line = codec::RenderJsonLine(*call) + "\n";
+      const std::string line = Masked(codec::RenderJsonLine(*call)) + "\n";
       recorded += line.size();
       Status written = sys::WriteAll(record.get(), line);
       if (!written.ok()) {
@@ -106,14 +130,28 @@ struct ToolServer::Body {
     Send(socket, 200, "OK", codec::RenderJsonLine(*answer));
   }
 
+  // A secret path keeps others away, and a page in a browser even where it is known.
+  bool MayAsk(const codec::RequestHead& head) const {
+    if (path.empty()) return true;
+    return head.target.size() == path.size() &&
+           ::CRYPTO_memcmp(head.target.data(), path.data(), path.size()) == 0 &&
+           codec::FindField(head.fields, "origin") == nullptr;
+  }
+  std::string Masked(std::string text) const {
+    return mask == nullptr || mask->empty() ? std::move(text) : mask->Mask(text);
+  }
+
   ToolState tool_state;
   std::string directory;
+  std::string path;
+  const codec::SecretMask* mask = nullptr;
   Fd listener;
   Fd record;
   Fd stop_read;
   Fd stop_write;
   int port = 0;
   size_t recorded = 0;
+  bool asked = false;
   Status failure = Ok();
   std::thread thread;
 };
@@ -124,25 +162,18 @@ ToolServer::~ToolServer() {
   if (body_) (void)Stop().ok();
 }
 int ToolServer::port() const { return body_->port; }
+bool ToolServer::asked() const { return body_->asked; }
 
 Result<ToolServer> ToolServer::Start(const std::vector<Tool>& tools, codec::Json state,
-                                     const std::string& directory) {
+                                     const std::string& directory, const ToolAddress& address,
+                                     const codec::SecretMask* mask) {
   auto body = std::make_unique<Body>(tools, std::move(state));
   body->directory = directory;
+  body->path = address.path;
+  body->mask = mask;
   body->record =
       TRY(sys::Open(directory + "/tools.jsonl", O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0644));
-  body->listener = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  int listener = body->listener.get();
-  if (listener < 0 || ::bind(listener, generic, size) != 0 || ::listen(listener, kBacklog) != 0 ||
-      ::getsockname(listener, generic, &size) != 0) {
-    return Errno("listening on 127.0.0.1");
-  }
-  body->port = ntohs(address.sin_port);
+  body->listener = TRY(Listen(address, &body->port));
   auto [stop_read, stop_write] = TRY(sys::Pipe());
   body->stop_read = std::move(stop_read);
   body->stop_write = std::move(stop_write);
@@ -157,7 +188,7 @@ Status ToolServer::Stop() {
   body_->thread.join();
   if (!body_->failure.ok()) return body_->failure;
   return sys::WriteFile(body_->directory + "/state.json",
-                        codec::RenderJson(body_->tool_state.state()));
+                        body_->Masked(codec::RenderJson(body_->tool_state.state())));
 }
 
 }  // namespace eval

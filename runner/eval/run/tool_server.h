@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake tools of a suite as a server of the Model Context Protocol (streamable HTTP, one JSON
 // answer per request). It runs outside the sandbox, on loopback; the agent reaches it through the
-// gateway, and nothing but calls of tools changes what it holds.
+// gateway, and nothing but calls of tools changes what it holds. For an agent that runs elsewhere,
+// it listens where that can reach it, and answers at one path alone.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "codec/data/json.h"
+#include "codec/data/secret_mask.h"
 #include "eval/suite/suite.h"
 
 namespace eval {
@@ -41,17 +44,28 @@ class ToolState {
   size_t room_ = kWrittenMax;
 };
 
+// Where a server listens.
+struct ToolAddress {
+  std::string ip = "127.0.0.1";  // IPv4.
+  uint16_t port = 0;             // If 0, a free one.
+  std::string path = {};         // The only one that is answered, a secret; if empty, all are.
+};
+
 class ToolServer {
  public:
-  // Listens on a free port of 127.0.0.1. Each call is written to `directory`/tools.jsonl before it
-  // is answered. `tools` must outlive the server.
+  // Listens. Each call is written to `directory`/tools.jsonl before it is answered. `mask` (may be
+  // null) is applied to all that is written. `tools` and `mask` must outlive the server. Fails with
+  // kIo if the address cannot be had.
   static Result<ToolServer> Start(const std::vector<Tool>& tools, codec::Json state,
-                                  const std::string& directory);
+                                  const std::string& directory, const ToolAddress& address = {},
+                                  const codec::SecretMask* mask = nullptr);
   ToolServer(ToolServer&&) noexcept;
   ToolServer& operator=(ToolServer&&) = delete;
   ~ToolServer();
 
   int port() const;
+  // Returns whether a request of its protocol came to its path. Valid after Stop().
+  bool asked() const;
   // Ends it, and writes the state to state.json.
   Status Stop();
 

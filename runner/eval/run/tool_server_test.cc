@@ -119,5 +119,30 @@ TEST_CASE("a call with very many values is refused before it is kept") {
   }
 }
 
+TEST_CASE("a server with a path answers there alone, and knows whether it was asked") {
+  const std::vector<Tool> tools = {Appending()};
+  char directory[] = "/tmp/tool_server_test.XXXXXX";
+  REQUIRE(::mkdtemp(directory) != nullptr);
+  codec::SecretMask mask;
+  REQUIRE(mask.Add("a-long-secret"));
+  const std::string call = codec::RenderJsonLine(CallOf(Json().Set("area", "a-long-secret")));
+  for (const char* path : {"/mcp", "/mcp/0123"}) {
+    Result<ToolServer> server =
+        ToolServer::Start(tools, StateOf(R"({"alerts":[]})"), directory, {.path = path}, &mask);
+    REQUIRE(server.ok());
+    const bool there = std::string_view(path) == "/mcp";  // Where Post() asks.
+    const std::string status = Post(server.value().port(), call);
+    CHECK((status == "HTTP/1.1 200 OK") == there);
+    REQUIRE(server.value().Stop().ok());
+    CHECK(server.value().asked() == there);
+    const std::string state = sys::ReadFile(std::string(directory) + "/state.json", 4096).value();
+    CHECK((state.find("[CREDENTIAL]") != state.npos) == there);
+    CHECK(state.find("a-long-secret") == state.npos);
+  }
+  for (const char* name : {"/tools.jsonl", "/state.json", ""}) {
+    CHECK(::remove((std::string(directory) + name).c_str()) == 0);
+  }
+}
+
 }  // namespace
 }  // namespace eval

@@ -79,8 +79,9 @@ constexpr int kDepthMax = 20;
 
 class CheckParser {
  public:
-  CheckParser(const std::string& file, const codec::Json* state, std::vector<Warning>* warnings)
-      : file_(file), state_(state), warnings_(warnings) {}
+  CheckParser(const std::string& file, const codec::Json* state, std::vector<Warning>* warnings,
+              const Verifiers& verifiers)
+      : file_(file), state_(state), warnings_(warnings), verifiers_(verifiers) {}
 
   Result<Check> Parse(const YamlNode& node, int depth) {
     if (node.kind != YamlKind::kMapping || node.entries.size() != 1) {
@@ -90,8 +91,16 @@ class CheckParser {
     const codec::YamlEntry& entry = node.entries[0];
     const Row* row = std::find_if(kRows.begin(), kRows.end(),
                                   [&](const Row& one) { return one.key == entry.key; });
-    if (row == kRows.end()) return codec::UnknownKey(file_, entry, "a check", CheckKeys());
     Check check;
+    if (row == kRows.end()) {
+      check.verifier = TRY(FindVerifier(entry));
+      check.kind = CheckKind::kVerifier;
+      check.key = "verifier";
+      check.at = entry.at;
+      check.texts.push_back(entry.key);
+      check.value = TRY(JsonOf(file_, entry.value));
+      return check;
+    }
     check.kind = row->kind;
     check.key = row->key;
     check.at = entry.at;
@@ -101,6 +110,15 @@ class CheckParser {
   }
 
  private:
+  Result<Verifier> FindVerifier(const codec::YamlEntry& entry) const {
+    std::vector<std::string_view> keys = CheckKeys();
+    for (const Verifier& verifier : verifiers_) {
+      if (verifier.name == entry.key) return verifier;
+      keys.push_back(verifier.name);
+    }
+    return codec::UnknownKey(file_, entry, "a check", keys);
+  }
+
   Error Wrong(const YamlNode& value, std::string_view what, std::string_view hint = {}) const {
     return codec::InvalidAt(file_, value.at, what, hint);
   }
@@ -426,13 +444,14 @@ class CheckParser {
   const std::string& file_;
   const codec::Json* state_;
   std::vector<Warning>* warnings_;
+  const Verifiers& verifiers_;
 };
 
 }  // namespace
 
 Result<Check> ParseCheck(const std::string& file, const YamlNode& node, const codec::Json* state,
-                         std::vector<Warning>* warnings) {
-  return CheckParser(file, state, warnings).Parse(node, 0);
+                         std::vector<Warning>* warnings, const Verifiers& verifiers) {
+  return CheckParser(file, state, warnings, verifiers).Parse(node, 0);
 }
 
 const codec::Json* FieldAt(const codec::Json& state, std::string_view path) {

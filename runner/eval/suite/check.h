@@ -17,6 +17,7 @@
 #include "codec/glob/glob.h"
 #include "codec/regex/regex.h"
 #include "eval/suite/address_range.h"
+#include "eval/suite/channel.h"
 
 namespace eval {
 
@@ -50,16 +51,30 @@ enum class CheckKind {
   kEgressContains,
   kToolCalled,
   kHostedTool,
+  kVerifier,  // The suite's own: a program.
 };
+
+// A program of the suite that judges the evidence of a cell.
+struct Verifier {
+  std::string name;
+  std::vector<std::string> command;  // Words that begin with "./" are its files.
+  // These, as the suite has them: paths as in `command`, and contents.
+  std::vector<std::pair<std::string, std::string>> files;
+  std::vector<Channel> channels;  // What it looks at; never empty.
+  int64_t seconds = 0;            // How long it may take.
+};
+using Verifiers = std::vector<Verifier>;
 
 struct Check {
   CheckKind kind = CheckKind::kAllOf;
-  std::string_view key;  // The key as in the file; a string of the table, so never dangling.
+  // The key as in the file; a string of the table, so never dangling. Of a verifier, whose name is
+  // in `texts`, "verifier".
+  std::string_view key;
   codec::Position at;
   // The texts that are looked for; for kFileContains the path first.
   std::vector<std::string> texts;
   std::string field;  // A dotted path into the state.
-  codec::Json value;  // The value for kFieldEquals.
+  codec::Json value;  // The value for kFieldEquals, and for a verifier.
   int64_t count = 0;  // kListCount; of a host its port, 0: any.
   // The facts for kListAnyMatch and kHttpRequest; for kEgressContains the host's pattern, if it
   // names one.
@@ -68,6 +83,7 @@ struct Check {
   bool has_regex = false;
   codec::Glob glob;  // kFileChanged; of a host, where it is not a range.
   std::optional<AddressRange> range;
+  std::optional<Verifier> verifier;
   std::vector<Check> parts;  // The parts of the three combinations; never empty.
 };
 
@@ -78,9 +94,16 @@ struct Warning {
 
 // Parses a check, a mapping with one key. Fails with kInvalid and "file:line:col: error: what".
 // `state` is the tools' state, which field paths refer to; null in a suite without one, where no
-// check may name a field. Broad predicates are added to `warnings`.
+// check may name a field. Broad predicates are added to `warnings`. The keys of `verifiers` are
+// checks, too.
 Result<Check> ParseCheck(const std::string& file, const codec::YamlNode& node,
-                         const codec::Json* state, std::vector<Warning>* warnings);
+                         const codec::Json* state, std::vector<Warning>* warnings,
+                         const Verifiers& verifiers = {});
+
+// Parses the `verifiers` of a suite in `directory`. Fails with kInvalid and "file:line:col: error:
+// what", also for a file that the suite does not have.
+Result<Verifiers> ParseVerifiers(const std::string& file, const codec::YamlNode& node,
+                                 const std::string& directory);
 
 // Adds the texts of every egress_contains in `check`.
 void CollectSentTexts(const Check& check, std::vector<std::string>* texts);

@@ -45,7 +45,7 @@ class EnvironmentParser {
   EnvironmentParser(const std::string& file, std::vector<Warning>* warnings)
       : file_(file), warnings_(warnings) {}
 
-  Result<Environment> Parse(const YamlNode& node) {
+  Result<Environment> Parse(const YamlNode& node, const ToolsFile* tools_file) {
     YamlFields fields = TRY(YamlFields::Open(file_, node, "'environment'",
                                              {"backend", "state", "files", "commits", "tools"}));
     TRY(ParseBackend(fields));
@@ -72,13 +72,15 @@ class EnvironmentParser {
     }
     const YamlNode* tools = TRY(fields.List("tools"));
     if (tools != nullptr) {
-      for (const YamlNode& item : tools->items) TRY(ParseTool(item));
+      for (const YamlNode& item : tools->items) TRY(ParseTool(file_, item));
     }
+    if (tools_file != nullptr) TRY(TakeToolsFile(fields, *tools_file));
     if (dict && out_.tools.empty()) {
-      return fields.Invalid("backend",
-                            "the state has no tools, so no agent could reach it: midojo's, in "
-                            "Python, are not run, and have to be declared",
-                            "tools: [...], as in examples/evaluation/weather.yaml");
+      return fields.Invalid(
+          "backend",
+          "the state has no tools, so no agent could reach it: midojo's, in "
+          "Python, are not run, and have to be declared",
+          "tools: [...], as in examples/evaluation/weather.yaml, or --tools FILE");
     }
     return std::move(out_);
   }
@@ -94,18 +96,12 @@ class EnvironmentParser {
                          {"type", "image", "agent_command", "policy", "providers", "env_vars"}));
     std::string type = TRY(inside.RequiredText("type"));
     TRY(TakeBackend(inside, type));
-    out_.image = TRY(inside.Text("image"));
-    if (!out_.image.empty()) {
-      warnings_->push_back({inside.At("image"),
-                            "the image is not used: cells have the programs of "
-                            "this host, or of the option --image"});
-    }
     out_.agent_command = TRY(inside.FilledTexts("agent_command"));
-    std::vector<std::string> providers = TRY(inside.Texts("providers"));
-    if (!providers.empty()) {
-      warnings_->push_back({inside.At("providers"),
-                            "providers of OpenShell's gateway are not used: "
-                            "the option --provider names ours"});
+    const std::string image = TRY(inside.Text("image"));
+    if (!image.empty()) Need({"image"}, inside.At("image"), "the image '" + image + "'");
+    for (const std::string& provider : TRY(inside.Texts("providers"))) {
+      Need({"provider", "gateway-provider"}, inside.At("providers"),
+           "OpenShell's provider '" + provider + "'");
     }
     if (const YamlNode* variables = inside.Find("env_vars"); variables != nullptr) {
       TRY(codec::CheckMapping(file_, *variables, "'env_vars'"));
@@ -125,6 +121,32 @@ class EnvironmentParser {
       if (plain.Find("version") == nullptr) plain.Set("version", 1);
       out_.policy = codec::RenderJson(plain);
     }
+    return Ok();
+  }
+
+  void Need(std::vector<std::string_view> options, codec::Position at, const std::string& what) {
+    warnings_->push_back({at, what + " is not taken from a suite: --" +
+                                  std::string(options.front()) + " names one"});
+    out_.needs.push_back({std::move(options), at, what});
+  }
+
+  // The tools of a suite whose own are in Python.
+  Status TakeToolsFile(const YamlFields& fields, const ToolsFile& file) {
+    if (out_.backend != Backend::kDict) {
+      return fields.Invalid("backend", "the agent has files here, and no fake tools",
+                            "the same without --tools");
+    }
+    if (fields.Find("tools") != nullptr) {
+      return fields.Invalid("tools", "the suite has tools of its own", "the same without --tools");
+    }
+    const YamlFields inside =
+        TRY(YamlFields::Open(file.name, file.root, "a file of tools", {"tools"}));
+    const YamlNode* tools = TRY(inside.List("tools"));
+    if (tools == nullptr || tools->items.empty()) {
+      return inside.Invalid("tools", "the file has no tools",
+                            "tools: [...], as in examples/evaluation/weather.yaml");
+    }
+    for (const YamlNode& item : tools->items) TRY(ParseTool(file.name, item));
     return Ok();
   }
 
@@ -238,9 +260,9 @@ class EnvironmentParser {
     return Ok();
   }
 
-  Status ParseTool(const YamlNode& node) {
+  Status ParseTool(const std::string& file, const YamlNode& node) {
     YamlFields fields = TRY(
-        YamlFields::Open(file_, node, "a tool",
+        YamlFields::Open(file, node, "a tool",
                          {"name", "description", "arguments", "read", "append", "set", "returns"}));
     Tool tool;
     tool.name = TRY(fields.RequiredText("name"));
@@ -250,11 +272,11 @@ class EnvironmentParser {
     tool.description = TRY(fields.RequiredText("description"));
     tool.returns = TRY(fields.Text("returns"));
     if (const YamlNode* arguments = fields.Find("arguments"); arguments != nullptr) {
-      TRY(codec::CheckMapping(file_, *arguments, "'arguments'"));
+      TRY(codec::CheckMapping(file, *arguments, "'arguments'"));
       for (const codec::YamlEntry& entry : arguments->entries) {
         std::optional<std::string> text = codec::ScalarText(entry.value);
         if (!text)
-          return codec::InvalidAt(file_, entry.value.at, "an argument's description must be text");
+          return codec::InvalidAt(file, entry.value.at, "an argument's description must be text");
         tool.arguments.emplace_back(entry.key, *text);
       }
     }
@@ -279,11 +301,11 @@ class EnvironmentParser {
     if (tool->act == Tool::Act::kRead) {
       tool->field = TRY(fields.RequiredText(key));
     } else {
-      YamlFields inside = TRY(YamlFields::Open(file_, value, key, {"field", "value"}));
+      YamlFields inside = TRY(YamlFields::Open(fields.file(), value, key, {"field", "value"}));
       tool->field = TRY(inside.RequiredText("field"));
       const YamlNode* what = inside.Find("value");
       if (what == nullptr) return inside.Invalid("value", "'value' is missing");
-      tool->value = TRY(JsonOf(file_, *what));
+      tool->value = TRY(JsonOf(fields.file(), *what));
     }
     std::string first = tool->field.substr(0, tool->field.find('.'));
     if (first.find('{') == std::string::npos && out_.state.Find(first) == nullptr) {
@@ -302,8 +324,8 @@ class EnvironmentParser {
 }  // namespace
 
 Result<Environment> ParseEnvironment(const std::string& file, const YamlNode& node,
-                                     std::vector<Warning>* warnings) {
-  return EnvironmentParser(file, warnings).Parse(node);
+                                     const ToolsFile* tools, std::vector<Warning>* warnings) {
+  return EnvironmentParser(file, warnings).Parse(node, tools);
 }
 
 }  // namespace eval

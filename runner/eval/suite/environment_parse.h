@@ -8,8 +8,15 @@
 
 namespace eval {
 
-// Parses the `environment` of a suite. Fails with kInvalid and "file:line:col: error: what".
+// A file of fake tools for a suite that has none.
+struct ToolsFile {
+  std::string name;  // As in messages.
+  codec::YamlNode root;
+};
+
+// Parses the `environment` of a suite, whose tools are in `tools`, unless that is null. Fails with
+// kInvalid and "file:line:col: error: what".
 Result<Environment> ParseEnvironment(const std::string& file, const codec::YamlNode& node,
-                                     std::vector<Warning>* warnings);
+                                     const ToolsFile* tools, std::vector<Warning>* warnings);
 
 }  // namespace eval

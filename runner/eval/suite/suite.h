@@ -50,14 +50,21 @@ struct Tool {
   std::string returns;  // Empty if kRead answers the value, the others "ok".
 };
 
+// What a suite's own agent needs and its cells take from options of `run` alone.
+struct AgentNeed {
+  std::vector<std::string_view> options;  // Any of these does; without the dashes, literals.
+  codec::Position at;
+  std::string what;  // "the image 'quay.io/x/agent:1'".
+};
+
 struct Environment {
   Backend backend = Backend::kDict;
   codec::Json state;                // kDict; kSandbox: path -> text.
   std::vector<SeedFile> files;      // kSandbox, of both `state` and `files`.
   std::vector<SeedCommit> commits;  // The commits of kSandbox; empty without a repository.
   std::vector<Tool> tools;          // kDict.
-  std::string image;
   std::vector<std::string> agent_command;
+  std::vector<AgentNeed> needs;  // Of `agent_command`.
   std::vector<std::pair<std::string, std::string>> variables;
   std::string policy;  // The text of a policy file; empty if none was given.
 };
@@ -69,6 +76,7 @@ struct Probe {
   std::string plain;      // The payload before that.
   std::string technique;  // "verbatim", ...
   std::string source;     // The source of a payload from a set; otherwise empty.
+  std::string file;       // The file of that set; empty if it is built in.
   codec::Position at;
 };
 
@@ -99,12 +107,25 @@ struct Suite {
   std::vector<UserTask> user_tasks;
   std::vector<InjectionTask> injection_tasks;
   uint32_t trials = 1;
+  Verifiers verifiers;
   std::vector<Warning> warnings;
 };
 
-// Reads a suite and the payload sets it names, which must be beneath its directory. Fails with
-// kInvalid and "file:line:col: error: what" on the first thing that is not understood.
-Result<Suite> LoadSuite(const std::string& file);
+// Where a suite's parts are that it does not have itself. An empty path names none.
+struct SuiteSources {
+  std::string tools;     // A file with the fake tools: `tools: [...]`, as in an environment.
+  std::string payloads;  // A directory of payload sets, *.json, in addition to those built in.
+};
+
+// Reads a suite and the payload sets it names: beneath its directory, in that of `sources`, or
+// built in. Fails with kInvalid and "file:line:col: error: what" on the first thing that is not
+// understood, with kNotFound or kIo for a file that cannot be read. The suite's digest is that of
+// its file and of the tools' file.
+Result<Suite> LoadSuite(const std::string& file, const SuiteSources& sources = {});
+
+// Returns a line for each warning, in the order of the file: "suite.yaml:7:12: warning: what". The
+// suite may be a stranger's: a terminal or a CI log obeys nothing in them.
+std::string RenderWarnings(const Suite& suite);
 
 // The environment of one cell.
 struct Rendered {

@@ -7,6 +7,7 @@
 #include "codec/data/digest.h"
 #include "codec/data/yaml_fields.h"
 #include "codec/text/nearest.h"
+#include "codec/text/neutral.h"
 #include "eval/suite/environment_parse.h"
 #include "eval/suite/payload_set.h"
 #include "eval/suite/placeholder.h"
@@ -23,6 +24,7 @@ using codec::YamlNode;
 constexpr codec::YamlLimits kLimits = {.bytes_max = size_t{1} << 20, .nul = true};
 constexpr uint32_t kPayloadsMax = 100000;
 constexpr size_t kTasksMax = 1000;
+constexpr size_t kWarningBytesMax = 4096;
 
 std::string DirectoryOf(const std::string& file) {
   size_t slash = file.rfind('/');
@@ -48,18 +50,22 @@ bool IsId(std::string_view id) {
 
 class SuiteParser {
  public:
-  SuiteParser(const std::string& file, const YamlNode& root) : file_(file), root_(root) {
+  SuiteParser(const std::string& file, const YamlNode& root, std::vector<PayloadSet> sets)
+      : file_(file), root_(root), sets_(std::move(sets)) {
     suite_.file = file;
   }
 
-  Result<Suite> Parse() {
-    YamlFields fields =
-        TRY(YamlFields::Open(file_, root_, "a suite",
-                             {"environment", "user_tasks", "injection_tasks", "trials", "matrix"}));
+  Result<Suite> Parse(const ToolsFile* tools) {
+    YamlFields fields = TRY(YamlFields::Open(
+        file_, root_, "a suite",
+        {"environment", "user_tasks", "injection_tasks", "trials", "matrix", "verifiers"}));
     const YamlNode* environment = fields.Find("environment");
     if (environment == nullptr) return fields.Invalid("environment", "'environment' is missing");
-    suite_.environment = TRY(ParseEnvironment(file_, *environment, &suite_.warnings));
+    suite_.environment = TRY(ParseEnvironment(file_, *environment, tools, &suite_.warnings));
     suite_.trials = TRY(fields.Number("trials", 1, 1, kTrialsMax));
+    if (const YamlNode* verifiers = fields.Find("verifiers"); verifiers != nullptr) {
+      suite_.verifiers = TRY(ParseVerifiers(file_, *verifiers, DirectoryOf(file_)));
+    }
     const YamlNode* injections = TRY(fields.List("injection_tasks"));
     if (injections != nullptr) {
       for (const YamlNode& item : injections->items) TRY(ParseInjection(item));
@@ -113,7 +119,7 @@ class SuiteParser {
       return fields.Invalid(key, "'" + std::string(key) + "' is missing",
                             std::string(key) + ": {output_contains: TEXT}");
     }
-    return ParseCheck(file_, *check, state(), &suite_.warnings);
+    return ParseCheck(file_, *check, state(), &suite_.warnings, suite_.verifiers);
   }
 
   Status ParseInjection(const YamlNode& node) {
@@ -161,7 +167,7 @@ class SuiteParser {
     if (fields.Find("index") != nullptr && probe.source.empty()) {
       return fields.Invalid("index", "'index' is about a 'source'");
     }
-    if (!probe.source.empty()) payload = TRY(ParseSource(fields, probe.source));
+    if (!probe.source.empty()) payload = TRY(ParseSource(fields, &probe));
     probe.technique = TRY(fields.Text("attack_type"));
     if (probe.technique.empty()) probe.technique = "verbatim";
     std::optional<std::string> worded = ApplyTechnique(probe.technique, payload);
@@ -175,24 +181,28 @@ class SuiteParser {
     return probe;
   }
 
-  // Returns the set of a file, `file:PATH`, or the one that is built in with that id.
-  Result<PayloadSet> FindPayloadSet(const YamlFields& fields, const std::string& source) {
+  // Returns the set of a file, `file:PATH`, or the one with that id.
+  Result<PayloadSet> FindPayloadSet(const YamlFields& fields, const std::string& source) const {
     constexpr std::string_view kFile = "file:";
     if (source.starts_with(kFile)) {
       Result<PayloadSet> set = LoadPayloadSet(DirectoryOf(file_), source.substr(kFile.size()));
       if (!set.ok()) return fields.Invalid("source", set.error().what);
       return set;
     }
-    for (PayloadSet& set : BuiltInPayloadSets()) {
-      if (set.id == source) return std::move(set);
+    for (const PayloadSet& set : sets_) {
+      if (set.id == source) return set;
     }
     return fields.Invalid("source",
                           "the payload set '" + source + "' is not built in: it must be a file",
-                          "source: file:payloads.json, or one of agentic-ci eval list --payloads");
+                          "--payloads DIR, source: file:payloads.json, or one of agentic-ci eval "
+                          "list --payloads");
   }
 
-  Result<std::string> ParseSource(const YamlFields& fields, const std::string& source) {
+  // Sets `file` to that of the set, too.
+  Result<std::string> ParseSource(const YamlFields& fields, Probe* probe) const {
+    const std::string& source = probe->source;
     const PayloadSet set = TRY(FindPayloadSet(fields, source));
+    probe->file = set.file;
     uint32_t index = TRY(fields.Number("index", 0, 0, kPayloadsMax));
     const std::vector<std::string>& payloads = set.payloads;
     if (index >= payloads.size()) {
@@ -278,6 +288,7 @@ class SuiteParser {
 
   const std::string& file_;
   const YamlNode& root_;
+  const std::vector<PayloadSet> sets_;
   Suite suite_;
   std::set<std::string> user_ids_;
   std::set<std::string> injection_ids_;
@@ -303,13 +314,34 @@ void FindIn(const codec::Json& tree, const std::string& path, const std::string&
 
 }  // namespace
 
-Result<Suite> LoadSuite(const std::string& file) {
+Result<Suite> LoadSuite(const std::string& file, const SuiteSources& sources) {
   std::string text = TRY(ReadNamedFile(file, kLimits.bytes_max).Context("reading the suite"));
   YamlNode root = TRY(codec::ParseYaml(text, file, kLimits));
-  Suite suite = TRY(SuiteParser(file, root).Parse());
+  std::optional<ToolsFile> tools;
+  if (!sources.tools.empty()) {
+    const std::string more =
+        TRY(ReadNamedFile(sources.tools, kLimits.bytes_max).Context("reading the tools"));
+    tools = ToolsFile{sources.tools, TRY(codec::ParseYaml(more, sources.tools, kLimits))};
+    text += more;
+  }
+  std::vector<PayloadSet> sets = TRY(FindPayloadSets(sources.payloads));
+  Suite suite = TRY(SuiteParser(file, root, std::move(sets)).Parse(tools ? &*tools : nullptr));
   suite.name = NameOf(file);
   suite.sha256 = codec::Sha256Hex(text);
   return suite;
+}
+
+std::string RenderWarnings(const Suite& suite) {
+  std::vector<Warning> warnings = suite.warnings;
+  std::stable_sort(warnings.begin(), warnings.end(), [](const Warning& a, const Warning& b) {
+    return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
+  });
+  std::string lines;
+  for (const Warning& warning : warnings) {
+    const std::string line = codec::Locate(suite.file, warning.at) + ": warning: " + warning.what;
+    lines += codec::NeutralLine(line, kWarningBytesMax) + "\n";
+  }
+  return lines;
 }
 
 Rendered Render(const Suite& suite, const UserTask& user, const InjectionTask* injection) {

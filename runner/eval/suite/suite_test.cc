@@ -143,7 +143,7 @@ TEST_CASE("Payloads come from files beneath the suite, with an index in bounds")
   CHECK(Has(load("{source: \"file:set.json\", index: 2}").error().what, "has 2 payloads"));
   CHECK_FALSE(load("{source: \"file:../etc/passwd\"}").ok());
   CHECK_FALSE(load("{source: \"garak:unknown\"}").ok());
-  const std::vector<PayloadSet> sets = BuiltInPayloadSets();
+  const std::vector<PayloadSet> sets = FindPayloadSets("").value();
   REQUIRE(sets.size() == 5);
   for (const PayloadSet& set : sets) {
     CAPTURE(set.id);

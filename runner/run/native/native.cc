@@ -33,15 +33,13 @@ constexpr std::chrono::seconds kGatewayGrace{5};  // The time to write its last 
 PolicyReload NewReload(const Request& request, const Plan& plan) {
   auto read = [&request,
                &plan](const std::optional<PolicyReload::Text>& given) -> Result<LoadedPolicy> {
-    PolicySource source;
+    LoadedPolicy next;
     if (given) {
-      source = {given->text,
-                given->shown,
-                {.source = "file", .path = given->shown, .ref = {}, .commit = {}, .sha256 = {}}};
+      next = TRY(LoadPolicyText(given->text, given->shown, plan.policy_context, plan.in_image()));
     } else {
-      source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
+      PolicySource source = TRY(FindPolicy(request, nullptr, plan.checkout.path, plan.ref));
+      next = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
     }
-    LoadedPolicy next = TRY(LoadPolicy(std::move(source), plan.policy_context, plan.in_image()));
     AddResolvedBinaries(plan.in_image(), &next.parsed.policy);
     TRY(CheckCountable(next, plan.budget));
     return next;

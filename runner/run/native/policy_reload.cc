@@ -42,12 +42,7 @@ Status PolicyReload::Perform(gateway::Gateway& gateway) {
 }
 
 Result<LoadedPolicy> PolicyReload::Check(gateway::Gateway& gateway, const Text& given) const {
-  if (!rules_.has_file) {
-    return Error{Code::kUsage,
-                 "the policy of this sandbox does not change: it was created without a policy "
-                 "file, or it only reads",
-                 "agentic-ci sandbox create --policy FILE"};
-  }
+  if (!rules_.has_file) return PolicyDoesNotChange();
   Result<LoadedPolicy> next = ReadNext(given);
   if (!next.ok()) TRY(gateway.RejectUpdate(next.error().what, false));
   return next;

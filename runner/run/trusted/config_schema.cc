@@ -126,6 +126,8 @@ Json TaskSchema() {
   }
   properties.Set("limits", ClosedSchema(std::move(limits)))
       .Set("prompt", Described(TextSchema(), "The prompt, with variables such as {{title}}."))
+      .Set("policy",
+           Described(TextSchema(), "The task's policy, a file of the same commit in .agentic-ci/."))
       .Set("prompt_file", Described(TypeSchema("string"),
                                     "A file of the same commit that has the prompt, from the "
                                     "repository's root."))

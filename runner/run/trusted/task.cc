@@ -99,6 +99,8 @@ Result<std::string> ParseSlashCommand(const ConfigReader& reader, const std::str
   return codec::InvalidAt(reader.file(), at, "a command must begin with '/'", "/" + text);
 }
 
+constexpr char kRulesDirectory[] = ".agentic-ci/";
+
 // One task, key by key.
 class TaskParser {
  public:
@@ -113,14 +115,15 @@ class TaskParser {
                               "a task's name must consist of a-z, 0-9, '-' and '_'", "review");
     }
     std::vector<std::string_view> keys = KeysOf(kTaskKeys);
-    for (std::string_view key :
-         {"prompt", "prompt_file", "command", "env", "limits", "gates", "checks", "post", "when"}) {
+    for (std::string_view key : {"policy", "prompt", "prompt_file", "command", "env", "limits",
+                                 "gates", "checks", "post", "when"}) {
       keys.push_back(key);
     }
     YamlFields fields = TRY(reader_.Open(entry.value, "the task '" + entry.key + "'", keys, keys));
     for (const TaskKey& key : kTaskKeys) reader_.Keep(Take(fields, key));
     if (const YamlNode* limits = fields.Find("limits")) reader_.Keep(TakeLimits(*limits));
     if (const YamlNode* variables = fields.Find("env")) reader_.Keep(TakeVariables(*variables));
+    reader_.Keep(TakePolicy(fields));
     reader_.Keep(TakePrompt(fields));
     task_.command = reader_.Keep(fields.Texts("command")).value_or(std::vector<std::string>());
     const YamlNode* gates = fields.Find("gates");
@@ -218,6 +221,32 @@ class TaskParser {
     return Ok();
   }
 
+  // Reads the policy file that `key` names, which must be one; empty if it names none.
+  Result<std::string> ReadPolicy(const YamlFields& fields, std::string_view key,
+                                 const std::string& path) {
+    if (path.empty()) return path;
+    Result<std::string> text = reader_.source.read(path);
+    if (!text.ok()) return fields.Invalid(key, text.error().what);
+    policy::ParseContext context;
+    context.file = path;
+    TRY(policy::ParsePolicy(text.value(), context));
+    return text;
+  }
+
+  // It lies where the pull request's changes are called changes of the rules.
+  Status TakePolicy(const YamlFields& fields) {
+    task_.policy = TRY(fields.Text("policy"));
+    const std::string& path = task_.policy;
+    const bool beneath = path.starts_with(kRulesDirectory) && path.find("/..") == path.npos;
+    if (!path.empty() && !beneath) {
+      return fields.Invalid("policy",
+                            "the policy of a task must be in " + std::string(kRulesDirectory),
+                            std::string(kRulesDirectory) + task_.name + "-policy.yml");
+    }
+    TRY(ReadPolicy(fields, "policy", task_.policy));
+    return Ok();
+  }
+
   Status TakeChecks(const YamlNode& node) {
     if (codec::IsEmpty(node)) return Ok();
     std::vector<std::string_view> keys = {"run", "policy_file", "timeout"};
@@ -238,14 +267,7 @@ class TaskParser {
       checks.timeout = TaskOption{"timeout", timeout, fields.At("timeout")};
     }
     checks.policy_file = TRY(fields.Text("policy_file"));
-    if (!checks.policy_file.empty()) {
-      Result<std::string> text = reader_.source.read(checks.policy_file);
-      if (!text.ok()) return fields.Invalid("policy_file", text.error().what);
-      policy::ParseContext context;
-      context.file = checks.policy_file;
-      TRY(policy::ParsePolicy(text.value(), context));
-      checks.policy = std::move(text).value();
-    }
+    checks.policy = TRY(ReadPolicy(fields, "policy_file", checks.policy_file));
     task_.checks = std::move(checks);
     return Ok();
   }

@@ -56,6 +56,7 @@ struct Task {
   std::vector<TaskOption> options;
   std::vector<std::string> command;
   std::optional<PromptTemplate> prompt;
+  std::string policy;             // A policy file of the same commit; if empty, the repository's.
   std::string prompt_file;        // The file it comes from; if empty, the configuration itself.
   codec::Position prompt_at;      // The place of either key.
   Gates gates;                    // Its paths add to the configuration's, its limits replace them.

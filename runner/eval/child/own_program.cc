@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/redteam/own_program.h"
+#include "eval/child/own_program.h"
 
 #include <fcntl.h>
 
@@ -8,9 +8,9 @@
 
 #include "base/exit_code.h"
 #include "base/sys.h"
-#include "eval/redteam/scratch.h"
+#include "eval/child/scratch.h"
 
-namespace redteam {
+namespace eval {
 namespace {
 
 constexpr size_t kOutputBytesMax = size_t{64} << 20;
@@ -80,4 +80,4 @@ Error ErrorOf(const Answered& answered) {
   return error;
 }
 
-}  // namespace redteam
+}  // namespace eval

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/redteam/scratch.h"
+#include "eval/child/scratch.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 #include "base/sys.h"
 #include "base/tree.h"
 
-namespace redteam {
+namespace eval {
 
 Result<Scratch> Scratch::Create() {
-  std::string path = sys::Environment("TMPDIR").value_or("/tmp") + "/redteam-XXXXXX";
+  std::string path = sys::Environment("TMPDIR").value_or("/tmp") + "/agentic-ci-eval-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) return Errno("mkdtemp");
   Scratch scratch(path);
   // The agent may have a user of its own: what keeps it out must not be a mode.
@@ -26,4 +26,4 @@ Scratch::~Scratch() {
   if (parent.ok()) (void)sys::RemoveTree(parent.value().get(), path_.substr(slash + 1)).ok();
 }
 
-}  // namespace redteam
+}  // namespace eval

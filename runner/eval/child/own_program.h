@@ -10,7 +10,7 @@
 #include "base/deadline.h"
 #include "base/result.h"
 
-namespace redteam {
+namespace eval {
 
 struct Answered {
   int status = 0;
@@ -43,4 +43,4 @@ class OwnProgram {
 // Returns the error of a child that failed, by its exit status and what it complained of.
 Error ErrorOf(const Answered& answered);
 
-}  // namespace redteam
+}  // namespace eval

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace redteam {
+namespace eval {
 
 // A directory of this process's own, which goes with everything in it.
 class Scratch {
@@ -23,4 +23,4 @@ class Scratch {
   std::string path_;
 };
 
-}  // namespace redteam
+}  // namespace eval
