@@ -13,41 +13,52 @@ namespace {
 
 constexpr int kChildNotStarted = 127;  // The status that a shell gives.
 
-struct Streams {
-  int input;
-  int output;
-  int error;
-};
-
-[[noreturn]] void Become(const Child::Command& command, char* const* argv, char* const* envp,
-                         const Streams& streams, pid_t parent) {
+// Takes the place of the process that was forked: its own session, streams and signals.
+bool Settle(int input, int output, int error, pid_t parent) {
   ::setsid();
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kChildNotStarted);
+  if (::getppid() != parent) return false;
   for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) (void)::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  bool ready = ::chdir(command.directory.c_str()) == 0 && ::dup2(streams.input, 0) == 0 &&
-               ::dup2(streams.output, 1) == 1 && ::dup2(streams.error, 2) == 2;
-  if (ready) ::execve(argv[0], argv, envp);
-  ::_exit(kChildNotStarted);
+  return ::dup2(input, 0) == 0 && ::dup2(output, 1) == 1 && ::dup2(error, 2) == 2;
 }
 
 }  // namespace
 
-Result<Child> Child::Start(const ProgramPlaces& places, const Command& command) {
-  std::string program = places.Find(command.argv.at(0));
-  if (program.empty()) return Error{Code::kNotFound, command.argv[0] + " is not on the PATH"};
+Result<Child> Child::Begin(const Streams& streams, const std::function<void()>& become) {
   Fd null = TRY(sys::Open("/dev/null", O_RDWR));
   auto [output_read, output_write] = TRY(sys::Pipe());
   auto [error_read, error_write] = TRY(sys::Pipe());
-  Streams streams{command.input >= 0 ? command.input : null.get(), output_write.get(),
-                  error_write.get()};
-  if (command.log >= 0) {
-    streams.output = command.log;
-    streams.error = command.error_log >= 0 ? command.error_log : command.log;
+  const int input = streams.input >= 0 ? streams.input : null.get();
+  int output = output_write.get();
+  int error = error_write.get();
+  if (streams.log >= 0) {
+    output = streams.log;
+    error = streams.error_log >= 0 ? streams.error_log : streams.log;
   }
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return Errno("fork");
+  if (pid == 0) {
+    if (Settle(input, output, error, parent)) become();
+    ::_exit(kChildNotStarted);
+  }
+  Result<Fd> exit = sys::PidfdOpen(pid);
+  Child child(pid, exit.ok() ? std::move(exit).value() : Fd(), std::move(output_read),
+              std::move(error_read));
+  if (!child.exit_.valid()) return Errno("pidfd_open");
+  if (streams.log >= 0) {
+    child.output_.Close();
+    child.error_.Close();
+  }
+  return child;
+}
+
+Result<Child> Child::Start(const ProgramPlaces& places, const Command& command) {
+  std::string program = places.Find(command.argv.at(0));
+  if (program.empty()) return Error{Code::kNotFound, command.argv[0] + " is not on the PATH"};
   std::vector<std::string> variables = {"PATH=" + places.search_path()};
   for (const auto& [name, value] : command.environment) variables.push_back(name + "=" + value);
   std::vector<char*> argv = {program.data()};
@@ -58,19 +69,16 @@ Result<Child> Child::Start(const ProgramPlaces& places, const Command& command) 
   std::vector<char*> envp;
   for (const std::string& variable : variables) envp.push_back(const_cast<char*>(variable.c_str()));
   envp.push_back(nullptr);
-  pid_t parent = ::getpid();
-  pid_t pid = ::fork();
-  if (pid < 0) return Errno("fork");
-  if (pid == 0) Become(command, argv.data(), envp.data(), streams, parent);
-  Result<Fd> exit = sys::PidfdOpen(pid);
-  Child child(pid, exit.ok() ? std::move(exit).value() : Fd(), std::move(output_read),
-              std::move(error_read));
-  if (!child.exit_.valid()) return Errno("pidfd_open");
-  if (command.log >= 0) {
-    child.output_.Close();
-    child.error_.Close();
-  }
-  return child;
+  return Begin({command.input, command.log, command.error_log}, [&] {
+    if (::chdir(command.directory.c_str()) == 0) ::execve(argv[0], argv.data(), envp.data());
+  });
+}
+
+Result<Child> Child::Fork(const Streams& streams, const std::function<int()>& body) {
+  return Begin(streams, [&] {
+    sys::CloseAllExcept({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+    ::_exit(body());
+  });
 }
 
 Child::~Child() {

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,16 @@ class Child {
   // started.
   static Result<Child> Start(const ProgramPlaces& places, const Command& command);
 
+  // The streams of a process that this program becomes itself: as in Command.
+  struct Streams {
+    int input = -1;
+    int log = -1;
+    int error_log = -1;
+  };
+  // Runs `body` in a process of its own, whose status is what it returns. It has its standard
+  // streams alone: every other descriptor is closed there.
+  static Result<Child> Fork(const Streams& streams, const std::function<int()>& body);
+
   Child(Child&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)),
         exit_(std::move(other.exit_)),
@@ -55,6 +66,9 @@ class Child {
   Result<int> Wait(Deadline deadline);
 
  private:
+  // Forks; `become` is what the process does, with its streams in place.
+  static Result<Child> Begin(const Streams& streams, const std::function<void()>& become);
+
   Child(pid_t pid, Fd exit, Fd output, Fd error)
       : pid_(pid), exit_(std::move(exit)), output_(std::move(output)), error_(std::move(error)) {}
 

@@ -11,7 +11,7 @@
 #include "advise/explain.h"
 #include "advise/suggest_patch.h"
 #include "advise/table.h"
-#include "backend/openshell/command_line.h"
+#include "backend/openshell/client/command_line.h"
 #include "backend/openshell/policy_text.h"
 #include "base/exit_code.h"
 #include "base/named_path.h"

@@ -71,8 +71,8 @@ Result<std::optional<openshell::GatewayAddress>> FleetOf(const Arguments& argume
 Result<int> ListOfFleet(const openshell::GatewayAddress& address, bool as_json) {
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
-  std::vector<openshell::FleetSandbox> sandboxes = TRY(openshell::ListFleet(address));
-  for (const openshell::FleetSandbox& one : sandboxes) {
+  std::vector<openshell::SandboxFacts> sandboxes = TRY(openshell::ListFleet(address));
+  for (const openshell::SandboxFacts& one : sandboxes) {
     lines += one.name + "  " + one.phase + "  created " + one.created + "\n";
     codec::Json json;
     json.Set("name", one.name);

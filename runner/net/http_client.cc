@@ -98,6 +98,8 @@ struct Incoming {
   Status sink_status = Ok();
   const HttpRequest* request = nullptr;
   Status judged = Ok();
+  std::string_view unsent;  // The rest of the last piece of the request's body.
+  Status source_status = Ok();
 };
 
 size_t OnBody(char* data, size_t size, size_t count, void* context) {
@@ -117,6 +119,21 @@ size_t OnBody(char* data, size_t size, size_t count, void* context) {
     return 0;
   }
   incoming->response.body.append(data, bytes);
+  return bytes;
+}
+
+size_t OnSend(char* into, size_t size, size_t count, void* context) {
+  auto* incoming = static_cast<Incoming*>(context);
+  if (incoming->unsent.empty()) {
+    Result<std::string_view> piece = incoming->request->body_source();
+    if (!piece.ok()) {
+      incoming->source_status = std::move(piece).error();
+      return CURL_READFUNC_ABORT;
+    }
+    incoming->unsent = piece.value();
+  }
+  const size_t bytes = incoming->unsent.copy(into, size * count);
+  incoming->unsent.remove_prefix(bytes);
   return bytes;
 }
 
@@ -260,11 +277,20 @@ struct HttpClient::State {
     Set(CURLOPT_PROXY, takes_proxy ? options.proxy.url.c_str() : "");
     Set(CURLOPT_NOPROXY, "");
     Set(CURLOPT_URL, request.url.c_str());
+    if (options.http2) {
+      const bool tls = request.url.starts_with("https:");
+      Set(CURLOPT_HTTP_VERSION,
+          static_cast<long>(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
+    }
     Set(CURLOPT_HTTPHEADER, headers.get());
     bool has_body = !request.body.empty() || request.method == "POST" || request.method == "PUT" ||
                     request.method == "PATCH";
     if (request.method == "HEAD") {
       Set(CURLOPT_NOBODY, 1L);
+    } else if (request.body_source) {
+      Set(CURLOPT_POST, 1L);
+      Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(-1));
+      Set(CURLOPT_READFUNCTION, &OnSend);
     } else if (has_body) {
       Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
       Set(CURLOPT_POSTFIELDS, request.body.c_str());
@@ -334,6 +360,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
   state_->SetRequest(request, takes_proxy, headers);
   state_->Set(CURLOPT_WRITEDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_HEADERDATA, static_cast<void*>(&incoming));
+  state_->Set(CURLOPT_READDATA, static_cast<void*>(&incoming));
   state_->Set(CURLOPT_ERRORBUFFER, reason.data());
   if (sink != nullptr) {
     state_->Set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
@@ -359,6 +386,7 @@ Result<HttpResponse> HttpClient::Perform(const HttpRequest& request, const BodyS
     return Error{Code::kInvalid, doing + ": the response's headers are larger than " +
                                      std::to_string(kHeaderBytesMax) + " bytes"};
   }
+  if (!incoming.source_status.ok()) return std::move(incoming.source_status).error();
   if (!incoming.judged.ok()) return std::move(incoming.judged).error();
   if (!incoming.sink_status.ok()) return std::move(incoming.sink_status).error();
   if (code != CURLE_OK && !incoming.cut) {

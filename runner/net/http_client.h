@@ -23,6 +23,9 @@ struct HttpRequest {
   std::string url;  // http or https.
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
+  // If set, the body is what it returns instead, call by call, up to an empty piece; each piece is
+  // valid until the next call. An error ends the transfer and becomes Send's result.
+  std::function<Result<std::string_view>()> body_source = {};
   // Sent as `authorization: Bearer ...`; borrowed, may be null. It is in no header list and no
   // error.
   const Secret* bearer = nullptr;
@@ -64,6 +67,7 @@ struct HttpClientOptions {
   // A transfer that stays below 1000 bytes in a second for this long has failed (kTemporary); if 0,
   // only the deadline counts.
   int stall_seconds = 0;
+  bool http2 = false;  // HTTP/2 in cleartext, too: what gRPC is carried by.
 };
 
 // Returns the first of the places distributions keep their bundle in. Fails with kSetup if there is

@@ -292,7 +292,7 @@ class OpenShell(Backend):
         self.assertEqual([text.split(' [')[0] for text in found], ['approved: wanted.invalid:80'])
 
     # Where a run is when it is killed: what is there by then, in its state, or was printed by its agent.
-    MOMENTS = ('lock', 'podman.sock', 'bridge', 'pki/ca.crt', 'gateway.db', 'config/openshell/active_gateway', 'profile-0.yaml',
+    MOMENTS = ('lock', 'podman.sock', 'bridge', 'pki/ca.crt', 'gateway.db', 'config/openshell/active_gateway', 'credentials',
                'events.log', 'begun', 'changed')
 
     def has_come(self, moment):

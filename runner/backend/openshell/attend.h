@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/openshell/proposal.h"
+#include "backend/openshell/proposals.h"
 #include "backend/openshell/sandbox.h"
 #include "base/child.h"
 #include "base/result.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/openshell/client/client.h"
 #include "base/result.h"
 
 namespace openshell {
@@ -16,14 +17,8 @@ struct GatewayAddress {
   std::string tls;
 };
 
-struct FleetSandbox {
-  std::string name;
-  std::string phase;    // OpenShell's word: "Ready".
-  std::string created;  // Likewise: "2026-11-26 16:42:11", of the gateway's clock.
-};
-
 // Returns every sandbox of any run of this program, live ones too, by name.
-Result<std::vector<FleetSandbox>> ListFleet(const GatewayAddress& gateway);
+Result<std::vector<SandboxFacts>> ListFleet(const GatewayAddress& gateway);
 
 // Deletes a sandbox and the credentials of its run. Fails with kRefused if this program did not
 // make it, with kNotFound if neither it nor a credential of its run is there.

@@ -14,7 +14,10 @@
 #include <chrono>
 #include <functional>
 
-#include "backend/openshell/host_variables.h"
+#include "backend/openshell/client/host_variables.h"
+#include "backend/openshell/client/open_client.h"
+#include "backend/openshell/client/rpc_access.h"
+#include "backend/openshell/client/rpc_client.h"
 #include "base/sys.h"
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
@@ -186,11 +189,10 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel
     return Error{Code::kNotFound, std::string(program) + " is not on the PATH",
                  "see docs/reference/openshell.md for what OpenShell needs here"};
   }
-  std::string version = TRY(CommandLine(places, HostVariables(), cancel).CheckVersion());
+  TRY(CommandLine(places, HostVariables(), cancel).CheckVersion());
   StateDirectory state = TRY(StateDirectory::Make(places));
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  std::unique_ptr<Gateway> gateway(new Gateway(std::move(state), std::move(openshell)));
   gateway->invocation_ =
       "XDG_CONFIG_HOME=" + codec::ShellWord(gateway->state().path() + "/config") + " openshell";
   TRY(gateway->StartPodman().Context("starting podman's service"));
@@ -205,15 +207,14 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
                                                  const std::string& tls, int cancel) {
   const bool is_url = where.find("://") != std::string::npos;
   if (is_url) TRY(CheckUrl(where, tls));
-  std::string version = TRY(CommandLine(places, HostVariables(), cancel).CheckVersion());
   StateDirectory state = TRY(StateDirectory::Make(places));
   CommandLine openshell(std::move(places), VariablesIn(state.path()), cancel);
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(std::move(state), std::move(openshell), std::move(version)));
+  std::unique_ptr<Gateway> gateway(new Gateway(std::move(state), std::move(openshell)));
   TRY(WriteLaterCommand(gateway->state(), where, tls));
   TRY(is_url ? gateway->Register(where, tls, 0) : gateway->CopyRegistered(where));
   gateway->invocation_ =
       (is_url ? "openshell --gateway-endpoint " : "openshell --gateway ") + codec::ShellWord(where);
+  TRY(gateway->ChooseClient());
   Error error;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Status answer = gateway->CheckAnswer(kAnswerTime);
@@ -233,8 +234,29 @@ std::string Gateway::Log() const {
   return log.ok() ? std::move(log).value() : std::string();
 }
 
-CommandLine CommandLineAt(const std::string& state, const std::string& checkout) {
-  return {ProgramPlaces(sys::Environment("PATH").value_or(""), checkout), VariablesIn(state)};
+std::unique_ptr<Client> Gateway::Connect() const {
+  return ClientIn(state_.path(), openshell_.places(), openshell_.cancel());
+}
+
+// Both generations answer this one question alike, and nothing else may be sent to the wrong one.
+Status Gateway::ChooseClient() {
+  const Deadline deadline = Deadline::After(kAnswerTime);
+  Result<std::string> release = AskRelease(state_.path(), deadline, openshell_.cancel());
+  if (release.ok() && IsRpcRelease(release.value())) {
+    TRY(WriteWorkspace(state_.path()));
+    client_ = Connect();
+    return Ok();
+  }
+  if (!release.ok() && deadline.passed()) return std::move(release).error();
+  // The command line may know a way to a gateway that cannot be asked so.
+  Result<std::string> installed = openshell_.CheckVersion();
+  if (installed.ok()) return Ok();
+  if (!release.ok()) {
+    return installed.error().code == Code::kNotFound ? release.error() : installed.error();
+  }
+  Error error = std::move(installed).error();
+  error.what = "the gateway is of OpenShell " + release.value() + ": " + error.what;
+  return error;
 }
 
 Gateway::~Gateway() {
@@ -443,27 +465,12 @@ Status Gateway::CopyRegistered(const std::string& name) {
   Fd target = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));
   constexpr sandbox::CopyLimits kLimits{1 << 20, 100};
   TRY(sandbox::CopyTree(source.value().get(), target.get(), kLimits, std::nullopt, {}));
+  TRY(WriteTokenPlace(state_.path(), registered));
   return sys::WriteFile(config + "/active_gateway", name, 0600);
 }
 
 Status Gateway::CheckAnswer(std::chrono::milliseconds time) {
-  codec::Json json = TRY(openshell_.AskJson({"status", "-o", "json"}, Deadline::After(time))
-                             .Context("asking OpenShell's gateway"));
-  if (!json.StringAt("status").starts_with("connected")) {
-    return Error{Code::kTemporary,
-                 "OpenShell's gateway does not respond: " +
-                     codec::NeutralLine(json.StringAt("error"), kSaidBytesMax),
-                 "openshell status"};
-  }
-  // It says that it is connected where it refuses who asks, too.
-  const codec::Json* login = json.Find("authentication");
-  if (login != nullptr && login->StringAt("status") == "failed") {
-    return Error{Code::kSetup,
-                 "OpenShell's gateway refuses the credentials: " +
-                     codec::NeutralLine(login->StringAt("error"), kSaidBytesMax),
-                 "--gateway NAME, after openshell gateway login NAME"};
-  }
-  version_ = TRY(ParseVersion("openshell " + json.StringAt("version")));
+  version_ = TRY(client_->CheckAnswer(Deadline::After(time)));
   return Ok();
 }
 

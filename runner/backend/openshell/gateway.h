@@ -8,15 +8,16 @@
 #include <optional>
 #include <string>
 
-#include "backend/openshell/command_line.h"
+#include "backend/openshell/client/client.h"
+#include "backend/openshell/client/command_line.h"
 #include "backend/openshell/state_directory.h"
 #include "base/child.h"
 #include "base/result.h"
 
 namespace openshell {
 
-// OpenShell's gateway: one of this run's own, or one that others run. It is asked through its
-// command line, whose configuration is in this run's own directory.
+// OpenShell's gateway: one of this run's own, or one that others run. Its configuration is in this
+// run's own directory.
 class Gateway {
  public:
   // Starts a gateway on this machine, for this run alone: its own port, keys, database, podman
@@ -38,7 +39,9 @@ class Gateway {
   // Leaves the state on this machine, so that the next sweeps remove what is still at the gateway.
   void KeepState() { state_.Keep(); }
 
-  const CommandLine& openshell() const { return openshell_; }
+  const Client& client() const { return *client_; }
+  // Returns another client of it, for an object of its own.
+  std::unique_ptr<Client> Connect() const;
   const StateDirectory& state() const { return state_; }
   // Returns the name of the run, which sandbox, providers and labels have.
   const std::string& name() const { return state_.name(); }
@@ -54,8 +57,8 @@ class Gateway {
   std::string Log() const;
 
  private:
-  Gateway(StateDirectory state, CommandLine openshell, std::string version)
-      : state_(std::move(state)), openshell_(std::move(openshell)), version_(std::move(version)) {}
+  Gateway(StateDirectory state, CommandLine openshell)
+      : state_(std::move(state)), openshell_(std::move(openshell)), client_(Connect()) {}
 
   Status StartPodman();
   Status AwaitPodman();
@@ -74,9 +77,12 @@ class Gateway {
   Status Register(const std::string& endpoint, const std::string& tls, int port);
   Status CopyRegistered(const std::string& name);
   Status CheckAnswer(std::chrono::milliseconds time);
+  // Finds out which generation it is of. Fails as Attach() does.
+  Status ChooseClient();
 
   StateDirectory state_;  // Destroyed last.
   CommandLine openshell_;
+  std::unique_ptr<Client> client_;
   std::string version_;
   std::string invocation_;
   std::optional<Child> podman_;
@@ -88,9 +94,5 @@ inline constexpr char kOwnGateway[] = "own";
 // Returns the name of the gateway that this user's `openshell` talks to: of OPENSHELL_GATEWAY, or
 // as `openshell gateway select` left it; empty if there is none.
 std::string ActiveGateway();
-
-// Returns the command line for the gateway whose state another process has at `state`. Programs of
-// the checkout at `checkout` are not started.
-CommandLine CommandLineAt(const std::string& state, const std::string& checkout);
 
 }  // namespace openshell

@@ -66,7 +66,8 @@ Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) 
                    "--secret NAME@HOST"};
     }
     auto [at, added] = known.try_emplace(secret.name, all.size());
-    if (added) all.push_back({secret.name, {}, std::move(secret.value)});
+    const CredentialForm form = {secret.name, secret.placement.header, secret.placement.scheme};
+    if (added) all.push_back({form, {}, std::move(secret.value)});
     all[at->second].hosts.push_back(secret.host);
   }
   return all;
@@ -191,10 +192,7 @@ Status Job::CheckImage() {
 // Looks for the providers that the gateway is to hold, before anything is made there.
 Status Job::CheckProviders() const {
   for (const std::string& name : stage_.request.gateway_providers) {
-    Result<std::string> shown =
-        gateway_->openshell().Do({"provider", "get", "--", name}, Deadline::After(kProviderTime));
-    if (shown.ok()) continue;
-    if (shown.error().code != Code::kNotFound) return std::move(shown).error();
+    if (TRY(gateway_->client().HoldsProvider(name, Deadline::After(kProviderTime)))) continue;
     return Error{Code::kNotFound, "the gateway holds no provider '" + name + "'",
                  gateway_->invocation() + " provider list"};
   }
@@ -232,7 +230,7 @@ Status Job::Start() {
   TRY(StageWorkspace(stage_.plan, hidden_, stage_.request.disk_bytes, stage + "/workspace")
           .Context("copying the checkout"));
   SandboxRequest wanted = TRY(RequestOf());
-  sandbox_.emplace(gateway_->openshell(), gateway_->name(), gateway_->state().path());
+  sandbox_.emplace(gateway_->Connect(), gateway_->name(), gateway_->state().path());
   TRY(sandbox_->Create(std::move(wanted)).Context("creating the sandbox"));
   TRY(sandbox_->FollowEvents().Context("following the sandbox's records"));
   TRY(sandbox_->Put(stage + "/workspace", "/sandbox/").Context("uploading the checkout"));
@@ -271,7 +269,7 @@ Result<run::AgentEnd> Job::Attend() {
   files.stream = agent.stream;
   Child command = TRY(sandbox_->Exec(session::AgentScript(agent)).Context("starting the agent"));
   logging::Info("agent started", {{"agent", stage_.request.agent}, {"isolation", "openshell"}});
-  ProposalWatch proposals(gateway_->openshell(), gateway_->invocation(), sandbox_->name());
+  ProposalWatch proposals(gateway_->client(), gateway_->invocation(), sandbox_->name());
   return openshell::Attend(std::move(command), stage_.signals.caught.get(), gateway_->ended(),
                            *sandbox_, stage_.request, files, stage_.recorder.secrets(),
                            stage_.request.approval_mode == "manual" ? &proposals : nullptr)
@@ -326,6 +324,9 @@ Status Job::TakeEvents() {
     written = Record(record::RenderOcsf(*parsed->event, parsed->time_ms),
                      record::RenderShorthand(*parsed->event), parsed->time_ms);
   };
+  if (doubt.empty() && !sandbox_->records_have_marks()) {
+    doubt = "OpenShell " + gateway_->version() + " does not say when all have come";
+  }
   TRY(report::ForEachLine(sandbox_->events_path(), kEventLineBytesMax, kRecordsBytesMax, take));
   TRY(std::move(written));
   const std::string said = stage_.recorder.secrets().Mask(sandbox_->SaidOfRecords());
@@ -373,7 +374,7 @@ Result<change::ChangedTree> Job::Fetch() {
   const auto time =
       std::clamp(std::chrono::seconds(stage_.request.timeout_s), kFetchTimeMin, kFetchTimeMax);
   const FetchLimits limits{stage_.request.disk_bytes, Deadline::After(time),
-                           gateway_->openshell().cancel()};
+                           gateway_->client().cancel()};
   Fetched fetched =
       TRY(sandbox_->Get(kWorkspace, to, ended_, limits).Context("fetching the changes"));
   fetched_ = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY));

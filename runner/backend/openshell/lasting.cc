@@ -11,7 +11,9 @@
 #include <chrono>
 
 #include "backend/openshell/keeper.h"
+#include "backend/openshell/proposals.h"
 #include "backend/openshell/sandbox.h"
+#include "backend/openshell/state_directory.h"
 #include "base/sys.h"
 #include "codec/data/secret_mask.h"
 #include "run/signals.h"

@@ -16,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "backend/openshell/client/open_client.h"
 #include "backend/openshell/event_line.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -35,12 +36,9 @@ constexpr seconds kReadyTime{20};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
 constexpr std::chrono::milliseconds kRemovalPause{200};
-constexpr seconds kPolicyTime{60};  // The supervisor looks for a new policy every ten seconds.
-
-// OpenShell starts each command with a login shell, which runs what lies in HOME, and the agent
-// could put there what decides what this program's own commands do. The kernel lets no file be made
-// in this one.
-constexpr char kNoHome[] = "HOME=/proc";
+// Records that have no marks have come when none does for this long: they are sent every half
+// second.
+constexpr std::chrono::milliseconds kQuietTime{2000};
 
 // The agent's own login shell has its home. The script comes on standard input: an argument would
 // be in the list of processes, and may have 32 KiB.
@@ -52,7 +50,7 @@ constexpr char kRunner[] =
 // Stops everything at once, so that nothing starts more meanwhile, and kills it but for itself and
 // the oldest process: that one keeps the sandbox. Its name would not tell, since the agent may give
 // any process the same. Prints "ended" once nothing else is there; one of the same user that cannot
-// be reached still is.
+// be reached still is. $first: one more that is kept, or nothing.
 constexpr char kEndProcesses[] = R"(exec 2>/dev/null
 user() { u=; while read -r k v l; do [ "$k" != Uid: ] || u=$v; done <$1/status; }
 each() {
@@ -61,7 +59,7 @@ each() {
     kill -0 $q || { user $p; [ "$u" != "$me" ] || left=$q; continue; }
     while read -r l; do s="$s $l"; done <$p/stat
     set -- ${s##*) }
-    [ $# -ge 20 ] && [ $1 != Z ] && [ $1 != X ] && [ $q != $$ ] && [ $q != $PPID ] || continue
+    [ $# -ge 20 ] && [ $1 != Z ] && [ $1 != X ] && [ $q != $$ ] && [ $q != $PPID ] && [ $q != "$first" ] || continue
     if [ $ends = no ]; then
       [ -n "$kept" ] && [ ${20} -ge $since ] || { kept=$q since=${20}; }
     elif [ $q != $kept ]; then
@@ -92,9 +90,9 @@ else
 fi; } >/dev/null 2>&1
 )";
 
-Result<Fd> InputFile(std::string_view input) {
-  if (input.size() > kInputBytesMax) {
-    return Error{Code::kUsage, "the script is larger than " + std::to_string(kInputBytesMax) +
+Result<Fd> InputFile(std::string_view input, size_t bytes_max) {
+  if (input.size() > bytes_max) {
+    return Error{Code::kUsage, "the script is larger than " + std::to_string(bytes_max) +
                                    " bytes, which OpenShell takes"};
   }
   Fd file(::memfd_create("input", MFD_CLOEXEC));
@@ -104,31 +102,11 @@ Result<Fd> InputFile(std::string_view input) {
   return file;
 }
 
-std::vector<std::string> ExecArguments(const std::string& name, const std::string& script) {
-  return {"sandbox", "exec", "-n", name, "--no-tty", "--", "sh", "-c", script};
-}
-
-std::string ProfileText(const std::string& id, const Credential& credential) {
-  codec::Json value;
-  value.Set("name", "value");
-  value.Set("description", "a credential of one run");
-  value.Set("env_vars", codec::Json::FromStrings({credential.name}));
-  value.Set("required", true);
-  codec::Json json;
-  json.Set("id", id);
-  json.Set("display_name", id);
-  json.Set("description", "a credential of one run of agentic-ci");
-  json.Set("category", "other");
-  codec::Json list = codec::Json::EmptyArray();
-  list.Push(std::move(value));
-  json.Set("credentials", std::move(list));
-  json.Set("endpoints", codec::Json::EmptyArray());
-  json.Set("binaries", codec::Json::EmptyArray());
-  return codec::RenderJson(json);
-}
-
 // The file that has what `openshell logs` says on standard error.
 std::string SaidPath(const std::string& state) { return state + "/events.said"; }
+
+// Says that the run has credentials at the gateway.
+std::string CredentialsPath(const std::string& state) { return state + "/credentials"; }
 
 std::string ProviderName(const std::string& run, const std::string& index) {
   return run + "-" + index;
@@ -163,39 +141,6 @@ bool IsRefusal(const LogLine& line, std::string_view) {
 // The supervisor has told the gateway what it refused.
 bool IsAnalysis(const LogLine& line, std::string_view text) {
   return !line.event && text.find("Flushed denial analysis") != std::string_view::npos;
-}
-
-// Adds each name of a provider or a profile of the run that is in `text` to `names`.
-void TakeNames(std::string_view text, const std::string& run, std::set<std::string>* names) {
-  const std::string start = ProviderName(run, "");
-  for (size_t at = text.find(start); at != std::string_view::npos; at = text.find(start, at + 1)) {
-    const size_t digits = at + start.size();
-    const size_t end = std::min(text.find_first_not_of("0123456789", digits), text.size());
-    if (end > digits) names->insert(std::string(text.substr(at, end - at)));
-  }
-}
-
-// Returns the names that are left of the run's credentials: of a provider, a profile or both.
-Result<std::set<std::string>> CredentialNames(const CommandLine& openshell, const std::string& run,
-                                              Deadline deadline) {
-  constexpr size_t kPage = 500;
-  std::set<std::string> names;
-  TakeNames(TRY(openshell.Do({"provider", "list-profiles", "-o", "json"}, deadline)), run, &names);
-  for (size_t offset = 0;; offset += kPage) {
-    const std::string page =
-        TRY(openshell.Do({"provider", "list", "--names", "--limit", std::to_string(kPage),
-                          "--offset", std::to_string(offset)},
-                         deadline));
-    TakeNames(page, run, &names);
-    if (std::count(page.begin(), page.end(), '\n') < static_cast<int64_t>(kPage)) return names;
-  }
-}
-
-// Asks for the deletion of something; it is fine if that is not there.
-Status DoDelete(const CommandLine& openshell, std::vector<std::string> words, Deadline deadline) {
-  Result<std::string> done = openshell.Do(std::move(words), deadline);
-  if (done.ok() || done.error().code == Code::kNotFound) return Ok();
-  return std::move(done).error();
 }
 
 // Returns the bindings of hosts that an endpoint of `policy` can have.
@@ -237,89 +182,57 @@ Status Sandbox::Create(SandboxRequest request) {
   for (size_t i = 0; i < request.credentials.size(); ++i) {
     bindings_.push_back({request.credentials[i].hosts, ProviderName(name_, std::to_string(i))});
   }
-  const std::string policy = state_ + "/policy.yaml";
-  std::string rendered = TRY(RenderPolicy(request.policy, bindings_));
-  TRY(sys::WriteFile(policy, rendered, 0600));
-  std::vector<std::string> words = {
-      "sandbox",  "create", "--name", name_, "--detach", "--no-tty", "--no-auto-providers",
-      "--policy", policy};
-  auto add = [&](const std::string& option, const std::string& value) {
-    words.push_back(option);
-    words.push_back(value);
-  };
-  if (!request.image.empty()) add("--from", request.image);
-  if (request.cpus > 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3f", request.cpus);
-    add("--cpu", text);
-  }
-  if (request.memory_bytes > 0) {
-    add("--memory", std::to_string(request.memory_bytes / kMebibyte) + "Mi");
-  }
-  if (!request.approval_mode.empty()) add("--approval-mode", request.approval_mode);
-  for (const auto& [key, value] : request.labels) add("--label", key + "=" + value);
+  SandboxSpec spec;
+  spec.name = name_;
+  spec.policy = TRY(RenderPolicy(request.policy, bindings_));
+  spec.image = std::move(request.image);
+  spec.cpus = request.cpus;
+  spec.memory_bytes = request.memory_bytes;
+  spec.approval_mode = request.approval_mode;
+  spec.labels = std::move(request.labels);
+  if (!bindings_.empty()) TRY(sys::WriteFile(CredentialsPath(state_), "", 0600));
   for (size_t i = 0; i < bindings_.size(); ++i) {
-    TRY(MakeProvider(request.credentials[i], i, bindings_[i].provider));
-    add("--provider", bindings_[i].provider);
+    const Credential& credential = request.credentials[i];
+    TRY(client_->MakeCredential(bindings_[i].provider, credential.form, credential.value));
+    spec.providers.push_back(bindings_[i].provider);
   }
-  for (const std::string& provider : request.providers) add("--provider", provider);
-  words.insert(words.end(), {"--env", kNoHome, "--", "sleep", "infinity"});
-  TRY(openshell_.Do(words, Deadline::After(kCreateTime)));
+  spec.providers.insert(spec.providers.end(), request.providers.begin(), request.providers.end());
+  TRY(client_->Create(spec, Deadline::After(kCreateTime)));
   if (!TRY(IsReady())) return Error{Code::kIo, "the sandbox does not become ready"};
-  if (!request.approval_mode.empty()) LetPropose();
+  if (!request.approval_mode.empty()) {
+    // Where the gateway does not allow it, what it derives from refusals is proposed all the same.
+    Status set = client_->LetPropose(name_);
+    if (!set.ok()) {
+      logging::Warn("the agent cannot propose network rules itself", {{"why", set.error().what}});
+    }
+  }
   return CheckHome();
-}
-
-// The setting is the sandbox's own and goes with it, so that nothing is to be put back. Where the
-// gateway's does not allow it, what OpenShell derives from refusals is proposed all the same.
-void Sandbox::LetPropose() const {
-  Result<std::string> set = openshell_.Do(
-      {"settings", "set", name_, "--key", "agent_policy_proposals_enabled", "--value", "true"},
-      Deadline::After(kShortTime));
-  if (set.ok()) return;
-  logging::Warn("the agent cannot propose network rules itself", {{"why", set.error().what}});
 }
 
 // OpenShell's login shell reads the image's profile after it has set HOME. Another failure decides
 // nothing here: a command that comes so early may fail, and every later one looks again.
 Status Sandbox::CheckHome() const {
   constexpr int kOther = 126;
-  const Result<Answer> answer = openshell_.Ask(
-      ExecArguments(name_, "[ \"$HOME\" = /proc ] || exit 126"), Deadline::After(kShortTime));
+  const Result<Answer> answer =
+      Ask("[ \"$HOME\" = /proc ] || exit 126", Deadline::After(kShortTime));
   if (!answer.ok() || answer.value().status != kOther) return Ok();
   return Error{Code::kSetup, "a profile of the image sets HOME, which OpenShell sets before it",
                "--image REF, whose /etc/profile does not set HOME"};
-}
-
-// A profile without endpoints goes where the policy binds it, and nowhere else. The value is in the
-// environment of one process for as long as that lives.
-Status Sandbox::MakeProvider(const Credential& credential, size_t index,
-                             const std::string& provider) const {
-  const std::string file = state_ + "/profile-" + std::to_string(index) + ".yaml";
-  TRY(sys::WriteFile(file, ProfileText(provider, credential), 0600));
-  const Deadline deadline = Deadline::After(kShortTime);
-  TRY(openshell_.Do({"provider", "profile", "import", "--file", file}, deadline));
-  TRY(openshell_.Do({"provider", "create", "--name", provider, "--type", provider, "--credential",
-                     credential.name},
-                    deadline, {{credential.name, std::string(credential.value.reveal())}}));
-  return Ok();
 }
 
 bool MayPass(Code code) {
   return code != Code::kTemporary && code != Code::kSetup && code != Code::kRefused;
 }
 
-Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
-                              Deadline deadline) {
+Result<int> DeleteCredentials(const Client& client, const std::string& name, Deadline deadline) {
   std::set<std::string> all;
   Status deleted = Repeat(deadline, [&]() -> Status {
-    const std::set<std::string> left = TRY(CredentialNames(openshell, name, deadline));
+    const std::set<std::string> left =
+        TRY(client.CredentialNames(ProviderName(name, ""), deadline));
     all.insert(left.begin(), left.end());
     Status failed = Ok();
     for (const std::string& one : left) {
-      // The sandbox may have it for a while longer. The profile, which says what it is, goes last.
-      Status done = DoDelete(openshell, {"provider", "delete", one}, deadline);
-      if (done.ok()) done = DoDelete(openshell, {"provider", "profile", "delete", one}, deadline);
+      Status done = client.DeleteCredential(one, deadline);  // The sandbox may still have it.
       if (failed.ok()) failed = std::move(done);
     }
     return failed;
@@ -329,27 +242,26 @@ Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& n
 }
 
 Result<Child> Sandbox::Exec(std::string_view script) const {
-  Fd file = TRY(InputFile(script));
-  return openshell_.Start(ExecArguments(name_, kRunner), file.get());
+  Fd file = TRY(InputFile(script, client_->input_bytes_max()));
+  return client_->Exec(name_, kRunner, file.get());
 }
 
 Result<Answer> Sandbox::Ask(const std::string& script, Deadline deadline,
                             std::string_view input) const {
-  Fd file = TRY(InputFile(input));
-  return openshell_.Ask(ExecArguments(name_, script), deadline, {}, "openshell", file.get());
+  Fd file = TRY(InputFile(input, client_->input_bytes_max()));
+  Child child = TRY(client_->Exec(name_, script, file.get()));
+  return AwaitAnswer(std::move(child), deadline, client_->cancel());
 }
 
 Status Sandbox::Put(const std::string& from, const std::string& to) const {
-  TRY(openshell_.Do({"sandbox", "upload", name_, from, to, "--no-git-ignore"},
-                    Deadline::After(kTransferTime)));
-  return Ok();
+  return client_->Put(name_, from, to, Deadline::After(kTransferTime));
 }
 
 // Not by `openshell sandbox download`: that has no bound.
 Result<Fetched> Sandbox::Fetch(const std::string& script, const std::string& to,
                                const FetchLimits& limits) const {
   Fd directory = TRY(sys::Open(to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  Child child = TRY(openshell_.Start(ExecArguments(name_, script), -1));
+  Child child = TRY(client_->Exec(name_, script, -1));
   return FetchArchive(std::move(child), directory.get(), limits);
 }
 
@@ -367,38 +279,14 @@ Result<Fetched> Sandbox::GetFile(const std::string& from, const std::string& to,
       to, limits);
 }
 
-// What was approved meanwhile is in the policy before, too: it is the gateway's that comes back.
 Status Sandbox::ReplacePolicy(const policy::Policy& policy) const {
-  const std::string next = state_ + "/policy-next.yaml";
-  const std::string before = state_ + "/policy-before.yaml";
-  const std::string rendered = TRY(RenderPolicy(policy, BindingsIn(policy, bindings_)));
-  TRY(sys::WriteFile(next, rendered, 0600));
-  const codec::Json now = TRY(openshell_.AskJson({"policy", "get", name_, "--base", "-o", "json"},
-                                                 Deadline::After(kShortTime)));
-  const codec::Json* whole = now.Find("policy");
-  if (whole == nullptr) return Error{Code::kIo, "the gateway does not say which policy it has"};
-  TRY(sys::WriteFile(before, codec::RenderJson(*whole), 0600));
-  auto set = [&](const std::string& file) {
-    return openshell_.Ask({"policy", "set", name_, "--policy", file, "--wait", "--timeout",
-                           std::to_string(kPolicyTime.count())},
-                          Deadline::After(kPolicyTime + kShortTime));
-  };
-  const Answer answer = TRY(set(next));
-  const std::string said = answer.error + answer.output;
-  auto says = [&](const char* word) { return said.find(word) != std::string::npos; };
-  if (answer.status == 0 && (says("loaded (") || says("unchanged"))) return Ok();
-  if (answer.status == 0) return Error{Code::kTemporary, "another policy took its place meanwhile"};
-  // The gateway has it then, and the supervisor refuses it or is not heard of.
-  if (says("submitted")) (void)set(before);
-  return ErrorOf("openshell policy set", said);
+  return client_->SetPolicy(name_, TRY(RenderPolicy(policy, BindingsIn(policy, bindings_))));
 }
 
 Status Sandbox::FollowEvents() {
   Fd log = TRY(sys::Open(events_path(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
   Fd said = TRY(sys::Open(SaidPath(state_), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600));
-  Child child =
-      TRY(openshell_.Start({"logs", name_, "--tail", "-n", "10000", "--source", "sandbox"}, -1,
-                           log.get(), "openshell", said.get()));
+  Child child = TRY(client_->FollowRecords(name_, log.get(), said.get()));
   // The kernel ends it at the bound; its memory, in which a token may be, becomes no file.
   // This process may have a lower one, which it cannot raise.
   rlimit bound{};
@@ -425,9 +313,24 @@ std::string Sandbox::SaidOfRecords() const {
   return said.ok() ? codec::NeutralLine(said.value(), kShownBytesMax) : "";
 }
 
+bool Sandbox::AwaitQuiet(Deadline deadline) const {
+  off_t before = -1;
+  Deadline quiet = Deadline::After(kQuietTime);
+  while (!quiet.passed()) {
+    struct stat facts = {};
+    if (deadline.passed() || ::stat(events_path().c_str(), &facts) != 0) return false;
+    if (std::exchange(before, facts.st_size) != facts.st_size) {
+      quiet = Deadline::After(kQuietTime);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return !RecordsFull();
+}
+
 // Records come in order; one of a command that was started after all others is the mark. What
 // reads like a later one and came before, the agent may have made.
 bool Sandbox::AwaitEvents(Deadline deadline) const {
+  if (!client_->records_have_marks()) return AwaitQuiet(deadline);
   struct stat facts = {};
   if (::stat(events_path().c_str(), &facts) != 0) return false;
   const auto before = static_cast<size_t>(facts.st_size);
@@ -455,37 +358,36 @@ void Sandbox::AwaitProposals(Deadline deadline) const {
 }
 
 Result<std::vector<Proposal>> Sandbox::Proposals() const {
-  return ParseProposals(TRY(openshell_.Do({"rule", "get", name_}, Deadline::After(kShortTime))));
+  return client_->Proposals(name_, Deadline::After(kShortTime));
 }
 
 Sandbox SandboxAt(const std::string& state, const std::string& checkout) {
-  return {CommandLineAt(state, checkout), state.substr(state.rfind('/') + 1), state};
+  return {ClientIn(state, {sys::Environment("PATH").value_or(""), checkout}),
+          state.substr(state.rfind('/') + 1), state};
 }
 
 bool Sandbox::EndProcesses() const {
-  Result<Answer> answer = openshell_.Uncancelled().Ask(ExecArguments(name_, kEndProcesses),
-                                                       Deadline::After(kShortTime));
+  const std::unique_ptr<Client> client = client_->Uncancelled();
+  const std::string first = client->supervises_inside() ? "first=1\n" : "first=\n";
+  Result<Child> child = client->Exec(name_, first + kEndProcesses, -1);
+  if (!child.ok()) return false;
+  Result<Answer> answer = AwaitAnswer(std::move(child).value(), Deadline::After(kShortTime));
   return answer.ok() && answer.value().status == 0 && answer.value().output.ends_with("ended\n");
 }
 
 Result<bool> Sandbox::IsReady() const {
-  Result<codec::Json> said =
-      openshell_.AskJson({"sandbox", "get", name_, "-o", "json"}, Deadline::After(kReadyTime));
-  if (!said.ok() && said.error().code == Code::kNotFound) return false;
-  codec::Json json = TRY(std::move(said));
-  return json.StringAt("name") == name_ && json.StringAt("phase") == "Ready";
+  const std::optional<SandboxFacts> facts = TRY(client_->Find(name_, Deadline::After(kReadyTime)));
+  return facts && facts->name == name_ && facts->ready();
 }
 
 Status Sandbox::Delete(std::chrono::seconds each) const {
-  const CommandLine openshell = openshell_.Uncancelled();
+  const std::unique_ptr<Client> client = client_->Uncancelled();
   const Deadline deadline = Deadline::After(each);
-  Status deleted = Repeat(deadline, [&] {
-    return DoDelete(openshell, {"sandbox", "delete", name_}, deadline);
-  });
+  Status deleted = Repeat(deadline, [&] { return client->Delete(name_, deadline); });
   // However long that took: later commands do not look for a credential that stays.
-  const bool credentials = sys::Exists(state_ + "/profile-0.yaml");
+  const bool credentials = sys::Exists(CredentialsPath(state_));
   Result<int> forgotten =
-      credentials ? DeleteCredentials(openshell, name_, Deadline::After(each)) : 0;
+      credentials ? DeleteCredentials(*client, name_, Deadline::After(each)) : 0;
   if (!deleted.ok()) return deleted;
   if (!forgotten.ok()) return std::move(forgotten).error();
   return Ok();

@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "backend/openshell/client/client.h"
+#include "backend/openshell/client/command_line.h"
 #include "backend/openshell/fetch.h"
-#include "backend/openshell/gateway.h"
 #include "backend/openshell/policy_text.h"
-#include "backend/openshell/proposal.h"
 #include "base/child.h"
 #include "base/result.h"
 #include "base/secret.h"
@@ -27,14 +27,11 @@ namespace openshell {
 // The bytes of OpenShell's records of a sandbox that are kept and read. The agent causes them.
 inline constexpr size_t kRecordsBytesMax = size_t{64} << 20;
 
-// The bytes of a command's standard input that OpenShell takes.
-inline constexpr size_t kInputBytesMax = size_t{4} << 20;
-
 // The directory of the checkout in a sandbox.
 inline constexpr char kWorkspace[] = "/sandbox/workspace";
 
 struct Credential {
-  std::string name;  // The variable.
+  CredentialForm form;
   std::vector<std::string> hosts;
   Secret value;
 };
@@ -55,8 +52,8 @@ struct SandboxRequest {
 class Sandbox {
  public:
   // Takes the names by which other processes reach the sandbox.
-  Sandbox(CommandLine openshell, std::string name, std::string state)
-      : openshell_(std::move(openshell)), name_(std::move(name)), state_(std::move(state)) {}
+  Sandbox(std::unique_ptr<Client> client, std::string name, std::string state)
+      : client_(std::move(client)), name_(std::move(name)), state_(std::move(state)) {}
 
   // Creates it. Its policy is in force before anything runs in it. After an error, Delete() removes
   // what was made. Fails with kSetup if a profile of the image sets HOME.
@@ -66,7 +63,8 @@ class Sandbox {
   // input ends at once. Fails with kUsage if the script is larger than OpenShell takes.
   Result<Child> Exec(std::string_view script) const;
   // Runs a short script of this program's own to its end, by the image's sh with the agent's
-  // rights, in no particular directory. `input` is its standard input, at most kInputBytesMax.
+  // rights, in no particular directory. `input` is its standard input, at most
+  // Client::input_bytes_max().
   Result<Answer> Ask(const std::string& script, Deadline deadline,
                      std::string_view input = {}) const;
 
@@ -97,8 +95,10 @@ class Sandbox {
   bool RecordsFull() const;
   // Returns the beginning of what OpenShell's command line itself said meanwhile, on one line.
   std::string SaidOfRecords() const;
-  // Waits until every record so far has arrived. Returns false if they do not within the deadline.
+  // Waits until every record so far has arrived, or, where OpenShell's have no marks, until none
+  // comes any more. Returns false if that is not within the deadline.
   bool AwaitEvents(Deadline deadline) const;
+  bool records_have_marks() const { return client_->records_have_marks(); }
   std::string events_path() const { return state_ + "/events.log"; }
 
   Result<std::vector<Proposal>> Proposals() const;
@@ -115,24 +115,21 @@ class Sandbox {
   Status Delete(std::chrono::seconds each) const;
 
   const std::string& name() const { return name_; }
+  const Client& client() const { return *client_; }
 
  private:
   Result<Fetched> Fetch(const std::string& script, const std::string& to,
                         const FetchLimits& limits) const;
-  Status MakeProvider(const Credential& credential, size_t index,
-                      const std::string& provider) const;
-  void LetPropose() const;
   Status CheckHome() const;
+  bool AwaitQuiet(Deadline deadline) const;
 
-  CommandLine openshell_;
+  std::unique_ptr<Client> client_;
   std::string name_;
   std::string state_;
   std::vector<CredentialBinding> bindings_;  // From Create() on.
   std::unique_ptr<Child> follower_;
   int64_t records_max_ = kRecordsBytesMax;
 };
-
-inline constexpr int64_t kMebibyte = 1 << 20;  // OpenShell's unit of memory.
 
 // Returns whether what failed with `code` may succeed later: the gateway answers and lets this
 // program in, but may still be busy with a sandbox.
@@ -146,10 +143,10 @@ inline constexpr char kManagedBy[] = "agentic-ci";
 // One that cannot be deleted does not keep the others. Tries again until the deadline while the
 // gateway still needs one. Returns how many there were, or the first error of those that stay; an
 // error that may pass (MayPass) comes before one that does not.
-Result<int> DeleteCredentials(const CommandLine& openshell, const std::string& name,
-                              Deadline deadline);
+Result<int> DeleteCredentials(const Client& client, const std::string& name, Deadline deadline);
 
-// Returns the sandbox of a gateway whose state another process has at `state`.
+// Returns the sandbox of a gateway whose state another process has at `state`. Programs of the
+// checkout at `checkout` are not started.
 Sandbox SandboxAt(const std::string& state, const std::string& checkout);
 
 }  // namespace openshell

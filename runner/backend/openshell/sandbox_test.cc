@@ -13,6 +13,7 @@
 #include <string>
 
 #include "backend/openshell/attend.h"
+#include "backend/openshell/client/command_client.h"
 #include "backend/openshell/fleet.h"
 #include "backend/openshell/state_directory.h"
 #include "base/sys.h"
@@ -39,6 +40,11 @@ class StandIn {
   char top_[32] = "/tmp/stand-in-XXXXXX";
 };
 
+// A client that asks that `openshell`.
+std::unique_ptr<Client> ClientOf(const StandIn& place) {
+  return std::make_unique<CommandClient>(CommandLine(place.places(), {}), place.top());
+}
+
 constexpr std::chrono::seconds kPatience{120};
 constexpr std::chrono::milliseconds kMoment{500};
 constexpr std::chrono::seconds kAWhile{5};
@@ -64,7 +70,7 @@ struct Followed {
 // Follows a sandbox that has records of so many bytes, whose agent then ends by itself if `ends`.
 Followed Follow(const std::string& bytes, bool ends) {
   StandIn place(Records(bytes));
-  Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+  Sandbox sandbox(ClientOf(place), "name", place.top());
   REQUIRE(sandbox.FollowEvents().ok());
   REQUIRE(sys::WriteFile(place.top() + "/go", "").ok());
   Result<bool> ended = sys::WaitReadable(sandbox.records_ended(), Deadline::After(kPatience));
@@ -117,7 +123,7 @@ TEST_CASE("A signal ends the wait for OpenShell's version") {
 }
 
 // Lists the sandboxes of a gateway whose first page has so many, and whose others are full.
-Result<std::vector<FleetSandbox>> List(int first) {
+Result<std::vector<SandboxFacts>> List(int first) {
   StandIn place(R"(page() { printf '['; seq "$1" | sed 's/.*/{"name":"n&"},/'; echo '{}]'; }
 case "$*" in
 --version) echo openshell 0.0.112;;
@@ -130,7 +136,7 @@ esac)");
   const std::optional<std::string> runtime = sys::Environment("XDG_RUNTIME_DIR");
   ::setenv("PATH", (place.top() + ":/usr/bin:/bin").c_str(), 1);
   ::setenv("XDG_RUNTIME_DIR", place.top().c_str(), 1);
-  Result<std::vector<FleetSandbox>> all = ListFleet({"http://127.0.0.1:1", ""});
+  Result<std::vector<SandboxFacts>> all = ListFleet({"http://127.0.0.1:1", ""});
   ::setenv("PATH", path.c_str(), 1);
   runtime ? ::setenv("XDG_RUNTIME_DIR", runtime->c_str(), 1) : ::unsetenv("XDG_RUNTIME_DIR");
   return all;
@@ -138,11 +144,11 @@ esac)");
 
 TEST_CASE("A gateway that lists sandboxes without end is an error") {
   for (int first : {500, 20000}) {
-    Result<std::vector<FleetSandbox>> all = List(first);
+    Result<std::vector<SandboxFacts>> all = List(first);
     REQUIRE_FALSE(all.ok());
     CHECK(all.error().what == "the gateway lists more than 10000 sandboxes");
   }
-  Result<std::vector<FleetSandbox>> some = List(499);
+  Result<std::vector<SandboxFacts>> some = List(499);
   REQUIRE(some.ok());
   CHECK(some.value().size() == 499);
 }
@@ -213,8 +219,8 @@ TEST_CASE("Every credential of a run is deleted, each before its profile, once i
           "providers/aci-2-0", "profiles/aci-2-0", "providers/theirs"}) {
       gateway.Add(there);
     }
-    const CommandLine openshell(gateway.places(), {});
-    CHECK(DeleteCredentials(openshell, "aci-1", Deadline::After(kPatience)).value() == 3);
+    const std::unique_ptr<Client> openshell = ClientOf(gateway);
+    CHECK(DeleteCredentials(*openshell, "aci-1", Deadline::After(kPatience)).value() == 3);
     for (const char* gone :
          {"providers/aci-1-0", "profiles/aci-1-0", "providers/aci-1-2", "profiles/aci-1-12"}) {
       CHECK_FALSE(gateway.Has(gone));
@@ -223,7 +229,7 @@ TEST_CASE("Every credential of a run is deleted, each before its profile, once i
       CHECK(gateway.Has(stays));
     }
     CHECK_FALSE(gateway.Has("early"));
-    CHECK(DeleteCredentials(openshell, "aci-1", Deadline::After(kPatience)).value() == 0);
+    CHECK(DeleteCredentials(*openshell, "aci-1", Deadline::After(kPatience)).value() == 0);
   }
 }
 
@@ -235,10 +241,11 @@ case "$*" in
 'provider list '*) echo aci-1-0;;
 *delete*) [ -e asked ] || { touch asked; echo 'Error: it is needed' >&2; exit 1; }; )") +
                     then + ";;\nesac");
-    const CommandLine openshell(gateway.places(), {});
-    const Status sandbox = Sandbox(openshell, "aci-1", gateway.top()).Delete(kAWhile);
+    const std::unique_ptr<Client> openshell = ClientOf(gateway);
+    const Status sandbox = Sandbox(ClientOf(gateway), "aci-1", gateway.top()).Delete(kAWhile);
     std::filesystem::remove(gateway.top() + "/asked");
-    const Result<int> credentials = DeleteCredentials(openshell, "aci-1", Deadline::After(kAWhile));
+    const Result<int> credentials =
+        DeleteCredentials(*openshell, "aci-1", Deadline::After(kAWhile));
     const bool succeeds = std::string(then) == "exit 0";
     CHECK(sandbox.ok() == succeeds);
     CHECK(credentials.ok() == succeeds);
@@ -259,7 +266,7 @@ std::string MakeState(const Keeping& gateway, bool keep) {
   REQUIRE(WriteLaterCommand(state.value(), "g", "").ok());
   REQUIRE(sys::MakeDirectories(path + "/config/openshell").ok());
   REQUIRE(sys::WriteFile(path + "/config/openshell/active_gateway", "g").ok());
-  REQUIRE(sys::WriteFile(path + "/profile-0.yaml", "").ok());
+  REQUIRE(sys::WriteFile(path + "/credentials", "").ok());
   if (keep) state.value().Keep();
   return path;
 }
@@ -301,7 +308,7 @@ TEST_CASE("Only a record that comes after the question says that all have come")
         (comes ? "echo '[1795570914.930] [sandbox] [INFO ] [x] y' >>\"${0%/*}/events.log\"" : "") +
         "\ntouch \"${0%/*}/asked\"");
     REQUIRE(sys::WriteFile(place.top() + "/events.log", early).ok());
-    const Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+    const Sandbox sandbox(ClientOf(place), "name", place.top());
     auto patience = comes ? std::chrono::milliseconds(kPatience) : kMoment;
     for (; !sys::Exists(place.top() + "/asked"); patience *= 2) {  // The machine may be busy.
       CHECK(sandbox.AwaitEvents(Deadline::After(patience)) == comes);
@@ -311,7 +318,7 @@ TEST_CASE("Only a record that comes after the question says that all have come")
 
 TEST_CASE("What the command line says of the records is not among them") {
   StandIn place("echo of itself >&2; echo a record");
-  Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+  Sandbox sandbox(ClientOf(place), "name", place.top());
   CHECK(sandbox.SaidOfRecords().empty());
   REQUIRE(sandbox.FollowEvents().ok());
   REQUIRE(sys::WaitReadable(sandbox.records_ended(), Deadline::After(kPatience)).value());
@@ -322,7 +329,7 @@ TEST_CASE("What the command line says of the records is not among them") {
 TEST_CASE("Only a script that has succeeded has ended all processes") {
   for (bool succeeds : {true, false}) {
     StandIn place(std::string("echo welcome; echo ended; exit ") + (succeeds ? "0" : "1"));
-    CHECK(Sandbox(CommandLine(place.places(), {}), "name", place.top()).EndProcesses() == succeeds);
+    CHECK(Sandbox(ClientOf(place), "name", place.top()).EndProcesses() == succeeds);
   }
 }
 
@@ -332,7 +339,7 @@ TEST_CASE("An image whose profile sets HOME is refused before anything runs in i
 get) echo '{"name":"name","phase":"Ready"}';;
 exec) for last; do :; done; export HOME=)") +
                   home + "; eval \"$last\";;\nesac");
-    Sandbox sandbox(CommandLine(place.places(), {}), "name", place.top());
+    Sandbox sandbox(ClientOf(place), "name", place.top());
     const Status created = sandbox.Create({});
     CHECK(created.ok() == (std::string(home) != "/root"));
     if (!created.ok()) CHECK(created.error().code == Code::kSetup);

@@ -10,8 +10,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "backend/openshell/command_line.h"
-#include "backend/openshell/host_variables.h"
+#include "backend/openshell/client/command_line.h"
+#include "backend/openshell/client/host_variables.h"
+#include "backend/openshell/client/open_client.h"
 #include "backend/openshell/sandbox.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -44,7 +45,7 @@ Result<std::string> Root() {
 // there by its label. Returns false if another try may remove it.
 bool RemoveRemote(const ProgramPlaces& places, const std::string& path, const std::string& name,
                   std::chrono::seconds each) {
-  const Sandbox sandbox(CommandLine(places, VariablesIn(path)), name, path);
+  const Sandbox sandbox(ClientIn(path, places), name, path);
   const Status deleted = sandbox.Delete(each);
   if (deleted.ok()) return true;
   logging::Warn("what a run left on its gateway could not be deleted",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/openshell/command_line.h"
+#include "backend/openshell/client/command_line.h"
 
 namespace openshell {
 

@@ -68,6 +68,10 @@ class CommandLine {
   int cancel_;
 };
 
+// Reads both outputs of `child` until its end. Fails with kTemporary if it does not end in time, or
+// `cancel` (borrowed, or -1) becomes readable.
+Result<Answer> AwaitAnswer(Child child, Deadline deadline, int cancel = -1);
+
 // Parses "openshell 0.0.112-dev.7+g2f7fb6559" -> "0.0.112". Fails with kUnsupported and the remedy.
 Result<std::string> ParseVersion(std::string_view text);
 

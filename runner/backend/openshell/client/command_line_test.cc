@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/openshell/command_line.h"
+#include "backend/openshell/client/command_line.h"
 
 #include <catch2/catch.hpp>
 

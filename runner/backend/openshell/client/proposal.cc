@@ -1,37 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/openshell/proposal.h"
-
-#include <unistd.h>
+#include "backend/openshell/client/proposal.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "base/log.h"
 #include "codec/text/neutral.h"
-#include "session/shell.h"
 
 namespace openshell {
 namespace {
 
-constexpr size_t kListBytesMax = size_t{1} << 20;
-// A person is to see all of what is accepted: each of the endpoints, and of the programs.
-constexpr size_t kOpenedBytesMax = 1000;
 constexpr size_t kStatusBytesMax = 100;
-constexpr std::chrono::seconds kInterval{3};
-constexpr std::chrono::seconds kQuestionTime{30};
-
-// It becomes part of a command that a person is to run.
-bool IsId(std::string_view text) {
-  return !text.empty() && text.size() <= 64 &&
-         text.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
-}
 
 // The number in "Network Rules:  (version 1, 2 chunks)"; -1 for any other line.
 int64_t AnnouncedIn(std::string_view line) {
@@ -67,7 +51,7 @@ class ProposalReader {
     std::map<std::string, int> times;
     for (const Proposal& proposal : all_) ++times[proposal.id];
     const bool counted = announced_ == static_cast<int64_t>(all_.size());
-    std::erase_if(all_, [](const Proposal& proposal) { return !IsId(proposal.id); });
+    std::erase_if(all_, [](const Proposal& proposal) { return !IsProposalId(proposal.id); });
     for (Proposal& proposal : all_) {
       if (!counted || times[proposal.id] != 1) proposal.clear = false;
       proposal.too_long = proposal.too_long && proposal.clear;
@@ -116,6 +100,11 @@ class ProposalReader {
 
 }  // namespace
 
+bool IsProposalId(std::string_view text) {
+  return !text.empty() && text.size() <= 64 &&
+         text.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+}
+
 std::vector<Proposal> ParseProposals(std::string_view text) {
   ProposalReader reader;
   while (!text.empty()) {
@@ -124,62 +113,6 @@ std::vector<Proposal> ParseProposals(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return std::move(reader).Finish();
-}
-
-std::string WhyUnclear(const Proposal& proposal) {
-  return proposal.too_long ? "whose endpoints or programs are too long to be shown"
-                           : "whose lines can be read in several ways";
-}
-
-std::string AcceptCommand(const std::string& invocation, const std::string& sandbox,
-                          const Proposal& proposal) {
-  return invocation + " rule approve " + sandbox + " --chunk-id " + proposal.id;
-}
-
-std::string ShowCommand(const std::string& invocation, const std::string& sandbox) {
-  return invocation + " rule get " + sandbox;
-}
-
-void LogProposal(const std::string& invocation, const std::string& sandbox,
-                 const Proposal& proposal) {
-  if (!proposal.clear) {
-    return logging::Warn("a policy proposal waits " + WhyUnclear(proposal),
-                         {{"see", ShowCommand(invocation, sandbox)}});
-  }
-  logging::Info("a policy proposal waits for approval",
-                {{"endpoints", proposal.endpoints},
-                 {"binaries", proposal.binaries},
-                 {"accept", AcceptCommand(invocation, sandbox, proposal)}});
-}
-
-void ProposalWatch::Ask() {
-  said_.clear();
-  Result<Child> child = openshell_.Start({"rule", "get", sandbox_, "--status", "pending"}, -1);
-  next_ = Deadline::After(child.ok() ? kQuestionTime : kInterval);
-  if (child.ok()) asked_ = std::make_unique<Child>(std::move(child).value());
-}
-
-void ProposalWatch::Turn(bool readable) {
-  if (!asked_) {
-    if (next_.passed()) Ask();
-    return;
-  }
-  if (readable) {
-    char piece[4096];
-    const ssize_t got = ::read(asked_->output().get(), piece, sizeof piece);
-    if (got < 0 && errno == EINTR) return;
-    if (got > 0 && said_.size() < kListBytesMax) {
-      said_.append(piece, static_cast<size_t>(got));
-      return;
-    }
-    for (const Proposal& proposal : ParseProposals(said_)) {
-      if (told_.insert(proposal.id).second) LogProposal(invocation_, sandbox_, proposal);
-    }
-  } else if (!next_.passed()) {
-    return;
-  }
-  asked_.reset();
-  next_ = Deadline::After(kInterval);
 }
 
 }  // namespace openshell

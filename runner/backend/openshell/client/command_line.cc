@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/openshell/command_line.h"
+#include "backend/openshell/client/command_line.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -145,8 +145,12 @@ Result<Answer> CommandLine::Ask(std::vector<std::string> arguments, Deadline dea
   command.environment.insert(command.environment.end(), more.begin(), more.end());
   command.input = input;
   Child child = TRY(Child::Start(places_, command));
+  return AwaitAnswer(std::move(child), deadline, cancel_).Context(name);
+}
+
+Result<Answer> AwaitAnswer(Child child, Deadline deadline, int cancel) {
   Answer answer;
-  answer.status = TRY(Collect(child, &answer, deadline, cancel_).Context(name));
+  answer.status = TRY(Collect(child, &answer, deadline, cancel));
   return answer;
 }
 

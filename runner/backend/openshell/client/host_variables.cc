@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/openshell/host_variables.h"
+#include "backend/openshell/client/host_variables.h"
 
 #include "base/sys.h"
 

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codec/data/protobuf.h"
+
+#include <algorithm>
+#include <exception>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <utility>
+#include <vector>
+
+namespace codec {
+namespace {
+
+constexpr int kDepthMax = 64;
+constexpr uint32_t kMapKey = 1;
+constexpr uint32_t kMapValue = 2;
+
+Error WrongType(const MessageField& field) {
+  return Invalid("'" + std::string(field.name) + "' is of another type");
+}
+
+Status WriteFields(const Json& json, const MessageShape& shape, protozero::pbf_writer* writer);
+
+// Writes one value as the field `number`.
+Status WriteValue(const Json& value, const MessageField& field, uint32_t number,
+                  protozero::pbf_writer* writer) {
+  switch (field.kind) {
+    case FieldKind::kBool:
+      if (!value.boolean()) return WrongType(field);
+      writer->add_bool(number, *value.boolean());
+      return Ok();
+    case FieldKind::kInteger:
+      if (!value.integer()) return WrongType(field);
+      writer->add_int64(number, *value.integer());
+      return Ok();
+    case FieldKind::kDouble:
+      if (!value.number()) return WrongType(field);
+      writer->add_double(number, *value.number());
+      return Ok();
+    case FieldKind::kText:
+      if (value.string() == nullptr) return WrongType(field);
+      writer->add_string(number, *value.string());
+      return Ok();
+    case FieldKind::kBytes:
+      if (value.string() == nullptr) return WrongType(field);
+      writer->add_bytes(number, *value.string());
+      return Ok();
+    case FieldKind::kWord: {
+      if (value.string() == nullptr) return WrongType(field);
+      const auto at = std::find(field.words.begin(), field.words.end(), *value.string());
+      if (value.string()->empty() || at == field.words.end()) return WrongType(field);
+      writer->add_enum(number, static_cast<int32_t>(at - field.words.begin()));
+      return Ok();
+    }
+    case FieldKind::kMessage: {
+      protozero::pbf_writer inner(*writer, number);
+      return WriteFields(value, *field.message, &inner)
+          .Context("'" + std::string(field.name) + "'");
+    }
+  }
+  return Ok();
+}
+
+Status WriteField(const Json& value, const MessageField& field, protozero::pbf_writer* writer) {
+  if (field.count == FieldCount::kOne) return WriteValue(value, field, field.number, writer);
+  if (field.count == FieldCount::kList) {
+    if (value.array() == nullptr) return WrongType(field);
+    for (const Json& one : *value.array()) TRY(WriteValue(one, field, field.number, writer));
+    return Ok();
+  }
+  if (value.object() == nullptr) return WrongType(field);
+  for (const auto& [key, one] : *value.object()) {
+    protozero::pbf_writer entry(*writer, field.number);
+    entry.add_string(kMapKey, key);
+    TRY(WriteValue(one, field, kMapValue, &entry));
+  }
+  return Ok();
+}
+
+Status WriteFields(const Json& json, const MessageShape& shape, protozero::pbf_writer* writer) {
+  if (json.is_null()) return Ok();
+  if (json.object() == nullptr) return Invalid("it is not an object");
+  for (const auto& [name, value] : *json.object()) {
+    const auto field = std::find_if(shape.fields.begin(), shape.fields.end(),
+                                    [&](const MessageField& one) { return one.name == name; });
+    if (field == shape.fields.end()) return Invalid("there is no '" + name + "'");
+    TRY(WriteField(value, *field, writer));
+  }
+  return Ok();
+}
+
+Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth);
+
+// Thrown as protozero's own are.
+struct TooDeep : std::exception {};
+
+Json WordOf(int32_t number, const MessageField& field) {
+  const auto at = static_cast<size_t>(number);
+  if (number < 0 || at >= field.words.size() || field.words[at].empty()) return int64_t{number};
+  return field.words[at];
+}
+
+Json ReadValue(protozero::pbf_reader* reader, const MessageField& field, int depth) {
+  switch (field.kind) {
+    case FieldKind::kBool:
+      return reader->get_bool();
+    case FieldKind::kInteger:
+      return reader->get_int64();
+    case FieldKind::kDouble:
+      return reader->get_double();
+    case FieldKind::kText:
+    case FieldKind::kBytes:
+      return reader->get_string();
+    case FieldKind::kWord:
+      return WordOf(reader->get_enum(), field);
+    case FieldKind::kMessage:
+      return ReadFields(reader->get_message(), *field.message, depth + 1);
+  }
+  return {};
+}
+
+void ReadEntry(protozero::pbf_reader entry, const MessageField& field, int depth, Json* map) {
+  std::string key;
+  Json value = field.kind == FieldKind::kMessage ? Json::EmptyObject() : Json("");
+  while (entry.next()) {
+    if (entry.tag() == kMapKey) {
+      key = entry.get_string();
+    } else if (entry.tag() == kMapValue) {
+      value = ReadValue(&entry, field, depth);
+    } else {
+      entry.skip();
+    }
+  }
+  // Of two entries with the same key, the first stays: a peer does not send them.
+  if (map->Find(key) == nullptr) map->Set(std::move(key), std::move(value));
+}
+
+// Numbers of a list may come packed.
+void ReadPacked(protozero::pbf_reader* reader, const MessageField& field, Json* list) {
+  if (field.kind == FieldKind::kInteger) {
+    for (const int64_t number : reader->get_packed_int64()) list->Push(number);
+  } else if (field.kind == FieldKind::kWord) {
+    for (const int32_t number : reader->get_packed_enum()) list->Push(WordOf(number, field));
+  } else {
+    reader->skip();
+  }
+}
+
+void ReadField(protozero::pbf_reader* reader, const MessageField& field, int depth, Json* into) {
+  if (field.count == FieldCount::kOne) {
+    *into = ReadValue(reader, field, depth);
+    return;
+  }
+  if (field.count == FieldCount::kMap) return ReadEntry(reader->get_message(), field, depth, into);
+  const bool is_number = field.kind == FieldKind::kBool || field.kind == FieldKind::kInteger ||
+                         field.kind == FieldKind::kDouble || field.kind == FieldKind::kWord;
+  if (is_number && reader->wire_type() == protozero::pbf_wire_type::length_delimited) {
+    return ReadPacked(reader, field, into);
+  }
+  into->Push(ReadValue(reader, field, depth));
+}
+
+Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth) {
+  if (depth > kDepthMax) throw TooDeep();
+  std::vector<Json> values(shape.fields.size());
+  std::vector<bool> there(shape.fields.size());
+  while (reader.next()) {
+    const auto field =
+        std::find_if(shape.fields.begin(), shape.fields.end(),
+                     [&](const MessageField& one) { return one.number == reader.tag(); });
+    if (field == shape.fields.end()) {
+      reader.skip();
+      continue;
+    }
+    const auto at = static_cast<size_t>(field - shape.fields.begin());
+    there[at] = true;
+    ReadField(&reader, *field, depth, &values[at]);
+  }
+  Json json = Json::EmptyObject();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (there[i]) json.Set(std::string(shape.fields[i].name), std::move(values[i]));
+  }
+  return json;
+}
+
+}  // namespace
+
+Result<std::string> WriteMessage(const Json& json, const MessageShape& shape) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  TRY(WriteFields(json, shape, &writer));
+  return bytes;
+}
+
+Result<Json> ReadMessage(std::string_view bytes, const MessageShape& shape) {
+  try {
+    return ReadFields(protozero::pbf_reader(bytes.data(), bytes.size()), shape, 0);
+  } catch (const std::exception&) {
+    return Invalid("it is not such a message of protocol buffers");
+  }
+}
+
+}  // namespace codec
