@@ -32,6 +32,7 @@ WANTED = {
     'programs': (['tests/programs/install'],
                  [['tests/programs/install', '{}', name] for name in ('inspect', 'harbor', 'deepagents')]),
     'sigstore-python': (['tests/programs/install'], [['tests/programs/install', '{}', 'sigstore']]),
+    'openshell-python': (['tests/programs/install'], [['tests/programs/install', '{}', 'openshell']]),
     'identity-libraries': (['tests/programs/install'], [['tests/programs/install', '{}', 'libraries']]),
     'typescript': (['tests/sigstore/install', 'tests/programs/package.json'],
                    [['tests/sigstore/install', '{}', 'tests/programs/package.json']]),

@@ -114,6 +114,11 @@ class Case(unittest.TestCase):
     INSTALLED = None
     NAME = 'openshell'
     OPTIONS = ('--image', IMAGE)
+    HOST_ADDRESSES = {'allowed_ips': ['10.0.0.0/8']}  # Of host.openshell.internal.
+
+    def program(self, denied):
+        """The name of the program that was refused, as far as the records of the backend have it."""
+        return denied['binary'].rsplit('/', 1)[-1]
 
     def setUp(self):
         self.base = tempfile.mkdtemp(prefix='backend-')
@@ -130,8 +135,7 @@ class Case(unittest.TestCase):
 
     def write_policy(self, port, access='read-only'):
         pathlib.Path(self.policy).write_text(json.dumps({'version': 1, 'network_policies': {'host': {
-            'endpoints': [{'host': 'host.openshell.internal', 'port': port, 'protocol': 'rest', 'access': access,
-                           'allowed_ips': ['10.0.0.0/8']}],
+            'endpoints': [{'host': 'host.openshell.internal', 'port': port, 'protocol': 'rest', 'access': access} | self.HOST_ADDRESSES],
             'binaries': [{'path': '/**'}]}}}))
 
     def tearDown(self):

@@ -43,6 +43,17 @@ bool ParsePlace(std::string_view text, Event* event) {
   return ParseNumber(text.substr(colon + 1), &event->port);
 }
 
+// "name.example", which no endpoint has, and which was not resolved therefore: what would have
+// connected to it, and where, is not known.
+constexpr uint16_t kAssumedPort = 443;
+constexpr char kAssumed[] = "; the port is not in OpenShell's record, 443 is assumed";
+bool ParseName(std::string_view text, Event* event) {
+  if (text.empty() || text.find_first_of(" :/()>") != std::string_view::npos) return false;
+  event->host = codec::NeutralLine(text, kTextBytesMax);
+  event->port = kAssumedPort;
+  return true;
+}
+
 // "GET https://host/path".
 bool ParseRequest(std::string_view text, Event* event) {
   std::string_view method;
@@ -101,10 +112,13 @@ std::optional<Event> ParseDecision(bool is_request, std::string_view text) {
   }
   const size_t end = std::min(text.find(" ["), text.size());
   std::string_view target = text.substr(0, end);
-  if (!(is_request ? ParseRequest(target, &event) : ParsePlace(target, &event))) {
+  const bool is_name = !is_request && event.outcome == Event::Outcome::kDenied &&
+                       event.binary.empty() && ParseName(target, &event);
+  if (!is_name && !(is_request ? ParseRequest(target, &event) : ParsePlace(target, &event))) {
     return std::nullopt;
   }
   ParseTail(text.substr(end), &event);
+  if (is_name) event.reason += kAssumed;
   // The policy allows it, and the name leads nowhere.
   if (event.engine == record::Engine::kSsrf && event.reason.starts_with("DNS resolution failed")) {
     event.outcome = Event::Outcome::kFailed;

@@ -49,6 +49,26 @@ TEST_CASE("connections are read: allowed, refused, and to names that lead nowher
         Event::Outcome::kFailed);
 }
 
+TEST_CASE("what OpenShell 0.1 refuses is read in the forms that it has for it") {
+  auto event = [](const std::string& line) {
+    return ParseLogLine("[1764619200.123] [sandbox] [OCSF ] [ocsf] " + line).value();
+  };
+  const LogLine name = event("NET:REFUSE [MED] DENIED pypi.example [reason:policy_dns_ineligible]");
+  REQUIRE(name.event);
+  CHECK(name.event->host == "pypi.example");
+  CHECK(name.event->port == 443);
+  CHECK(name.event->reason.starts_with("policy_dns_ineligible; the port is not"));
+  const LogLine refused = event(
+      "NET:OPEN [MED] DENIED /usr/bin/curl(0) -> 2606:4700::1111:443 "
+      "[reason:transparent_tcp_policy_denied]");
+  REQUIRE(refused.event);
+  CHECK(refused.event->host == "2606:4700::1111");
+  CHECK(refused.event->port == 443);
+  // A name alone is no connection that was allowed.
+  CHECK_FALSE(event("NET:OPEN [INFO] ALLOWED pypi.example [policy:net engine:opa]").event);
+  CHECK(event("NET:REFUSE [MED] DENIED a b [reason:policy_dns_ineligible]").unread);
+}
+
 TEST_CASE("a program's name cannot stand for the host that it was refused") {
   auto read = [](const std::string& program) {
     return ParseLogLine("[1795570914.925] [sandbox] [OCSF ] [ocsf] NET:OPEN [MED] DENIED " +

@@ -75,11 +75,11 @@ class Request:
     def header(self, name):
         return next((value for key, value in self.headers if key.lower() == name), '')
 
-    def render(self, host):
+    def render(self, host, connection):
         kept = [(key, value) for key, value in self.headers if key.lower() not in (*HOP_BY_HOP, 'content-length', 'host', 'expect')]
         if self.body or self.method in ('POST', 'PUT', 'PATCH'):
             kept.append(('Content-Length', str(len(self.body))))
-        lines = [f'{self.method} {self.target} HTTP/1.1', f'Host: {host}', *(f'{key}: {value}' for key, value in kept), 'Connection: close']
+        lines = [f'{self.method} {self.target} HTTP/1.1', f'Host: {host}', *(f'{key}: {value}' for key, value in kept), f'Connection: {connection}']
         return '\r\n'.join(lines).encode('latin-1') + b'\r\n\r\n' + self.body
 
 
@@ -148,9 +148,7 @@ class Egress:
                 labels.append(data[end + 1:end + 1 + data[end]].decode('latin-1'))
                 end += 1 + data[end]
             name, kind = '.'.join(labels).lower(), data[end + 1:end + 3]
-            known = any(not one.host or rules.host_matches(one.host, name)
-                        for rule in self.sandbox.loaded().network_policies.values() for one in rule.endpoints)
-            if not known and kind == b'\0\1':
+            if kind == b'\0\1' and not rules.names_host(self.sandbox.loaded(), name):
                 self.sandbox.record(f'NET:REFUSE [MED] DENIED {name} [reason:policy_dns_ineligible]')
             answer = b''
             if kind == b'\0\1':
@@ -196,11 +194,10 @@ class Egress:
                     if url.hostname == 'policy.local':
                         self._answer(connection, *self.sandbox.policy_local(request.method, url.path, request.body))
                         return
-                    found = self._connection(url.hostname, url.port or 80, program)
+                    found = self._connection(url.hostname, url.port or 80, program, (request.method, url.path or '/'))
                     self._forward(connection, request, 'http', url.hostname, url.port or 80, found)
             except Denied as denied:
-                body = {'error': denied.error, 'detail': denied.message}
-                self._answer(connection, 403, body)
+                self._answer(connection, 403, {'error': denied.error, 'detail': denied.message})
             except (OSError, ValueError):
                 pass  # The client or the server has gone.
 
@@ -209,23 +206,28 @@ class Egress:
         connection.sendall(b'HTTP/1.1 %d .\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s'
                            % (status, len(text), text))
 
-    def _connection(self, host, port, program):
+    def _connection(self, host, port, program, request=None):
         """The endpoints by which `program` may connect there, [(name, endpoint)], and where that is; else refuses, with a record."""
         policy = self.sandbox.loaded()
-        found = rules.endpoints_for(policy, host, port)
-        allowed = [(name, endpoint) for name, rule, endpoint in found if rules.binary_matches(rule, program)]
-        reason, place = 'transparent_tcp_policy_denied', None
-        for name, endpoint in allowed:
+        allowed = [(name, endpoint) for name, rule, endpoint in rules.endpoints_for(policy, host, port) if rules.binary_matches(rule, program)]
+        reason = 'transparent_tcp_policy_denied'
+        if allowed:
             place, address = self._place(host, port)
-            reason = rules.address_reason(endpoint, host, address, self.release) if place else 'dns_failed'
-            if not reason:
-                return [(name, endpoint) for name, endpoint in allowed], place
-        if not found and not is_address(host) and not any(
-                not one.host or rules.host_matches(one.host, host) for rule in policy.network_policies.values() for one in rule.endpoints):
+            if not place:
+                self.sandbox.record(f'NET:OPEN [MED] DENIED {program}(0) -> {host}:{port} [policy:{allowed[0][0]} engine:ssrf] '
+                                    f'[reason:DNS resolution failed for {host}]')
+                raise Denied('dns_failed', f'{host} has no address')
+            reasons = [rules.address_reason(endpoint, host, address, self.release) for _, endpoint in allowed]
+            if not all(reasons):
+                return allowed, place
+            reason = reasons[0]
+        elif not is_address(host) and not rules.names_host(policy, host):
+            reason = ''
+        if not reason:
             self.sandbox.record(f'NET:REFUSE [MED] DENIED {host} [reason:policy_dns_ineligible]')
         else:
             self.sandbox.record(f'NET:OPEN [MED] DENIED {program}(0) -> {host}:{port} [reason:{reason}]')
-        self.sandbox.refused(host, port, program, None)
+        self.sandbox.refused(host, port, program, request)
         raise Denied('policy_denied', f'{host}:{port} is not allowed')
 
     def _place(self, host, port):
@@ -280,12 +282,21 @@ class Egress:
         self._place_credentials(request, host, port, name, endpoint)
         if inspected:
             self.sandbox.record(f'HTTP:{request.method} [INFO] ALLOWED {shown} [policy:{name} engine:l7]')
-        with socket.create_connection(place, TIMEOUT_S) as upstream:
+        upstream = socket.create_connection(place, TIMEOUT_S)
+        try:
             if scheme == 'https':
                 upstream = self.client.wrap_socket(upstream, server_hostname=host)
-            upstream.sendall(request.render(host if port in (80, 443) else f'{host}:{port}'))
+            upgrades = request.header('upgrade')
+            upstream.sendall(request.render(host if port in (80, 443) else f'{host}:{port}', 'Upgrade' if upgrades else 'close'))
+            if upgrades:
+                relay(connection, upstream)
+                return
             while data := upstream.recv(1 << 16):
                 connection.sendall(data)
+            if isinstance(connection, ssl.SSLSocket):
+                connection.settimeout(1)
+                connection.unwrap()  # So that the client knows that this is the end.
+        finally:
             upstream.close()
 
     def _place_credentials(self, request, host, port, name, endpoint):
@@ -295,7 +306,7 @@ class Egress:
                 return self.sandbox.credential(match[1], (host, port), name, endpoint, place, detail) or match[0]
             return give
 
-        self.refuse_elsewhere(request, host, port, name, endpoint)
+        self._refuse_elsewhere(request, host, port, name, endpoint)
         headers = []
         for key, value in request.headers:
             if key.lower() == 'authorization' and value[:6].lower() == 'basic ':
@@ -311,16 +322,20 @@ class Egress:
             headers.append((key, value))
         request.headers = headers
         path, mark, query = request.target.partition('?')
-        pairs = [(part.partition('=')) for part in query.split('&')] if query else []
-        query = '&'.join(key + equals + PLACEHOLDER.sub(value_of('query', key), urllib.parse.unquote(value) if 'resolve' in value else value)
-                         for key, equals, value in pairs)
+        parts = []
+        for part in query.split('&'):
+            key, equals, value = part.partition('=')
+            plain = urllib.parse.unquote(value)
+            placed = PLACEHOLDER.sub(value_of('query', key), plain)
+            parts.append(key + equals + (value if placed == plain else urllib.parse.quote(placed, safe='')))
+        query = '&'.join(parts)
         request.target = PLACEHOLDER.sub(value_of('path', path), path) + mark + query
         if endpoint.request_body_credential_rewrite:
             request.body = PLACEHOLDER.sub(value_of('body'), request.body.decode('latin-1')).encode('latin-1')
 
-    def refuse_elsewhere(self, request, host, port, name, endpoint):
+    def _refuse_elsewhere(self, request, host, port, name, endpoint):
         """A placeholder of a credential that is bound to other endpoints does not leave."""
-        text = request.target + '\n'.join(f'{key}: {value}' for key, value in request.headers)
+        text = '\n'.join([request.target, *(f'{key}: {value}' for key, value in request.headers)])
         for match in PLACEHOLDER.finditer(urllib.parse.unquote(text)):
             if self.sandbox.bound_elsewhere(match[1], (host, port), name, endpoint):
                 raise Denied('credential_endpoint_mismatch', f'{match[1]} is not for {host}:{port}')

@@ -185,6 +185,10 @@ def endpoints_for(policy, host, port):
             if port in ports_of(endpoint) and (not endpoint.host or host_matches(endpoint.host, host))]
 
 
+def names_host(policy, host):
+    return any(not one.host or host_matches(one.host, host) for rule in policy.network_policies.values() for one in rule.endpoints)
+
+
 def address_reason(endpoint, host, address, release):
     """Why this address may not be contacted for the endpoint; empty if it may. `address`: None for a name of the tests' own."""
     if address is None or (host == ON_MACHINE and endpoint.host == ON_MACHINE and not endpoint.allowed_ips):
@@ -218,7 +222,7 @@ def _rule_matches(rule, method, path, query):
 
 
 def request_allowed(endpoint, method, path, query):
-    """Whether the rules of a `rest` endpoint allow the request."""
+    """Whether the rules of a `rest` or `websocket` endpoint allow the request; of other protocols, only `access` is looked at."""
     if endpoint.path and not glob(endpoint.path, path, '/'):
         return False
     if any(_rule_matches(rule, method, path, query) for rule in endpoint.deny_rules):
@@ -229,4 +233,5 @@ def request_allowed(endpoint, method, path, query):
         return method in WRITING
     if endpoint.access == pb.NETWORK_ACCESS_PRESET_READ_ONLY:
         return method in READING
-    return any(_rule_matches(rule.allow, method, path, query) for rule in endpoint.rules)
+    judged = endpoint.protocol in ('rest', 'websocket')
+    return judged and any(_rule_matches(rule.allow, method, path, query) for rule in endpoint.rules)

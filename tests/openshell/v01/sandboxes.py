@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One sandbox of the gateway: its phases, policy revisions, records, proposals, and the workload behind them."""
 import collections
+import json
 import os
 import pathlib
+import re
 import shutil
 import threading
 import time
 import uuid
+
+from google.protobuf import json_format
 
 import policy as rules
 from egress import Egress
@@ -16,6 +20,7 @@ from refusal import Refusal, invalid
 from workload import CA_DIRECTORY, PROXY_PORT, Failed, Workload
 
 RESTING = (pb.SANDBOX_PHASE_READY, pb.SANDBOX_PHASE_ERROR, pb.SANDBOX_PHASE_COMPLETED, pb.SANDBOX_PHASE_STOPPED)
+BEGINNING = (pb.SANDBOX_PHASE_PROVISIONING, pb.SANDBOX_PHASE_STARTING)
 SETTINGS = {'agent_policy_proposals_enabled': 'bool_value', 'proposal_approval_mode': 'string_value', 'ocsf_json_enabled': 'bool_value'}
 BASELINE = ('/usr', '/lib', '/lib64', '/bin', '/sbin', '/etc', '/proc', '/app', '/var/log', '/dev/urandom')
 
@@ -73,14 +78,16 @@ class Sandbox:
         self.directory = pathlib.Path(gateway.directory, 'sandboxes', message.metadata.id)
         self.events, self.settings, self.chunks = Events(gateway.options.log_lines), {}, {}
         self.draft_version, self.settings_revision = 0, 0
-        self.workload, self.egress, self.main, self.activated = None, None, None, False
+        self.workload, self.main, self.maker, self.activated = None, None, None, False
         self.revisions = [revision]
-        self._phase(pb.SANDBOX_PHASE_PROVISIONING)
+        self.set_phase(pb.SANDBOX_PHASE_PROVISIONING)
 
     # --- Phases ---
 
-    def _phase(self, phase, reason='', message=''):
+    def set_phase(self, phase, reason='', message='', only=()):
         with self.lock:
+            if only and self.phase() not in only:
+                return
             self.message.status.phase = phase
             del self.message.status.conditions[:]
             condition = self.message.status.conditions.add(type='Ready', status=str(phase == pb.SANDBOX_PHASE_READY), reason=reason,
@@ -105,33 +112,43 @@ class Sandbox:
         return self.message.status.phase
 
     def provision(self):
-        """Makes the workload and starts its main process; what fails is in the status."""
+        """Begins to make the workload and to start its main process; what fails is in the status."""
+        self.maker = threading.Thread(target=self._provision, daemon=True)
+        self.maker.start()
+
+    def _provision(self):
+        time.sleep(self.gateway.options.provision_s)
+        if self.phase() not in BEGINNING:
+            return
         try:
-            time.sleep(self.gateway.options.provision_s)
             image, host_usr = self.gateway.image(self.message.spec.template.image)
-            self.workload = Workload(image, self.directory, host_usr, self.gateway.authority.certificate)
+            workload = Workload(image, self.directory, host_usr, self.gateway.authority.certificate)
         except (Failed, OSError) as error:
-            self._phase(pb.SANDBOX_PHASE_ERROR, 'SupervisorNotConnected', str(error))
+            self.set_phase(pb.SANDBOX_PHASE_ERROR, 'SupervisorNotConnected', str(error))
             return
         except Refusal as refusal:
-            self._phase(pb.SANDBOX_PHASE_ERROR, 'ImagePreparationTimedOut', refusal.message)
+            self.set_phase(pb.SANDBOX_PHASE_ERROR, 'ImagePreparationTimedOut', refusal.message)
             return
+        with self.lock:
+            if self.phase() not in BEGINNING:
+                workload.end()  # It was stopped or deleted meanwhile.
+                return
+            self.workload = workload
         options = self.gateway.options
-        self.egress = Egress(self, self.workload, self.gateway.authority, options.places, options.upstream_ca, options.release)
+        Egress(self, workload, self.gateway.authority, options.places, options.upstream_ca, options.release)
         self._load(self.revisions[-1])
         self.activated = True
-        argv = list(self.message.spec.command) or ['sleep', 'infinity']
-        self.main = self.run(argv, {}, '', False, True)
-        os.close(self.main.stdin)
-        for descriptor in (self.main.stdout, self.main.stderr):
+        try:
+            main = self.main = self.run(list(self.message.spec.command) or ['sleep', 'infinity'], {}, '', False, True)
+        except (Failed, Refusal):
+            return  # The same.
+        os.close(main.stdin)
+        for descriptor in (main.stdout, main.stderr):
             threading.Thread(target=self._log_output, args=(descriptor,), daemon=True).start()
-        with self.lock:
-            if self.phase() not in (pb.SANDBOX_PHASE_PROVISIONING, pb.SANDBOX_PHASE_STARTING):
-                return
-            self.message.status.main_process_instance_id = uuid.uuid4().hex
-            self.message.status.main_process_started_time.GetCurrentTime()
-        threading.Thread(target=self._attend_main, args=(self.main,), daemon=True).start()
-        self._phase(pb.SANDBOX_PHASE_READY, 'MainProcessRunning')
+        self.message.status.main_process_instance_id = uuid.uuid4().hex
+        self.message.status.main_process_started_time.GetCurrentTime()
+        self.set_phase(pb.SANDBOX_PHASE_READY, 'MainProcessRunning', only=BEGINNING)
+        threading.Thread(target=self._attend_main, args=(main,), daemon=True).start()
 
     def _log_output(self, descriptor):
         with open(descriptor, errors='replace') as file:
@@ -144,22 +161,24 @@ class Sandbox:
             if main is not self.main or status is None or self.phase() != pb.SANDBOX_PHASE_READY:
                 return
             self.message.status.exit_code = status
-        self._phase(*((pb.SANDBOX_PHASE_ERROR, 'MainProcessFailed') if status else (pb.SANDBOX_PHASE_COMPLETED, 'MainProcessExited')))
+        self.set_phase(*((pb.SANDBOX_PHASE_ERROR, 'MainProcessFailed') if status else (pb.SANDBOX_PHASE_COMPLETED, 'MainProcessExited')))
 
-    def _end_workload(self):
+    def end_workload(self):
+        if self.maker:
+            self.maker.join()
         workload, self.workload, self.main = self.workload, None, None
         if workload:
             workload.end()
 
     def stop(self):
-        self._phase(pb.SANDBOX_PHASE_STOPPING)
-        self._end_workload()
-        self._phase(pb.SANDBOX_PHASE_STOPPED)
+        self.set_phase(pb.SANDBOX_PHASE_STOPPING)
+        self.end_workload()
+        self.set_phase(pb.SANDBOX_PHASE_STOPPED)
 
     def delete(self):
-        self._phase(pb.SANDBOX_PHASE_DELETING)
+        self.set_phase(pb.SANDBOX_PHASE_DELETING)
         time.sleep(self.gateway.options.delete_s)
-        self._end_workload()
+        self.end_workload()
         self.events.close()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -177,6 +196,7 @@ class Sandbox:
         env = {'HOME': '/sandbox', 'USER': 'sandbox', 'PATH': '/usr/local/bin:/usr/bin:/bin', 'TERM': 'xterm' if tty else 'dumb'}
         proxy = f'http://127.0.0.1:{PROXY_PORT}'
         env |= {name: proxy for name in ('HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy')}
+        env |= {name: 'localhost,127.0.0.1,::1' for name in ('NO_PROXY', 'no_proxy')}
         bundle = f'{CA_DIRECTORY}/ca-bundle.crt'
         env |= {name: bundle for name in ('CURL_CA_BUNDLE', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS')}
         env |= dict(self.message.spec.template.environment) | dict(self.message.spec.environment)
@@ -316,7 +336,7 @@ class Sandbox:
                     chunk.hit_count += 1
                     chunk.last_seen_time.GetCurrentTime()
                     return chunk.id
-            chunk = pb.PolicyChunk(id=uuid.uuid4().hex, status='pending', rule_name=rule_name, rationale=rationale, hit_count=1,
+            chunk = pb.PolicyChunk(id=str(uuid.uuid4()), status='pending', rule_name=rule_name, rationale=rationale, hit_count=1,
                                    confidence=0.5, binary=rule.binaries[0].path if rule.binaries else '', review_token=uuid.uuid4().hex)
             chunk.proposed_rule.CopyFrom(rule)
             for moment in (chunk.created_time, chunk.first_seen_time, chunk.last_seen_time):
@@ -348,24 +368,42 @@ class Sandbox:
         chunk.decided_time.GetCurrentTime()
         self.drafts_changed()
 
-    def policy_local(self, method, path, body):
+    def policy_local(self, method, target, body):
         """(status, answer) of the API by which an agent proposes rules itself."""
-        import json
-        from google.protobuf import json_format
         setting = self.settings.get('agent_policy_proposals_enabled')
         if not setting or not setting.bool_value:
             return 404, {'error': 'feature_disabled'}
-        if (method, path) != ('POST', '/v1/proposals'):
+        if (method, target) == ('GET', '/v1/policy/current'):
+            return 200, {'format': 'yaml', 'policy_yaml': json_format.MessageToJson(self.loaded(), preserving_proto_field_name=True)}
+        waiting = re.fullmatch('/v1/proposals/([0-9a-f-]{36})/wait', target)
+        if method == 'GET' and waiting and waiting[1] in self.chunks:
+            chunk = self.chunks[waiting[1]]
+            while chunk.status == 'pending' and not self.events.closed:
+                time.sleep(0.1)
+            while self.revisions[-1].status == pb.POLICY_STATUS_PENDING and not self.events.closed:
+                time.sleep(0.1)
+            return 200, {'status': chunk.status}
+        if (method, target) != ('POST', '/v1/proposals'):
             return 404, {'error': 'not_found'}
         accepted = []
         try:
             sent = json.loads(body)
             for operation in sent['operations']:
-                one = json_format.ParseDict(operation['addRule'], pb.AddNetworkRule())
+                one = json_format.ParseDict(with_enums(operation['addRule']), pb.AddNetworkRule())
                 accepted.append(self.propose(one.rule_name, one.rule, sent.get('intent_summary', '')))
         except (ValueError, KeyError, TypeError, json_format.ParseError) as error:
             return 400, {'error': 'invalid_proposal', 'detail': str(error)}
         return 202, {'status': 'submitted', 'accepted_chunk_ids': accepted}
+
+
+def with_enums(value, key=''):
+    """JSON with the words of policy files as the names of the protocol's enums."""
+    prefix = {'enforcement': 'NETWORK_ENFORCEMENT_MODE_', 'access': 'NETWORK_ACCESS_PRESET_', 'tls': 'NETWORK_TLS_MODE_'}.get(key)
+    if isinstance(value, dict):
+        return {name: with_enums(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [with_enums(one) for one in value]
+    return prefix + value.upper().replace('-', '_') if prefix and isinstance(value, str) else value
 
 
 def new_revision(policy, version):

@@ -155,7 +155,7 @@ class Service:
             metadata.annotations.update(request.annotations)
             metadata.created_time.GetCurrentTime()
             sandbox = self.sandboxes[call.workspace, name] = Sandbox(self, message, new_revision(spec.policy, 1))
-        threading.Thread(target=sandbox.provision, daemon=True).start()
+        sandbox.provision()
         return pb.SandboxResponse(sandbox=sandbox.shown())
 
     def GetSandbox(self, request, call):
@@ -182,7 +182,7 @@ class Service:
                 self.sandboxes.pop((call.workspace, request.name), None)
 
         if self.options.delete_s:
-            sandbox._phase(pb.SANDBOX_PHASE_DELETING)
+            sandbox.set_phase(pb.SANDBOX_PHASE_DELETING)
             threading.Thread(target=delete, daemon=True).start()
             return accepted
         delete()
@@ -198,9 +198,9 @@ class Service:
         sandbox = self._find(call.workspace, request.name, 'name')
         if sandbox.phase() not in (pb.SANDBOX_PHASE_STOPPED, pb.SANDBOX_PHASE_COMPLETED, pb.SANDBOX_PHASE_ERROR):
             raise Refusal('FAILED_PRECONDITION', f'sandbox {request.name!r} is not stopped', reason='SANDBOX_NOT_STOPPED')
-        sandbox._end_workload()
-        sandbox._phase(pb.SANDBOX_PHASE_STARTING)
-        threading.Thread(target=sandbox.provision, daemon=True).start()
+        sandbox.end_workload()
+        sandbox.set_phase(pb.SANDBOX_PHASE_STARTING)
+        sandbox.provision()
         return pb.SandboxResponse(sandbox=sandbox.shown())
 
     # --- Commands ---

@@ -182,8 +182,8 @@ constexpr MessageField kDeleteFields[] = {Text(1, "name"), Inner(2, "workspace_s
 constexpr MessageShape kDelete{kDeleteFields};
 
 constexpr MessageField kExecFields[] = {
-    Text(1, "sandbox"),         List(Text(2, "command")), Map(Text(4, "environment")),
-    Bool(10, "no_login_shell"), Text(11, "request_id"),   Inner(12, "workspace_scope", kScope)};
+    Text(1, "sandbox"), List(Text(2, "command")),   Map(Text(4, "environment")),
+    Bytes(6, "stdin"),  Bool(10, "no_login_shell"), Inner(12, "workspace_scope", kScope)};
 constexpr MessageShape kExec{kExecFields};
 constexpr MessageField kInputFields[] = {Inner(1, "start", kExec), Bytes(2, "stdin")};
 constexpr MessageShape kInput{kInputFields};
