@@ -39,6 +39,8 @@ class Lasting(Case):
 
 
 class Files(Lasting):
+    UNWRITABLE = 'Permission denied'  # Of a directory of the image.
+
     def tree(self):
         source = pathlib.Path(self.base, 'source')
         (source / 'deep/er').mkdir(parents=True)
@@ -109,7 +111,7 @@ class Files(Lasting):
         pathlib.Path(one).write_text('1\n')
         self.inside('mkdir e; echo secret >closed; chmod 000 closed; mkdir mixed; echo 1 >mixed/a; cp closed mixed/b 2>/dev/null; '
                     'echo 2 >mixed/b; chmod 000 mixed/b; mkfifo fifo; mkdir -p way/one.txt')
-        for status, said, *words in ((74, 'Permission denied', 'put', one, '/usr/lib/put'), (65, 'in the way', 'put', one, 'way'),
+        for status, said, *words in ((74, self.UNWRITABLE, 'put', one, '/usr/lib/put'), (65, 'in the way', 'put', one, 'way'),
                                      (65, 'in the way', 'put', str(self.work / 'd'), 'a.txt'), (66, 'nothing', 'put', self.base + '/nothing', 'x'),
                                      (66, 'nothing', 'get', 'nothing', out), (74, 'Permission denied', 'get', 'closed', out),
                                      (65, 'neither', 'get', 'fifo', out), (65, 'a directory', 'get', 'd', '-'),

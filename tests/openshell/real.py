@@ -52,11 +52,12 @@ class Server:
     """Where the policy lets requests go: answers, and keeps what they carried."""
 
     def __enter__(self):
-        seen = self.seen = []
+        seen, headers = self.seen, self.headers = [], []
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
                 seen.append((self.path, self.headers.get('X-Token')))
+                headers.append(self.headers)
                 self.send_response(200)
                 self.send_header('Content-Length', '5')
                 self.end_headers()

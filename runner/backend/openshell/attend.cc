@@ -44,7 +44,9 @@ class Attendance {
     while (!end_ && (output_open_ || error_open_)) TRY(Turn());
     AgentEnd end;
     end.kind = end_.value_or(EndKind::kExited);
+    const pid_t pid = command_.pid();
     if (!end_) end.status = TRY(command_.Wait(Deadline::After(kReapTime)));
+    if (!end_ && !sandbox_.client().WhyBroken(pid).empty()) end.kind = EndKind::kGatewayLost;
     end.summary = said_.Finish(end.status.value_or(128 + SIGKILL));
     end.tail = said_.tail();
     end.line_times_ms = said_.TakeLineTimes();

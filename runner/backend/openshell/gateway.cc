@@ -248,6 +248,7 @@ Status Gateway::ChooseClient() {
     return Ok();
   }
   if (!release.ok() && deadline.passed()) return std::move(release).error();
+  if (release.ok()) TRY(ParseVersion("openshell " + release.value()));
   // The command line may know a way to a gateway that cannot be asked so.
   Result<std::string> installed = openshell_.CheckVersion();
   if (installed.ok()) return Ok();

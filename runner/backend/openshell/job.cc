@@ -289,7 +289,12 @@ bool Job::IsThere(run::AgentEnd* end) {
 // Returns whether the sandbox can be asked for what is in it. The gateway may have lost a command
 // that failed, and may be silent behind one that a limit ended.
 bool Job::IsReachable(run::AgentEnd* end) {
-  if (end->kind == EndKind::kGatewayLost || end->kind == EndKind::kSandboxLost) return false;
+  if (end->kind == EndKind::kSandboxLost) return false;
+  if (end->kind == EndKind::kGatewayLost) {
+    // A command that broke off may have been all that was lost.
+    run::AgentEnd asked = *end;
+    return gateway_->ended() < 0 && IsThere(&asked);
+  }
   return (end->kind == EndKind::kExited && end->status == 0) || IsThere(end);
 }
 

@@ -142,7 +142,10 @@ Result<CommandResult> Exec(const session::Place& place, const std::string& name,
   }
   result.reason = reason.value();
   if (result.reason == EndReason::kExit) {
+    const pid_t pid = child.pid();
     result.status = TRY(child.Wait(Deadline::After(kResultTime)));
+    const std::string why = sandbox.client().WhyBroken(pid);
+    if (!why.empty()) return Error{Code::kTemporary, "the command broke off: " + why};
     // A failure of OpenShell's command line itself looks the same.
     if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
       return Error{Code::kIo, "the sandbox ended"};

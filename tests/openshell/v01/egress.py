@@ -143,6 +143,8 @@ class Egress:
                 data, sender = self.workload.names.recvfrom(4096)
             except OSError:
                 return
+            if not data:
+                return  # The workload has ended.
             end, labels = 12, []
             while end < len(data) and data[end]:
                 labels.append(data[end + 1:end + 1 + data[end]].decode('latin-1'))

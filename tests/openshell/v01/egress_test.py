@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from front import make_certificates  # noqa: E402
-from gateway_test import SCOPE, SECRET, Case, Server, policy, rest, wait_until  # noqa: E402
+from gateway_test import PATIENCE_S, SCOPE, SECRET, Case, Server, policy, rest, wait_until  # noqa: E402
 from openshell._proto import datamodel_pb2, openshell_pb2 as pb, sandbox_pb2  # noqa: E402
 
 HOST = 'host.openshell.internal'
@@ -220,7 +220,7 @@ class CredentialsTest(Case01):
         delete = pb.DeleteProviderRequest(name='mine', workspace_scope=SCOPE)
         self.assertEqual(self.refused('FAILED_PRECONDITION', stub.DeleteProvider, delete).error_info.reason, 'PROVIDER_IN_USE')
         client.delete('one', workspace='default')
-        client.wait_deleted('one', workspace='default')
+        client.wait_deleted('one', workspace='default', timeout_seconds=PATIENCE_S)
         self.assertEqual(stub.DeleteProvider(delete).outcome, pb.DELETION_OUTCOME_COMPLETED)
         self.assertEqual(stub.DeleteProviderProfile(gone).outcome, pb.DELETION_OUTCOME_COMPLETED)
         self.refused('NOT_FOUND', stub.DeleteProvider, delete)

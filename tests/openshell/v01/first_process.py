@@ -4,8 +4,9 @@
 usage: first_process.py SOCKET PLAN, as root in new namespaces (mount, pid, net, ipc, uts) of a Linux kernel. PLAN is JSON:
 {"lower": DIRECTORY, "upper": DIRECTORY, "binds": {TARGET: SOURCE}, "ports": [PORT...], "uid": N, "gid": N}. SOCKET is a descriptor of
 a SOCK_SEQPACKET pair. First it sends {"ready": true} with the listeners' descriptors: TCP for each port at any address, the first for
-DNS over UDP at 127.0.0.1:53. Then it takes {"id": N} with five descriptors: a file with {"argv", "env", "cwd", "tty"}, standard input,
-output and error, and a pipe for the exit status; and {"kill": N}, which kills what was started with this id and its process group.
+DNS over UDP at 127.0.0.1:53. Then it takes {"id": N} with five descriptors: a file with {"argv", "env", "cwd", "tty", "read_only",
+"read_write"}, standard input, output and error, and a pipe for the exit status; and {"kill": N}, which kills what was started with this
+id and its process group. Landlock holds a command to the two lists of paths.
 """
 import array
 import ctypes
@@ -23,6 +24,9 @@ import termios
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 MNT_DETACH, PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP = 2, 38, 24
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+# Execute, read a file, read a directory; write and truncate a file; everything of ABI 3.
+READS, FILE_WRITES, EVERYTHING = 0b1101, 1 << 1 | 1 << 14, (1 << 15) - 1
 DEVICES = ('null', 'zero', 'full', 'random', 'urandom', 'tty')
 C = ctypes.CDLL(None, use_errno=True)
 
@@ -77,6 +81,23 @@ def send(channel, message, descriptors=()):
     channel.sendmsg([json.dumps(message).encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)] if descriptors else [])
 
 
+def restrict(read_only, read_write):
+    """Landlock, for this process and all that it starts. A path that is not there is skipped."""
+    ruleset = C.syscall(LANDLOCK_CREATE_RULESET, struct.pack('Q', EVERYTHING), 8, 0)
+    must(ruleset, 'landlock')
+    for paths, rights in ((read_only, READS), (read_write, EVERYTHING)):
+        for path in paths:
+            try:
+                descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:
+                continue
+            allowed = rights if os.path.isdir(path) else rights & (READS | FILE_WRITES) & ~(1 << 3)
+            must(C.syscall(LANDLOCK_ADD_RULE, ruleset, 1, struct.pack('=Qi', allowed, descriptor), 0), f'landlock {path}')
+            os.close(descriptor)
+    must(C.syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0), 'landlock')
+    os.close(ruleset)
+
+
 def start(request, descriptors, identity):
     """The pid of the new process, which leads a session of its own."""
     pid = os.fork()
@@ -99,6 +120,7 @@ def start(request, descriptors, identity):
         os.setresgid(*[identity[1]] * 3)
         os.setresuid(*[identity[0]] * 3)
         must(C.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 'prctl')
+        restrict(request['read_only'], request['read_write'])
         os.chdir(request['cwd'])
         os.execve(request['argv'][0], request['argv'], request['env'])
     except OSError as error:

@@ -93,6 +93,7 @@ class Front:
                     pass
 
     def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
         self.cut(refuse=True)
 

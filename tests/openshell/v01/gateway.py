@@ -115,9 +115,9 @@ class Gateway:
 
     def __exit__(self, *unused):
         self.front.close()
+        self.service.close()  # What a call waits for ends with it.
         for server in self.servers:
             server.stop(None).wait()
-        self.service.close()
         if self.recording:
             self.recording.close()
         shutil.rmtree(self.directory, ignore_errors=True)

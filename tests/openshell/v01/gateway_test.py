@@ -33,7 +33,10 @@ SECRET = 'sekret-2f7fb65591ee'
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def wait_until(condition, seconds=60.0):
+PATIENCE_S = 300  # Until something has happened on a machine that does much else.
+
+
+def wait_until(condition, seconds=PATIENCE_S):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         result = condition()
@@ -104,7 +107,7 @@ class Case(unittest.TestCase):
         return gateway
 
     def client(self, token=ADMIN, gateway=None):
-        client = SandboxClient((gateway or self.gateway).address, bearer_token=token)
+        client = SandboxClient((gateway or self.gateway).address, bearer_token=token, timeout=PATIENCE_S)
         self.addCleanup(client.close)
         return client
 
@@ -114,7 +117,7 @@ class Case(unittest.TestCase):
     def sandbox(self, name='one', gateway=None, **spec):
         client = self.client(gateway=gateway)
         client.create(workspace='default', name=name, spec=pb.SandboxSpec(**spec))
-        client.wait_ready(name, workspace='default', timeout_seconds=60)
+        client.wait_ready(name, workspace='default', timeout_seconds=PATIENCE_S)
         return client
 
     def run_in(self, client, script, name='one', **options):
@@ -146,15 +149,13 @@ class SandboxesTest(Case):
         self.assertEqual(self.run_in(client, 'touch /usr/x 2>/dev/null; kill -0 1 2>/dev/null; echo $?').stdout, '1\n')
         deleted = client.delete('one', workspace='default')
         self.assertEqual((deleted.outcome, deleted.sandbox_id), (pb.DELETION_OUTCOME_ACCEPTED, found.id))
-        client.wait_deleted('one', workspace='default')
+        client.wait_deleted('one', workspace='default', timeout_seconds=PATIENCE_S)
         self.assertEqual(client.delete('one', workspace='default', allow_missing=True).outcome, pb.DELETION_OUTCOME_ALREADY_ABSENT)
         self.refused('NOT_FOUND', lambda: client.delete('one', workspace='default'))
         self.assertEqual(self.gateway.violations, [])
 
     def test_output_streams_while_the_command_runs(self):
         client = self.sandbox()
-        stream = client.exec_stream('one', ['sh', '-c', 'echo first; read line; echo $line'], workspace='default', stdin=b'second\n')
-        self.assertEqual(next(stream).data, b'first\n')
         stream = client.exec_stream('one', ['sh', '-c', 'echo first; until [ -e /tmp/go ]; do sleep 0.05; done'], workspace='default')
         self.assertEqual(next(stream).data, b'first\n')
         self.run_in(client, 'touch /tmp/go')
@@ -172,7 +173,7 @@ class SandboxesTest(Case):
                 yield pb.ExecSandboxInput(stdin=piece)
 
         output, status = b'', None
-        for event in client._stub.ExecSandboxInteractive(requests(), timeout=120):
+        for event in client._stub.ExecSandboxInteractive(requests(), timeout=PATIENCE_S):
             output += event.stdout.data
             status = event.exit.exit_code if event.HasField('exit') else status
         self.assertEqual(status, 0)
@@ -182,7 +183,7 @@ class SandboxesTest(Case):
     def test_a_terminal(self):
         client = self.sandbox()
         start = pb.ExecSandboxRequest(sandbox='one', command=['sh', '-c', 'test -t 0 && test -t 1 && echo yes'], tty=True, workspace_scope=SCOPE)
-        events = list(client._stub.ExecSandboxInteractive(iter([pb.ExecSandboxInput(start=start)]), timeout=60))
+        events = list(client._stub.ExecSandboxInteractive(iter([pb.ExecSandboxInput(start=start)]), timeout=PATIENCE_S))
         self.assertIn(b'yes', b''.join(event.stdout.data for event in events))
 
     def test_a_command_whose_time_is_up_gives_124(self):
@@ -194,6 +195,14 @@ class SandboxesTest(Case):
         self.run_in(client, 'echo "echo from the profile" >/sandbox/.profile')
         self.assertIn('from the profile', self.run_in(client, 'true').stdout)
         self.assertEqual(self.run_in(client, 'true', no_login_shell=True).stdout, '')
+
+    def test_files_are_those_of_the_policy(self):
+        spec = sandbox_pb2.SandboxPolicy(version=1, filesystem=sandbox_pb2.FilesystemPolicy(read_only=['/home']))
+        client = self.sandbox(policy=spec)
+        script = 'ls /home >/dev/null && echo home; touch /tmp/x && echo tmp; for d in /home/sandbox /sandbox /srv; do touch $d/x || ls $d; done'
+        self.assertEqual(self.run_in(client, script, workdir='/tmp', no_login_shell=True).stdout, 'home\ntmp\n')
+        client = self.sandbox('two', policy=sandbox_pb2.SandboxPolicy(version=1, filesystem=sandbox_pb2.FilesystemPolicy(include_workdir=True)))
+        self.assertEqual(self.run_in(client, 'touch /sandbox/x && echo yes; ls /home', 'two').stdout, 'yes\n')
 
     def test_files_last_over_stop_and_start_and_processes_do_not(self):
         client = self.sandbox()
@@ -334,7 +343,7 @@ class AuthenticationTest(Case):
             return one
 
         def who(one):
-            return one._stub.GetCurrentUser(pb.GetCurrentUserRequest(), timeout=30).subject
+            return one._stub.GetCurrentUser(pb.GetCurrentUserRequest(), timeout=PATIENCE_S).subject
 
         self.assertEqual(who(client('user')), 'user')
         self.assertEqual(client('').health().version, '0.1.10')  # A certificate is not required.
@@ -386,7 +395,7 @@ class RepeatsTest(Case):
 
 
 class PolicyTest(Case):
-    OPTIONS = {'load_s': 0.5}
+    OPTIONS = {'load_s': 3600}  # The cases say when.
 
     def update(self, stub, **fields):
         return stub.UpdateConfig(pb.UpdateConfigRequest(sandbox='one', workspace_scope=SCOPE, **fields))
@@ -402,7 +411,8 @@ class PolicyTest(Case):
         self.assertEqual((second, third), (2, 3))
         self.assertEqual(self.status(stub, 2).revision.status, pb.POLICY_STATUS_SUPERSEDED)
         self.assertEqual((self.status(stub).revision.status, self.status(stub).active_version), (pb.POLICY_STATUS_PENDING, 1))
-        self.assertTrue(wait_until(lambda: self.status(stub).active_version == 3))
+        self.gateway.sandbox('one').load()
+        self.assertEqual(self.status(stub).active_version, 3)
         config = stub.GetSandboxConfig(sandbox_pb2.GetSandboxConfigRequest(name='one', workspace_scope=SCOPE))
         self.assertEqual(config.policy.network_policies['net'].endpoints[0].host, 'c.test')
         listed = stub.ListSandboxPolicies(pb.ListSandboxPoliciesRequest(sandbox='one', workspace_scope=SCOPE))
@@ -438,7 +448,7 @@ class PolicyTest(Case):
 
 class RecordsTest(Case):
     def watch(self, stub, **fields):
-        return stub.WatchSandbox(pb.WatchSandboxRequest(sandbox='one', workspace_scope=SCOPE, **fields), timeout=60)
+        return stub.WatchSandbox(pb.WatchSandboxRequest(sandbox='one', workspace_scope=SCOPE, **fields), timeout=PATIENCE_S)
 
     def test_a_watch_goes_on_at_its_cursor(self):
         client = self.sandbox()

@@ -22,7 +22,15 @@ from workload import CA_DIRECTORY, PROXY_PORT, Failed, Workload
 RESTING = (pb.SANDBOX_PHASE_READY, pb.SANDBOX_PHASE_ERROR, pb.SANDBOX_PHASE_COMPLETED, pb.SANDBOX_PHASE_STOPPED)
 BEGINNING = (pb.SANDBOX_PHASE_PROVISIONING, pb.SANDBOX_PHASE_STARTING)
 SETTINGS = {'agent_policy_proposals_enabled': 'bool_value', 'proposal_approval_mode': 'string_value', 'ocsf_json_enabled': 'bool_value'}
-BASELINE = ('/usr', '/lib', '/lib64', '/bin', '/sbin', '/etc', '/proc', '/app', '/var/log', '/dev/urandom')
+# The paths of every policy; `/run` has the authority.
+BASELINE = ('/usr', '/lib', '/lib64', '/bin', '/sbin', '/etc', '/proc', '/app', '/var/log', '/dev/urandom', '/run')
+ALWAYS_WRITTEN = ('/tmp', '/var/tmp', '/dev/null', '/dev/zero', '/dev/tty', '/dev/shm')
+
+
+def later(seconds, function, *arguments):
+    timer = threading.Timer(seconds, function, arguments)
+    timer.daemon = True
+    timer.start()
 
 
 class Events:
@@ -136,7 +144,7 @@ class Sandbox:
             self.workload = workload
         options = self.gateway.options
         Egress(self, workload, self.gateway.authority, options.places, options.upstream_ca, options.release)
-        self._load(self.revisions[-1])
+        self.load()
         self.activated = True
         try:
             main = self.main = self.run(list(self.message.spec.command) or ['sleep', 'infinity'], {}, '', False, True)
@@ -201,7 +209,10 @@ class Sandbox:
         env |= {name: bundle for name in ('CURL_CA_BUNDLE', 'SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'NODE_EXTRA_CA_CERTS')}
         env |= dict(self.message.spec.template.environment) | dict(self.message.spec.environment)
         env |= {key: f'openshell:resolve:env:{key}' for key in self.credentials() if not self._withheld(key)} | dict(environment)
-        return workload.start([shell, '-c' if no_login_shell else '-lc', words], env, workdir or '/sandbox', tty)
+        files = self.revisions[0].policy.filesystem  # What holds from the beginning.
+        read_write = [*files.read_write, *ALWAYS_WRITTEN, *(['/sandbox'] if files.include_workdir else [])]
+        return workload.start([shell, '-c' if no_login_shell else '-lc', words], env, workdir or '/sandbox', tty,
+                              files.read_only, read_write)
 
     # --- Records ---
 
@@ -250,8 +261,12 @@ class Sandbox:
                 if one.status == pb.POLICY_STATUS_PENDING:
                     one.status = pb.POLICY_STATUS_SUPERSEDED
             self.revisions.append(revision)
-        threading.Timer(wait_s, self._load, (revision,)).start()
+        later(wait_s, self._load, revision)
         return revision
+
+    def load(self):
+        """Loads the newest revision now."""
+        self._load(self.revisions[-1])
 
     def _load(self, revision):
         with self.lock:
@@ -318,7 +333,7 @@ class Sandbox:
 
     def refused(self, host, port, program, request):
         """Something was refused: a proposal would allow it, once for each program and place."""
-        threading.Timer(self.gateway.options.draft_s, self._propose, (host, port, program or '/**', request)).start()
+        later(self.gateway.options.draft_s, self._propose, host, port, program or '/**', request)
 
     def _propose(self, host, port, program, request):
         rule_name = f'allow_{host}_{port}'.replace('.', '_').replace(':', '_')
@@ -409,10 +424,10 @@ def with_enums(value, key=''):
 def new_revision(policy, version):
     revision = pb.SandboxPolicyRevision(version=version, policy_hash=rules.hash_of(policy), status=pb.POLICY_STATUS_PENDING)
     revision.policy.CopyFrom(policy)
-    if policy.network_policies:
-        for path in BASELINE:
-            if path not in revision.policy.filesystem.read_only:
-                revision.policy.filesystem.read_only.append(path)
+    files = revision.policy.filesystem
+    if not policy.HasField('filesystem'):
+        files.include_workdir = True
+    files.read_only.extend(path for path in BASELINE if path not in files.read_only)
     revision.created_time.GetCurrentTime()
     return revision
 

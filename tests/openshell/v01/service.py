@@ -226,7 +226,7 @@ class Service:
             _close(command.stdin)
 
         threading.Thread(target=feed, daemon=True).start()
-        yield from _outputs(command, limit)
+        yield from _outputs(command, limit, call.context)
 
     def ExecSandboxInteractive(self, requests, call):
         command, limit = self._start(call.first.start, call)
@@ -243,7 +243,7 @@ class Service:
                 _close(command.stdin)
 
         threading.Thread(target=feed, daemon=True).start()
-        yield from _outputs(command, limit)
+        yield from _outputs(command, limit, call.context)
 
     # --- Policy and settings ---
 
@@ -491,15 +491,16 @@ def _write(descriptor, data):
     return True
 
 
-def _outputs(command, limit):
-    """The events of a command: its output as it comes, and its exit status, 124 where its time was up."""
+def _outputs(command, limit, context):
+    """The events of a command: its output as it comes, and its exit status, 124 where its time was up. Where the client has gone, the
+    command goes on."""
     descriptors = {command.stdout: 'stdout'} | ({command.stderr: 'stderr'} if command.stderr is not None else {})
     ended, late = queue.Queue(), False
     threading.Thread(target=lambda: ended.put(command.wait()), daemon=True).start()
     deadline = time.monotonic() + limit if limit else None
     held_until, status = None, None
     try:
-        while descriptors or status is None:
+        while context.is_active() and (descriptors or status is None):
             if status is None and not ended.empty():
                 status, held_until = (ended.get(),), time.monotonic() + HELD_OUTPUT_S
             if status and held_until < time.monotonic():
@@ -522,6 +523,8 @@ def _outputs(command, limit):
                     yield pb.ExecSandboxEvent(stdout=pb.ExecSandboxStdout(data=data))
                 else:
                     yield pb.ExecSandboxEvent(stderr=pb.ExecSandboxStderr(data=data))
+        if status is None:
+            return
         if status[0] is None and not late:
             raise Refusal('UNAVAILABLE', 'the sandbox ended before the command')
         yield pb.ExecSandboxEvent(exit=pb.ExecSandboxExit(exit_code=124 if late else status[0]))

@@ -86,9 +86,10 @@ class Workload:
             fds.frombytes(content)
         return data, list(fds)
 
-    def start(self, argv, env, cwd, tty=False):
-        """A Command; its environment is `env` alone."""
-        return Command(self, next(self.numbers), {'argv': argv, 'env': env, 'cwd': cwd, 'tty': tty})
+    def start(self, argv, env, cwd, tty=False, read_only=('/',), read_write=('/',)):
+        """A Command; its environment is `env` alone, and it reaches what is beneath these paths."""
+        return Command(self, next(self.numbers), {'argv': argv, 'env': env, 'cwd': cwd, 'tty': tty, 'read_only': list(read_only),
+                                                  'read_write': list(read_write)})
 
     def send(self, message, fds=()):
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', fds))] if fds else []
@@ -109,6 +110,10 @@ class Workload:
         self.process.wait()
         self.process.stderr.close()
         for one in (self.names, self.proxy):
+            try:
+                one.shutdown(socket.SHUT_RDWR)  # Wakes who waits for it.
+            except OSError:
+                pass  # It has no peer.
             one.close()
 
 

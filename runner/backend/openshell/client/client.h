@@ -3,6 +3,8 @@
 // line (command_client.h), 0.1 by gRPC (rpc_client.h).
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -102,6 +104,9 @@ class Client {
   virtual Result<Child> Exec(const std::string& name, const std::string& script,
                              int input) const = 0;
   virtual size_t input_bytes_max() const = 0;
+  // Returns why the command of the process `pid`, which has ended, broke off; empty if it ended by
+  // itself, or if that cannot be known.
+  virtual std::string WhyBroken(pid_t pid) const = 0;
   // Copies the directory `from` of this machine to TO/BASENAME; `to` is absolute.
   virtual Status Put(const std::string& name, const std::string& from, const std::string& to,
                      Deadline deadline) const = 0;

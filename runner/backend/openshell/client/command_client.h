@@ -30,6 +30,7 @@ class CommandClient final : public Client {
   Status Delete(const std::string& name, Deadline deadline) const override;
   Result<Child> Exec(const std::string& name, const std::string& script, int input) const override;
   size_t input_bytes_max() const override { return size_t{4} << 20; }
+  std::string WhyBroken(pid_t) const override { return {}; }
   Status Put(const std::string& name, const std::string& from, const std::string& to,
              Deadline deadline) const override;
   Result<Child> FollowRecords(const std::string& name, int log, int said) const override;

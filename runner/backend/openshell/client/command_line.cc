@@ -188,7 +188,7 @@ Result<std::string> ParseVersion(std::string_view text) {
   text.remove_prefix(kName.size());
   text = text.substr(0, text.find_first_of("\r\n"));
   error.what = "OpenShell " + codec::NeutralLine(std::string(text.substr(0, 60))) +
-               " is not supported: " + kTestedReleases + " are";
+               " is not supported: " + kTestedReleases + " are, and gateways of " + kRpcReleases;
   int numbers[3] = {};
   const char* at = text.data();
   const char* end = text.data() + text.size();

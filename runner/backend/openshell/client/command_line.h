@@ -19,6 +19,9 @@ namespace openshell {
 // The releases that tests/openshell ran against; others are refused.
 inline constexpr char kTestedReleases[] = "0.0.111 to 0.0.112";
 
+// The releases whose gateways are asked by gRPC (rpc_access.h).
+inline constexpr char kRpcReleases[] = "0.1";
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 // The answer of a command of OpenShell. Everything in it may come from a sandbox or a remote

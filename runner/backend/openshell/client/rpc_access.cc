@@ -141,6 +141,15 @@ Result<Secret> TokenIn(const std::string& directory) {
   return Secret(SecretString(bundle.StringAt("access_token")));
 }
 
+// What libcurl and OpenSSL say where the keys of either end are not those that are expected.
+bool IsAboutKeys(std::string_view what) {
+  constexpr std::string_view kKeySigns[] = {" alert ", "private key", "client certificate",
+                                            "encoding routines", "certificate verify"};
+  return std::any_of(std::begin(kKeySigns), std::end(kKeySigns), [&](std::string_view sign) {
+    return what.find(sign) != std::string_view::npos;
+  });
+}
+
 struct Access {
   std::string url;
   Secret token;
@@ -163,7 +172,8 @@ Result<Access> ReadAccess(const std::string& state, bool with_token) {
   if (sys::Exists(tls + "/tls.crt") && sys::Exists(tls + "/tls.key")) {
     access.options.client_certificate = tls + "/tls.crt";
     access.options.client_key = tls + "/tls.key";
-    access.login = "--gateway-tls DIR, with a tls.crt and its tls.key that the gateway accepts";
+    access.login =
+        "--gateway-tls DIR, with the gateway's ca.crt, and a tls.crt and tls.key that it takes";
   }
   if (!with_token || entry.StringAt("auth_mode") != "oidc") return access;
   access.login = std::string(kLogin) + " " + name;
@@ -231,6 +241,8 @@ Status RpcConnection::Stream(const RpcMethod& method, const codec::Json& request
   Status done = channel_.Stream(method.path, give, take, deadline).Context("OpenShell's gateway");
   if (done.ok()) return done;
   Error error = std::move(done).error();
+  const bool tls = error.code == Code::kTemporary && IsAboutKeys(error.what);
+  if (tls) error.code = Code::kSetup;
   if (error.code == Code::kSetup || error.code == Code::kRefused) error.hint = login_;
   return error;
 }

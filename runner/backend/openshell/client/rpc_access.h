@@ -17,9 +17,7 @@
 
 namespace openshell {
 
-// The releases that are asked by gRPC.
-inline constexpr char kRpcReleases[] = "0.1";
-// Returns whether a version such as "0.1.5" or "0.1.5-dev.1+g0" is of them.
+// Returns whether a version such as "0.1.5" or "0.1.5-dev.1+g0" is of those that are asked by gRPC.
 bool IsRpcRelease(std::string_view version);
 
 // A connection to the gateway, for one call after the other. Failures are those of

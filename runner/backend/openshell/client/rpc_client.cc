@@ -432,6 +432,8 @@ Result<Child> RpcClient::Exec(const std::string& name, const std::string& script
   return StartExec(state_, request, -1, Deadline::Never(), {});
 }
 
+std::string RpcClient::WhyBroken(pid_t pid) const { return TakeWhyBroken(state_, pid); }
+
 // What tar says goes to a file: this process has no time to read it.
 Status RpcClient::Put(const std::string& name, const std::string& from, const std::string& to,
                       Deadline deadline) const {

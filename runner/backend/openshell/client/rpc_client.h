@@ -36,6 +36,7 @@ class RpcClient final : public Client {
   Status Delete(const std::string& name, Deadline deadline) const override;
   Result<Child> Exec(const std::string& name, const std::string& script, int input) const override;
   size_t input_bytes_max() const override;
+  std::string WhyBroken(pid_t pid) const override;
   Status Put(const std::string& name, const std::string& from, const std::string& to,
              Deadline deadline) const override;
   Result<Child> FollowRecords(const std::string& name, int log, int said) const override;

@@ -26,6 +26,10 @@ constexpr std::chrono::seconds kAgainTime{2};
 constexpr std::chrono::seconds kCallTime{30};
 constexpr int kTries = 30;  // In a row.
 
+std::string BrokenPath(const std::string& state, pid_t pid) {
+  return state + "/broken-" + std::to_string(pid);
+}
+
 int Fail(const Error& error) {
   std::string line = "Error: " + codec::NeutralLine(error.what, kLineBytesMax) + "\n";
   (void)sys::WriteAll(STDERR_FILENO, line);
@@ -61,11 +65,17 @@ Result<std::optional<codec::Json>> NextInput() {
   }
 }
 
+// Its status alone would not tell from a command's own.
+int BreakOff(const std::string& state, const Error& error) {
+  (void)sys::WriteFile(BrokenPath(state, ::getpid()), error.what, 0600);
+  return Fail(error);
+}
+
 int Exec(const std::string& state, const codec::Json& request, bool has_input, Deadline deadline) {
   Begin();
   Result<RpcConnection> connection =
       RpcConnection::Open(state, RpcConnection::Login::kWithToken, -1);
-  if (!connection.ok()) return Fail(connection.error());
+  if (!connection.ok()) return BreakOff(state, connection.error());
   std::optional<int64_t> exit;
   auto sink = [&](const codec::Json& event) { return TakeOutput(event, &exit); };
   codec::Json start;
@@ -74,8 +84,8 @@ int Exec(const std::string& state, const codec::Json& request, bool has_input, D
       has_input ? connection.value().Stream(rpc::kExecSandboxInteractive, start, NextInput, sink,
                                             deadline)
                 : connection.value().Stream(rpc::kExecSandbox, request, nullptr, sink, deadline);
-  if (!done.ok()) return Fail(done.error());
-  if (!exit) return Fail({Code::kIo, "the gateway does not say how the command ended"});
+  if (!done.ok()) return BreakOff(state, done.error());
+  if (!exit) return BreakOff(state, {Code::kIo, "the gateway does not say how the command ended"});
   return static_cast<int>(*exit & 0xff);
 }
 
@@ -151,6 +161,12 @@ class Records {
 Result<Child> StartExec(const std::string& state, const codec::Json& request, int input,
                         Deadline deadline, const Child::Streams& streams) {
   return Child::Fork(streams, [&] { return Exec(state, request, input >= 0, deadline); });
+}
+
+std::string TakeWhyBroken(const std::string& state, pid_t pid) {
+  const Result<std::string> why = sys::ReadFile(BrokenPath(state, pid), kLineBytesMax);
+  (void)::unlink(BrokenPath(state, pid).c_str());
+  return why.ok() ? codec::NeutralLine(why.value(), kLossBytesMax) : std::string();
 }
 
 Result<Child> StartRecords(const std::string& state, const codec::Json& request,

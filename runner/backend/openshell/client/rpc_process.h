@@ -3,6 +3,8 @@
 // would be.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "backend/openshell/client/rpc_access.h"
@@ -18,6 +20,9 @@ namespace openshell {
 // it comes.
 Result<Child> StartExec(const std::string& state, const codec::Json& request, int input,
                         Deadline deadline, const Child::Streams& streams);
+
+// Returns why the call of such a process, which has ended, broke off; empty if the command ended.
+std::string TakeWhyBroken(const std::string& state, pid_t pid);
 
 // Starts a process that writes what `request` (of WatchSandbox) gives, line by line, as
 // `openshell logs` of 0.0 does; a line of the gateway is one line. A connection that ends is opened
