@@ -15,6 +15,7 @@
 #include "backend/openshell/attend.h"
 #include "backend/openshell/client/command_client.h"
 #include "backend/openshell/fleet.h"
+#include "backend/openshell/gateway.h"
 #include "backend/openshell/state_directory.h"
 #include "base/sys.h"
 

@@ -53,9 +53,13 @@ Status WriteValue(const Json& value, const MessageField& field, uint32_t number,
       return Ok();
     }
     case FieldKind::kMessage: {
-      protozero::pbf_writer inner(*writer, number);
-      return WriteFields(value, *field.message, &inner)
-          .Context("'" + std::string(field.name) + "'");
+      // On its own first: protozero leaves out a message within a message if it is empty.
+      std::string inner;
+      protozero::pbf_writer inner_writer(inner);
+      TRY(WriteFields(value, *field.message, &inner_writer)
+              .Context("'" + std::string(field.name) + "'"));
+      writer->add_message(number, inner);
+      return Ok();
     }
   }
   return Ok();
@@ -91,8 +95,29 @@ Status WriteFields(const Json& json, const MessageShape& shape, protozero::pbf_w
 
 Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth);
 
-// Thrown as protozero's own are.
-struct TooDeep : std::exception {};
+// Thrown as protozero's own are. It does not look itself whether a field has the wire type that is
+// read.
+struct Malformed : std::exception {};
+
+void Expect(const protozero::pbf_reader& reader, protozero::pbf_wire_type type) {
+  if (reader.wire_type() != type) throw Malformed();
+}
+
+protozero::pbf_wire_type WireTypeOf(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::kBool:
+    case FieldKind::kInteger:
+    case FieldKind::kWord:
+      return protozero::pbf_wire_type::varint;
+    case FieldKind::kDouble:
+      return protozero::pbf_wire_type::fixed64;
+    case FieldKind::kText:
+    case FieldKind::kBytes:
+    case FieldKind::kMessage:
+      return protozero::pbf_wire_type::length_delimited;
+  }
+  return protozero::pbf_wire_type::unknown;
+}
 
 Json WordOf(int32_t number, const MessageField& field) {
   const auto at = static_cast<size_t>(number);
@@ -101,6 +126,7 @@ Json WordOf(int32_t number, const MessageField& field) {
 }
 
 Json ReadValue(protozero::pbf_reader* reader, const MessageField& field, int depth) {
+  Expect(*reader, WireTypeOf(field.kind));
   switch (field.kind) {
     case FieldKind::kBool:
       return reader->get_bool();
@@ -124,6 +150,7 @@ void ReadEntry(protozero::pbf_reader entry, const MessageField& field, int depth
   Json value = field.kind == FieldKind::kMessage ? Json::EmptyObject() : Json("");
   while (entry.next()) {
     if (entry.tag() == kMapKey) {
+      Expect(entry, protozero::pbf_wire_type::length_delimited);
       key = entry.get_string();
     } else if (entry.tag() == kMapValue) {
       value = ReadValue(&entry, field, depth);
@@ -151,9 +178,11 @@ void ReadField(protozero::pbf_reader* reader, const MessageField& field, int dep
     *into = ReadValue(reader, field, depth);
     return;
   }
-  if (field.count == FieldCount::kMap) return ReadEntry(reader->get_message(), field, depth, into);
-  const bool is_number = field.kind == FieldKind::kBool || field.kind == FieldKind::kInteger ||
-                         field.kind == FieldKind::kDouble || field.kind == FieldKind::kWord;
+  if (field.count == FieldCount::kMap) {
+    Expect(*reader, protozero::pbf_wire_type::length_delimited);
+    return ReadEntry(reader->get_message(), field, depth, into);
+  }
+  const bool is_number = WireTypeOf(field.kind) != protozero::pbf_wire_type::length_delimited;
   if (is_number && reader->wire_type() == protozero::pbf_wire_type::length_delimited) {
     return ReadPacked(reader, field, into);
   }
@@ -161,7 +190,7 @@ void ReadField(protozero::pbf_reader* reader, const MessageField& field, int dep
 }
 
 Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth) {
-  if (depth > kDepthMax) throw TooDeep();
+  if (depth > kDepthMax) throw Malformed();
   std::vector<Json> values(shape.fields.size());
   std::vector<bool> there(shape.fields.size());
   while (reader.next()) {

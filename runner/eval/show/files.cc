@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <map>
@@ -248,6 +249,9 @@ Status WriteResults(const std::string& directory, const Results& results) {
       {"eval.json", codec::RenderJson(ToJson(results))},
   };
   const Fd into = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("writing the results"));
+  // Two evaluations of the same shard may end at once; a file system without locks goes without.
+  while (::flock(into.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
   // An earlier one would pass for that of these results if another file could not be written.
   if (::unlinkat(into.get(), "eval.json", 0) != 0 && errno != ENOENT) {
     return Errno("removing " + directory + "/eval.json");

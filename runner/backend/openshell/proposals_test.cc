@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/openshell/client/proposal.h"
+#include "backend/openshell/proposals.h"
 
 #include <catch2/catch.hpp>
 #include <string>
