@@ -217,6 +217,9 @@ Command PostCommandSpec() {
                     kProxyVariable, kNoProxyVariable, kGitHubVariables, kGitLabVariables}};
 }
 
+constexpr OptionSpec kOpenShellOption = {
+    "openshell", "GENERATION", "0.0", "The generation of OpenShell that is meant: `0.0` or `0.1`."};
+
 Command CheckCommandSpec() {
   return {
       .name = "policy check",
@@ -226,6 +229,7 @@ Command CheckCommandSpec() {
       .example = "  agentic-ci policy check .agentic-ci/openshell-policy.yml\n",
       .options = {{"for", "BACKEND", "",
                    "Also say what would be different in a sandbox of this backend: `openshell`."},
+                  kOpenShellOption,
                   kJsonOption}};
 }
 
@@ -240,6 +244,7 @@ Command ExportCommandSpec() {
           "difference is in a comment.",
       .example = "  agentic-ci policy export --to openshell > policy.yaml\n",
       .options = {{"to", "BACKEND", "", "Whose policy to print: `openshell`. Required."},
+                  kOpenShellOption,
                   {"policy", "FILE", "",
                    "The policy file. If not given, `.agentic-ci/openshell-policy.yml` as it is in "
                    "the working tree."},

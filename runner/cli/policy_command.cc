@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "advise/diff.h"
@@ -148,9 +149,12 @@ Checked Check(const std::string& file) {
   return {file, std::move(text).value(), std::move(parsed), std::move(errors)};
 }
 
-std::vector<openshell::PolicyDifference> DifferencesOf(const Checked& checked, bool wanted) {
+// The generation of OpenShell whose differences are wanted; nullopt for none.
+using Wanted = std::optional<openshell::Generation>;
+
+std::vector<openshell::PolicyDifference> DifferencesOf(const Checked& checked, Wanted wanted) {
   if (!wanted || !checked.parsed.ok()) return {};
-  return openshell::DifferencesOf(checked.parsed.value());
+  return openshell::DifferencesOf(checked.parsed.value(), *wanted);
 }
 
 // The only other backend that reads policies.
@@ -162,7 +166,22 @@ Status CheckBackendName(const Arguments& arguments, std::string_view option) {
                shown + " openshell");
 }
 
-Status PrintCheck(const Checked& checked, bool for_openshell) {
+// Returns what `option`, which names a backend, and `--openshell` ask for.
+Result<Wanted> GenerationOf(const Arguments& arguments, std::string_view option) {
+  if (!arguments.Has(option)) {
+    if (!arguments.Has("openshell")) return Wanted();
+    return Usage("--openshell needs --" + std::string(option),
+                 "--" + std::string(option) + " openshell --openshell 0.1");
+  }
+  TRY(CheckBackendName(arguments, option));
+  if (!arguments.Has("openshell")) return Wanted(openshell::kGenerationDefault);
+  const Wanted wanted = openshell::ParseGeneration(arguments.Get("openshell"));
+  if (wanted) return wanted;
+  return Usage("--openshell: '" + arguments.Get("openshell") + "' is not a generation",
+               "--openshell 0.1");
+}
+
+Status PrintCheck(const Checked& checked, Wanted wanted) {
   for (const Error& error : checked.errors) {
     TRY(sys::WriteAll(STDERR_FILENO, RenderErrorIn(error, checked.text)));
   }
@@ -170,13 +189,13 @@ Status PrintCheck(const Checked& checked, bool for_openshell) {
   for (const policy::Warning& warning : InOrder(checked.parsed.value().warnings)) {
     TRY(PrintLines(codec::Locate(checked.file, warning.at) + ": warning: " + warning.what));
   }
-  for (const openshell::PolicyDifference& one : DifferencesOf(checked, for_openshell)) {
+  for (const openshell::PolicyDifference& one : DifferencesOf(checked, wanted)) {
     TRY(PrintLines(codec::Locate(checked.file, one.at) + ": note: OpenShell: " + one.what));
   }
   return PrintLines(codec::Locate(checked.file, {}) + ": ok");
 }
 
-codec::Json CheckAsJson(const Checked& checked, bool for_openshell) {
+codec::Json CheckAsJson(const Checked& checked, Wanted wanted) {
   codec::Json object;
   object.Set("file", checked.file);
   object.Set("valid", checked.parsed.ok());
@@ -203,9 +222,9 @@ codec::Json CheckAsJson(const Checked& checked, bool for_openshell) {
     warnings.Push(one);
   }
   object.Set("warnings", warnings);
-  if (!for_openshell) return object;
+  if (!wanted) return object;
   codec::Json differences = codec::Json::EmptyArray();
-  for (const openshell::PolicyDifference& one : DifferencesOf(checked, true)) {
+  for (const openshell::PolicyDifference& one : DifferencesOf(checked, wanted)) {
     codec::Json entry;
     entry.Set("line", one.at.line);
     entry.Set("column", one.at.column);
@@ -252,8 +271,7 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
     return Error{Code::kUsage, "policy check needs a file", "agentic-ci policy check FILE"};
   }
   bool json = arguments.Has("json");
-  const bool for_openshell = arguments.Has("for");
-  if (for_openshell) TRY(CheckBackendName(arguments, "for"));
+  const Wanted wanted = TRY(GenerationOf(arguments, "for"));
   int status = 0;
   codec::Json files = codec::Json::EmptyArray();
   for (const std::string& file : arguments.operands) {
@@ -262,9 +280,9 @@ Result<int> PolicyCheckCommand(const Arguments& arguments) {
       status = static_cast<int>(ExitCodeOf(checked.parsed.error().code));
     }
     if (json) {
-      files.Push(CheckAsJson(checked, for_openshell));
+      files.Push(CheckAsJson(checked, wanted));
     } else {
-      TRY(PrintCheck(checked, for_openshell));
+      TRY(PrintCheck(checked, wanted));
     }
   }
   if (json) {
@@ -283,13 +301,16 @@ Result<int> PolicyExportCommand(const Arguments& arguments) {
   if (!arguments.Has("to")) {
     return Usage("policy export needs a backend", "agentic-ci policy export --to openshell");
   }
-  TRY(CheckBackendName(arguments, "to"));
+  const Wanted wanted = TRY(GenerationOf(arguments, "to"));
   const std::string file = TRY(PolicyFileOf(arguments, "policy export"));
   policy::ParsedPolicy parsed = TRY(ReadPolicy(file, arguments.Get("agent", "command")));
   const std::string body = TRY(openshell::RenderPolicy(parsed.policy, {}));
-  std::string head = "# For OpenShell " + std::string(openshell::kTestedReleases) + ", from " +
-                     codec::NeutralLine(file) + ".\n";
-  for (const openshell::PolicyDifference& one : openshell::DifferencesOf(parsed)) {
+  const bool is_tested = *wanted == openshell::Generation::k00;
+  std::string head =
+      "# For OpenShell " +
+      std::string(is_tested ? openshell::kTestedReleases : "0.1, as its documentation has it") +
+      ", from " + codec::NeutralLine(file) + ".\n";
+  for (const openshell::PolicyDifference& one : openshell::DifferencesOf(parsed, *wanted)) {
     const std::string line = one.at.line > 0 ? "line " + std::to_string(one.at.line) + ": " : "";
     head += "# " + line + codec::NeutralLine(one.what) + ".\n";
   }

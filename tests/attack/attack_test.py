@@ -40,6 +40,7 @@ network_policies:
           - allow: {{method: GET, path: "/ok/**"}}
           - allow: {{method: POST, path: "/ok/**"}}
           - allow: {{method: "*", path: "/trace/**"}}
+      - {{host: host.openshell.internal, port: {port}, path: /ok/not-websocket, protocol: websocket, enforcement: enforce, access: full}}
       - {{host: host.docker.internal, port: {port}, protocol: rest, enforcement: enforce, access: full}}
     binaries: [{{path: {python}}}]
 """

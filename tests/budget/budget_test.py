@@ -98,12 +98,16 @@ class Runs(unittest.TestCase):
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
 
-    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after='', printed=None):
+    def run_agent(self, paths, *options, body='{"model":"claude-sonnet-4-5"}', after='', printed=None, socket=''):
         """curl asks for each path in turn; gives (status, answer) of each, the exit code and the record. `printed`: the
-        number of lines, or a range of it where the run ends the agent."""
+        number of lines, or a range of it where the run ends the agent. `socket`: a path at which WebSockets may open."""
         port = self.server.server_address[1]
         policy = self.directory / 'policy.yml'
         policy.write_text(f'defaults: none\nendpoints: ["{HOST}:{port}:full:rest"]\n')
+        if socket:
+            place = {'host': HOST, 'port': port, 'access': 'full'}
+            policy.write_text(json.dumps({'version': 1, 'network_policies': {'all': {'binaries': [{'path': '/**'}], 'endpoints': [
+                {**place, 'protocol': 'rest'}, {**place, 'protocol': 'websocket', 'path': socket}]}}}))
         script = self.checkout / 'ask.sh'
         script.write_text(''.join(
             f"curl -s --compressed -o body -w '%{{http_code}}' -d '{body}' 'http://{HOST}:{port}{path}'; echo; tr '\\n' ' ' <body; echo\n" for path in paths) + after + '\ntrue\n')
@@ -224,10 +228,13 @@ class Budget(Runs):
                    "-H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' 'http://%s:%d/v1/responses'; test -f body && printf ' ' && cat body; echo\n" %
                    (HOST, self.server.server_address[1]))
         self.run_agent(['/v1/messages'], after=upgrade, printed=3)
+        self.assertRegex(self.after[0], '^426 .*"policy_denied"')
+        opens = {'after': upgrade, 'printed': 3, 'socket': '/v1/responses'}
+        self.run_agent(['/v1/messages'], **opens)
         self.assertEqual((self.after, self.server.seen[-1]), (['101'], ('/v1/responses', 'websocket')))
-        self.run_agent(['/v1/messages'], '--max-tokens', '200', after=upgrade, printed=3)
+        self.run_agent(['/v1/messages'], '--max-tokens', '200', **opens)
         self.assertRegex(self.after[0], '^426 .*"a run with a budget must use models over HTTP')
-        self.run_agent(['/v1/messages'], '--max-tokens', '100', after=upgrade, printed=3)
+        self.run_agent(['/v1/messages'], '--max-tokens', '100', **opens)
         self.assertRegex(self.after[0], '^403 .*"budget_exceeded"')
         self.assertEqual(self.server.seen[-1][0], '/v1/messages')
 

@@ -32,6 +32,7 @@ network_policies:
       - {{host: narrow.example.net, port: 443, protocol: rest, rules: [{{allow: {{method: GET, path: /v1/*}}}}]}}
       - {{host: redteam.invalid, port: 443}}
       - {{host: quiet.example.net, port: 443, protocol: rest, rules: [{{allow: {{method: HEAD, path: "**"}}}}]}}
+      - {{host: sockets.example.net, port: 443, protocol: websocket, access: read-write}}
     binaries: [{{path: "/**"}}]
 '''
 
@@ -129,12 +130,14 @@ class Redteam(Case):
                     f'{policy}:6': f'read {self.host}',
                     f'{policy}:10': 'send any data to any host that matches *.example.com, port 443',
                     f'{policy}:11': 'send any data to db.example.org:5432',
-                    f'{policy}:12': 'send data in paths, queries and WebSocket messages to api.example.net:443',
+                    f'{policy}:12': 'send data in paths and queries of requests to api.example.net:443',
                     f'{policy}:13': 'send data in these requests to narrow.example.net:443: GET /v1/*',
                     f'{policy}:15': 'send data in these requests to quiet.example.net:443: HEAD **',
-                    f'{policy}:14': 'send any data to redteam.invalid:443'})
-                self.assertEqual([one['sends'] for one in document['openings'] if one['at'].endswith((':10', ':12', ':13', ':6'))],
-                                 ['any-data', 'in-websocket-messages', 'in-its-requests', 'nothing'])
+                    f'{policy}:14': 'send any data to redteam.invalid:443',
+                    f'{policy}:16': 'send data in paths, queries and WebSocket messages to sockets.example.net:443'})
+                self.assertEqual({one['at'][-2:]: one['sends'] for one in document['openings'] if one['at'][-2:] in ('10', '12', '13', '16', ':6')},
+                                 {'10': 'any-data', '12': 'in-paths-and-queries', '13': 'in-its-requests', '16': 'in-websocket-messages',
+                                  ':6': 'nothing'})
                 found = self.probe(document, 'searched-files')
                 self.assertEqual((found['standing'], found['because']),
                                  ('allowed-by-policy', f'{policy}:6: {self.host}/deploy-token.txt'))

@@ -219,10 +219,20 @@ def test_switching_protocols_unasked_is_a_bad_gateway():
     equal((answer.status, answer.json()["error"]), (502, "malformed_response"))
 
 
-def test_a_websocket_is_relayed():
-    with tls_tunnel("api.example.test") as connection:
-        connection.sendall(request("/ws", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-                                   "Sec-WebSocket-Key: " + base64.b64encode(b"0123456789abcdef").decode()))
+UPGRADE = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+           "Sec-WebSocket-Key: " + base64.b64encode(b"0123456789abcdef").decode())
+
+
+def test_a_websocket_does_not_open_where_only_requests_are_judged():
+    for host in ("api.example.test", "audit.example.test"):
+        answer = in_tunnel(request("/ws", *UPGRADE, "Connection: close", host=host), host)
+        contains(answer, b"HTTP/1.1 403 ")
+        contains(answer, b"are not judged by rest rules")
+
+
+def test_a_websocket_is_relayed_where_no_request_is_judged():
+    with tls_tunnel("l4.example.test") as connection:
+        connection.sendall(request("/ws", *UPGRADE, host="l4.example.test"))
         head = b""
         while b"\r\n\r\n" not in head:
             head += connection.recv(1)

@@ -43,6 +43,7 @@ network_policies:
       - {{host: of.another.example.test, port: 443, protocol: rest, enforcement: enforce, access: full}}
       - {{host: 169.254.169.254, port: 80, access: full}}
       - {{host: plain.example.test, port: 80, protocol: rest, enforcement: enforce, access: read-write}}
+      - {{host: plain.example.test, port: 80, path: /ws, protocol: websocket, enforcement: enforce, access: full}}
       - {{host: slash.example.test, port: 443, protocol: rest, enforcement: enforce, access: full,
          allow_encoded_slash: true}}
       - {{host: socket.example.test, port: 443, protocol: websocket, enforcement: enforce, access: full}}

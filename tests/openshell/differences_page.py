@@ -9,20 +9,33 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from differences import FILES, REQUESTS  # noqa: E402
+from differences import DOCUMENTED, FILES, REQUESTS  # noqa: E402
 
 PAGE = HERE.parents[1] / 'docs/reference/openshell-differences.md'
 HEAD = '''# Where OpenShell judges differently
 
-Generated policies and requests are judged by OpenShell's own engine and by agentic-ci in each test run. Every
-difference that was found is listed here; one that is not, or one that no longer occurs, fails the test. The reasons are
-in [decisions.md](../decisions.md), under "Where OpenShell's schema is read more strictly" and the sections about paths
-and messages.
+The first two tables are of OpenShell 0.0.112, and tested: generated policies and requests are judged by its own engine
+and by agentic-ci in each test run. Every difference that was found is listed here; one that is not, or one that no
+longer occurs, fails the test. The last table compares the generations. The reasons are in
+[decisions.md](../decisions.md), under "Where OpenShell's schema is read more strictly", "OpenShell 0.1 is followed
+where it is stricter", and the sections about paths and messages.
 
 "Here" is `--backend native` and `agentic-ci policy`. With `--backend openshell`, agentic-ci reads the policy file, by
 its own rules, and OpenShell judges the requests.
 '''
 PARTS = (('Requests', 'A request is judged by these rules:', REQUESTS), ('Policy files', 'A file is read by these rules:', FILES))
+
+
+GENERATIONS = '''
+## OpenShell 0.0 and 0.1
+
+No program of 0.1 was there to be tried: its column is from the pages of OpenShell's documentation and the notes of its
+releases that the last column names. "Tried" says whether what 0.0 does was seen. `agentic-ci policy check --for
+openshell --openshell 0.1 FILE` says which of these a file meets.
+
+| subject | here | OpenShell 0.0 | tried | OpenShell 0.1 | from |
+|---|---|---|---|---|---|
+'''
 
 
 def page():
@@ -32,6 +45,10 @@ def page():
         for one in table:
             here, there = ('accepts', 'refuses') if one.looser else ('refuses what violates it', 'accepts it')
             text += f'| {one.reason.replace("|", chr(92) + "|")} | {here} | {there} |\n'
+    text += GENERATIONS
+    for one in DOCUMENTED:
+        cells = (one.subject, one.here, one.in_00, 'yes' if one.tried else 'no', one.in_01, one.page)
+        text += f'| {" | ".join(cell.replace("|", chr(92) + "|") for cell in cells)} |\n'
     return text
 
 

@@ -120,6 +120,7 @@ class Untrusted(unittest.TestCase):
                      for name, access in (('model', 'full'), ('hook', 'full'), ('page', 'read-only'))]
         endpoints.append({'host': HOST, 'port': self.servers['mcp'].server_port, 'protocol': 'mcp', 'path': '/mcp',
                           'rules': [{'allow': {'method': 'tools/call', 'tool': 'read'}}]})
+        endpoints.append({'host': HOST, 'port': self.servers['page'].server_port, 'protocol': 'websocket', 'path': '/socket', 'access': 'full'})
         policy = {'version': 1, 'network_policies': {'all': {'endpoints': endpoints, 'binaries': [{'path': '/**'}]}}}
         short = {'defaults': 'none', 'endpoints': [f'{HOST}:{self.servers[name].server_port}:{access}:rest' for name, access in (
             ('model', 'full'), ('hook', 'full'), ('page', 'read-only'))]}

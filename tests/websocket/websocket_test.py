@@ -348,13 +348,12 @@ class WebSocketTest(unittest.TestCase):
         self.assertEqual(self.talk("/secret", b"hidden")[0][0], 1008)
         self.assertEqual(STAGE.server.seen, [])
 
-    # --- Raw relays ----------------------------------------------------------------------------------
+    # --- Other endpoints ----------------------------------------------------------------------------------
 
-    def test_messages_on_a_rest_endpoint_are_not_read(self):
-        placeholder = "openshell:resolve:env:TOKEN"
-        self.assertEqual(self.talk("/rest", "one", placeholder, b"\0"), ["one", placeholder, b"\0"])
-        self.assertNotIn("no_context_takeover", STAGE.server.extensions[-1])
-        self.assertEqual([event for event in STAGE.events("/rest") if event[0] == "l7-websocket"], [])
+    def test_a_rest_endpoint_opens_none(self):
+        with self.assertRaisesRegex(websockets.InvalidStatusCode, "403"):
+            self.talk("/rest", "one")
+        self.assertEqual(STAGE.server.seen, [])
 
 
 if __name__ == "__main__":

@@ -252,26 +252,59 @@ bool NamesTheMachine(const std::string& host) {
          host == "host.containers.internal";
 }
 
-void AddDifferences(const Endpoint& endpoint, std::vector<PolicyDifference>* all) {
-  auto add = [&](std::string what) { all->push_back({endpoint.at, std::move(what)}); };
-  if (endpoint.protocol_implied) {
-    add("'access' without 'protocol' is written with 'protocol: rest': OpenShell would enforce "
-        "nothing");
-  }
+bool HasAnyOperation(const Endpoint& endpoint) {
   const bool expanded = endpoint.access == policy::Access::kNone;
-  if ((expanded && HasAnyOperation(endpoint.rules)) || HasAnyOperation(endpoint.deny_rules)) {
-    add("operation_type '*' is written as query, mutation and subscription: OpenShell refuses '*'");
-  }
-  if (NamesTheMachine(endpoint.host)) {
-    add(endpoint.host +
-        " is the machine of the gateway there, by its address on the sandbox's "
-        "network: a server that listens on loopback alone is not reached");
-  }
-  if (endpoint.signing != policy::Signing::kNone) {
-    add("`run --backend openshell` has no credential for requests that are signed");
-  }
-  if (!endpoint.credential_provider.empty()) {
-    add("the provider '" + endpoint.credential_provider + "' has to be on OpenShell's gateway");
+  return (expanded && HasAnyOperation(endpoint.rules)) || HasAnyOperation(endpoint.deny_rules);
+}
+
+bool HasLaterWildcard(const Endpoint& endpoint) {
+  const size_t dot = endpoint.host.find('.');
+  return dot != std::string::npos && endpoint.host.find('*', dot) != std::string::npos;
+}
+
+// What an endpoint means in one generation or in both, where that is not what it means here.
+struct EndpointDifference {
+  bool in_00;
+  bool in_01;
+  bool (*applies)(const Endpoint& endpoint);
+  std::string Endpoint::*name;  // What "%" stands for; null: it is not there.
+  std::string_view what;
+};
+
+constexpr EndpointDifference kEndpointDifferences[] = {
+    {true, true, [](const Endpoint& one) { return one.protocol_implied; }, nullptr,
+     "'access' without 'protocol' is written with 'protocol: rest': OpenShell would enforce "
+     "nothing"},
+    {true, true, [](const Endpoint& one) { return HasAnyOperation(one); }, nullptr,
+     "operation_type '*' is written as query, mutation and subscription: OpenShell refuses '*'"},
+    {true, false, [](const Endpoint& one) { return NamesTheMachine(one.host); }, &Endpoint::host,
+     "% is the machine of the gateway there, by its address on the sandbox's "
+     "network: a server that listens on loopback alone is not reached"},
+    {false, true, [](const Endpoint& one) { return HasLaterWildcard(one); }, nullptr,
+     "a wildcard behind the first label of a host may be refused"},
+    {false, true, [](const Endpoint& one) { return one.protocol == Protocol::kSql; }, nullptr,
+     "'protocol: sql' is not documented, and may be refused"},
+    {false, true, [](const Endpoint& one) { return one.protocol == Protocol::kMcp; }, nullptr,
+     "only MCP 2025-11-25 passes, since 'mcp.versions' is not written; here, any revision does"},
+    {true, true, [](const Endpoint& one) { return one.signing != policy::Signing::kNone; }, nullptr,
+     "`run --backend openshell` has no credential for requests that are signed"},
+    {true, true, [](const Endpoint& one) { return !one.credential_provider.empty(); },
+     &Endpoint::credential_provider, "the provider '%' has to be on OpenShell's gateway"},
+    {false, true, [](const Endpoint& one) { return !one.credential_provider.empty(); },
+     &Endpoint::credential_provider,
+     "the credential of '%' is put into 'Authorization' alone, unless its profile says where "
+     "('auth_style')"},
+};
+
+void AddDifferences(const Endpoint& endpoint, Generation generation,
+                    std::vector<PolicyDifference>* all) {
+  for (const EndpointDifference& one : kEndpointDifferences) {
+    if (!(generation == Generation::k00 ? one.in_00 : one.in_01) || !one.applies(endpoint)) {
+      continue;
+    }
+    std::string what(one.what);
+    if (one.name != nullptr) what.replace(what.find('%'), 1, endpoint.*one.name);
+    all->push_back({endpoint.at, std::move(what)});
   }
 }
 
@@ -325,7 +358,8 @@ Result<std::string> RenderPolicy(const policy::Policy& policy,
   return codec::RenderJson(root);
 }
 
-std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed) {
+std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed,
+                                            Generation generation) {
   std::vector<PolicyDifference> all;
   const policy::Policy& policy = parsed.policy;
   if (parsed.short_form) {
@@ -340,7 +374,7 @@ std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed) 
   for (const policy::NetworkPolicy& entry : policy.network) {
     for (const Endpoint& endpoint : entry.endpoints) {
       inspects = inspects || policy::JudgesRequests(endpoint.protocol);
-      AddDifferences(endpoint, &all);
+      AddDifferences(endpoint, generation, &all);
     }
   }
   if (inspects) {

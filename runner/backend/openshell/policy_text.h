@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+// Policies as OpenShell reads them, and what it makes of one that this program does not.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backend/openshell/generation.h"
 #include "base/result.h"
 #include "codec/data/position.h"
 #include "policy/load/parse.h"
@@ -32,7 +34,9 @@ struct PolicyDifference {
   codec::Position at;
   std::string what;
 };
-// Returns the differences in the order of the file.
-std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed);
+// Returns the differences from what that generation does, in the order of the file. Those of 0.1
+// are from its documentation.
+std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed,
+                                            Generation generation = kGenerationDefault);
 
 }  // namespace openshell

@@ -94,10 +94,10 @@ TEST_CASE("a credential goes to its own host or nowhere") {
 }
 
 TEST_CASE("each difference is told once, where it is; a policy as OpenShell has it has none") {
-  auto differences = [](std::string_view text) {
+  auto differences = [](std::string_view text, Generation generation = Generation::k00) {
     Result<policy::ParsedPolicy> parsed = policy::ParsePolicy(text, {.file = "p.yml"});
     REQUIRE(parsed.ok());
-    return DifferencesOf(parsed.value());
+    return DifferencesOf(parsed.value(), generation);
   };
   const std::string head =
       "version: 1\nfilesystem_policy: {read_only: [/usr]}\nnetwork_policies:\n  a:\n    "
@@ -109,6 +109,13 @@ TEST_CASE("each difference is told once, where it is; a policy as OpenShell has 
   REQUIRE(found.size() == 1);
   CHECK(found[0].at.line == 6);
   CHECK(found[0].what.starts_with("host.docker.internal is the machine of the gateway"));
+  // A loopback of 0.1 is the machine's, as here.
+  CHECK(differences(head + "      - {host: host.docker.internal, port: 80}\n" + tail,
+                    Generation::k01)
+            .empty());
+  const std::string wide = head + "      - {host: 'a.*.example.com', port: 80}\n" + tail;
+  CHECK(differences(wide).empty());
+  CHECK(differences(wide, Generation::k01).size() == 1);
   // One about the short form, one about paths, one about the judgement of requests.
   CHECK(differences("defaults: none\nendpoints: [\"a.example.com:443:full:rest\"]\n").size() >= 2);
 }

@@ -148,13 +148,13 @@ class View {
     if (Allows(url, "POST")) {
       opening->sends = Sends::kAnyData;
       opening->lets = "send any data to " + whose;
+    } else if (Allows((port == "80" ? "ws" : "wss") + url.substr(url.find(':')),
+                      "WEBSOCKET_TEXT")) {
+      opening->sends = Sends::kInMessages;
+      opening->lets = "send data in paths, queries and WebSocket messages to " + whose;
     } else if (Allows(url, "GET")) {
-      // A GET that asks for a WebSocket opens one, and what is sent there may not be judged.
-      const std::string socket = (port == "80" ? "ws" : "wss") + url.substr(url.find(':'));
-      const bool messages = Allows(socket, "WEBSOCKET_TEXT");
-      opening->sends = messages ? Sends::kInMessages : Sends::kInTargets;
-      opening->lets = messages ? "send data in paths, queries and WebSocket messages to " + whose
-                               : "send data in paths and queries of requests to " + whose;
+      opening->sends = Sends::kInTargets;
+      opening->lets = "send data in paths and queries of requests to " + whose;
     } else {
       opening->sends = explained_.passed() ? Sends::kUnknown : Sends::kInRequests;
       opening->lets = "send data in these requests to " + whose + ": " + std::string(requests);

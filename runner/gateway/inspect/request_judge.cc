@@ -7,6 +7,7 @@
 #include "codec/data/position.h"
 #include "codec/wire/http_target.h"
 #include "codec/wire/query.h"
+#include "gateway/budget/model_api.h"
 #include "gateway/http/refusal.h"
 #include "gateway/http/request_id.h"
 #include "gateway/inspect/body_judge.h"
@@ -123,10 +124,11 @@ bool AsksForWebSocket(const codec::RequestHead& head, const codec::BodyFraming& 
          codec::FindField(head.fields, "sec-websocket-key") != nullptr;
 }
 
-// Its endpoint judges the messages, too.
-bool OpensWebSocket(const policy::Verdict& verdict) {
-  return verdict.governing != nullptr &&
-         verdict.governing->protocol == policy::Protocol::kWebSocket;
+// Its endpoint judges the messages, too, or is the reason that none may be sent.
+bool IsAboutWebSocket(const policy::Verdict& verdict) {
+  return verdict.reason == policy::Reason::kUpgradeNotJudged ||
+         (verdict.governing != nullptr &&
+          verdict.governing->protocol == policy::Protocol::kWebSocket);
 }
 
 // The fields as they go out: ours in front, the client's end-to-end ones, `sent`, behind. What is
@@ -243,11 +245,17 @@ RequestVerdict RefuseReplaced(const RequestContext& context, record::Event event
 
 RequestVerdict RefuseByRule(const RequestContext& context, record::Event event,
                             const policy::Decision& decision) {
+  const bool upgrade = event.protocol == "websocket";
+  RefusedRequest refused{event.policy, decision.reason, event.method,         event.path,
+                         event.host,   event.port,      context.caller.binary};
+  if (upgrade) refused.protocol = event.protocol;
   Refusal refusal =
       context.forward ? NewRefusal(403, "policy_denied",
                                    NameRequest(event) + " denied by L7 policy: " + decision.reason)
-                      : NewRequestRefusal({event.policy, decision.reason, event.method, event.path,
-                                           event.host, event.port, context.caller.binary});
+                      : NewRequestRefusal(refused);
+  if (upgrade && RecogniseModelCall(event.method, event.path, true).api == ModelApi::kSocket) {
+    refusal.status = 426;  // Its clients ask over HTTP then.
+  }
   return Refuse(std::move(event), record::Engine::kL7, decision.reason, std::move(refusal));
 }
 
@@ -349,7 +357,7 @@ RequestVerdict JudgeRequest(const RequestContext& context, const codec::RequestH
     policy::Decision decision =
         policy::DescribeVerdict(verdict, context.route, context.caller, request);
     NoteDecision(context, decision, event);
-    if (upgrade && OpensWebSocket(verdict)) event.protocol = "websocket";
+    if (upgrade && IsAboutWebSocket(verdict)) event.protocol = "websocket";
     if (!decision.allowed) return RefuseByRule(context, std::move(event), decision);
     event.message.reserve(64 + event.host.size() + event.path.size() + decision.reason.size());
     event.message.append("L7_REQUEST ").append(decision.audited ? "audit " : "allow ");

@@ -287,11 +287,14 @@ TEST_CASE("A body's framing is written anew") {
   CHECK(FindField(verdict.request.fields, "expect") == nullptr);
 }
 
-TEST_CASE("An upgrade to WebSocket passes, one to HTTP/2 is refused, others are dropped") {
-  RequestVerdict socket =
-      Bench().Get("/ws", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n");
-  CHECK(socket.websocket);
-  CHECK(FindField(socket.request.fields, "upgrade")->value == "websocket");
+TEST_CASE("An upgrade to WebSocket or HTTP/2 is refused by rest, others are dropped") {
+  auto upgrade = [](const char* path) {
+    return Bench().Get(
+        path, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n");
+  };
+  CHECK(AnswerOf(upgrade("/ws")).starts_with("HTTP/1.1 403 "));
+  // Its clients ask over HTTP after this one.
+  CHECK(AnswerOf(upgrade("/v1/responses")).starts_with("HTTP/1.1 426 "));
   RequestVerdict h2c = Bench().Get("/", "Connection: Upgrade\r\nUpgrade: h2c\r\n");
   CHECK(Contains(AnswerOf(h2c), "unsupported_l7_protocol"));
   RequestVerdict other = Bench().Get("/", "Connection: Upgrade\r\nUpgrade: irc\r\n");
@@ -300,7 +303,7 @@ TEST_CASE("An upgrade to WebSocket passes, one to HTTP/2 is refused, others are 
   CHECK_FALSE(Bench().Get("/", "Upgrade: websocket\r\nSec-WebSocket-Key: a\r\n").websocket);
 }
 
-TEST_CASE("No WebSocket opens where requests are judged by their bodies, not even under audit") {
+TEST_CASE("No WebSocket opens where only requests are judged, not even under audit") {
   constexpr const char* kUpgrade =
       "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n";
   for (policy::Enforcement enforcement :
@@ -314,7 +317,11 @@ TEST_CASE("No WebSocket opens where requests are judged by their bodies, not eve
           "graphql rules; an endpoint with 'protocol: websocket' for this path is needed");
     CHECK(verdict.event.protocol == "websocket");
     CHECK(Contains(AnswerOf(verdict), "\"type\":\"websocket_allow\""));
-    CHECK(bench.Get("/rest", kUpgrade).websocket);
+    verdict = bench.Get("/rest", kUpgrade);
+    CHECK(verdict.kind == RequestVerdict::kRefuse);
+    CHECK(Contains(verdict.event.reason, "are not judged by rest rules"));
+    CHECK(verdict.event.protocol == "websocket");
+    CHECK(Contains(AnswerOf(verdict), "\"type\":\"websocket_allow\""));
   }
 }
 

@@ -28,8 +28,13 @@ Verdict DecideOne(const Route& route, const HttpRequest& request) {
     return Refuse(route, Reason::kMalformedPath, nullptr, {});
   }
   const CompiledEndpoint* governing = FindGoverning(route, request.path);
-  if (governing != nullptr && IsJudgedByBody(governing->protocol())) {
-    if (!request.websocket_upgrade) return Refuse(route, Reason::kBodyNotJudged, governing, {});
+  if (governing != nullptr && IsJudgedByBody(governing->protocol()) && !request.websocket_upgrade) {
+    return Refuse(route, Reason::kBodyNotJudged, governing, {});
+  }
+  // Nothing of what a WebSocket carries would be judged, so it does not open where the policy only
+  // audits, either.
+  if (governing != nullptr && request.websocket_upgrade &&
+      (governing->protocol() == Protocol::kRest || IsJudgedByBody(governing->protocol()))) {
     return Refuse(route, Reason::kUpgradeNotJudged, governing, ProtocolName(governing->protocol()));
   }
   if (governing != nullptr && governing->source->only_reads && request.websocket_upgrade) {

@@ -24,7 +24,7 @@ enum class Reason : uint8_t {
   kMalformedPath,     // A path or query that no rule may be asked about.
   kNoUpgrade,         // A plain request to a WebSocket endpoint.
   kBodyNotJudged,     // The caller did not read the body.
-  kUpgradeNotJudged,  // A WebSocket where bodies are judged; `detail` is the protocol they are of.
+  kUpgradeNotJudged,  // A WebSocket where something else is judged; `detail` is what.
   // GraphQL, over HTTP or in WebSocket messages.
   kGraphqlMalformed,     // `detail` says how.
   kGraphqlUnregistered,  // A persisted query that the policy does not know.

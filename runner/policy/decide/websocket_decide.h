@@ -9,8 +9,8 @@
 namespace policy {
 
 // True if the messages of a WebSocket that was opened at `path` are judged: the governing endpoint,
-// of the path as any server reads it, is for websocket. Otherwise (rest, L4) an allowed upgrade is
-// a raw relay.
+// of the path as any server reads it, is for websocket. Otherwise (L4) an allowed upgrade is a raw
+// relay.
 bool JudgesMessages(const Route& route, std::string_view path);
 
 // Decides whether the client may send this text message. `upgrade` is the request that opened the

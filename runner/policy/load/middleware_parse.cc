@@ -33,6 +33,12 @@ std::string SelectorFault(const std::string& pattern) {
   if (pattern.empty()) return "is empty";
   if (pattern.find_first_of(" \t\r\n") != std::string::npos) return "contains a space";
   if (pattern.find_first_of("{}") != std::string::npos) return "contains a brace";
+  // An IPv6 address has more than one colon. No host has a port, so that nothing would match.
+  const size_t colon = pattern.find(':');
+  if (colon != std::string::npos && (pattern.find(':', colon + 1) == std::string::npos ||
+                                     pattern.find("]:") != std::string::npos)) {
+    return "has a port: a middleware works on every port of a host";
+  }
   for (size_t start = 0; start <= pattern.size();) {
     size_t dot = std::min(pattern.find('.', start), pattern.size());
     std::string label = pattern.substr(start, dot - start);

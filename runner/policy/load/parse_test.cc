@@ -254,7 +254,7 @@ TEST_CASE("ParsePolicy reads an endpoint as it is written") {
           "          - allow: {method: get, path: /v1/x, query: {a: {any: [b, c]}}}\n"
           "        deny_rules:\n"
           "          - {method: '*', path: '**'}\n"
-          "    binaries: [{path: /usr/bin/git, harness: true}]\n",
+          "    binaries: [{path: /usr/bin/git}]\n",
           Context())
           .value();
   CHECK_FALSE(parsed.short_form);

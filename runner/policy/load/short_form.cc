@@ -222,18 +222,16 @@ class EndpointTextParser {
 
   Status ParseOption(const std::string& option, Position at) {
     constexpr std::string_view kAllowedIp = "allowed-ip=";
-    bool rest = endpoint_.protocol == Protocol::kRest;
-    bool websocket = endpoint_.protocol == Protocol::kWebSocket;
     if (option.starts_with(kAllowedIp)) {
       endpoint_.allowed_ips.push_back(option.substr(kAllowedIp.size()));
     } else if (option == "allow-uninspected-credentials") {
       endpoint_.allow_uninspected_credentials = true;
     } else if (option == "websocket-credential-rewrite") {
       endpoint_.websocket_credential_rewrite = true;
-      if (!rest && !websocket) return Misplaced(option, at, "websocket");
+      if (endpoint_.protocol != Protocol::kWebSocket) return Misplaced(option, at, "websocket");
     } else if (option == "request-body-credential-rewrite") {
       endpoint_.request_body_credential_rewrite = true;
-      if (!rest) return Misplaced(option, at, "rest");
+      if (endpoint_.protocol != Protocol::kRest) return Misplaced(option, at, "rest");
     } else {
       return reader_.Invalid(
           at, "'" + option + "' is not an option",

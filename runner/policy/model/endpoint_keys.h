@@ -25,15 +25,14 @@ struct EndpointKey {
 inline constexpr auto kAnyButTcp = std::to_array<Protocol>(
     {Protocol::kL4, Protocol::kRest, Protocol::kWebSocket, Protocol::kGraphql, Protocol::kSql,
      Protocol::kJsonRpc, Protocol::kMcp});
-inline constexpr auto kWebSocketOrRest =
-    std::to_array<Protocol>({Protocol::kWebSocket, Protocol::kRest});
+inline constexpr auto kWebSocketOnly = std::to_array<Protocol>({Protocol::kWebSocket});
 inline constexpr auto kRestOnly = std::to_array<Protocol>({Protocol::kRest});
 
 inline constexpr auto kEndpointKeys = std::to_array<EndpointKey>({
     {"allow_encoded_slash", &Endpoint::allow_encoded_slash, kAnyButTcp,
      "Keep `%2F` in paths instead of refusing the request."},
-    {"websocket_credential_rewrite", &Endpoint::websocket_credential_rewrite, kWebSocketOrRest,
-     "Replace placeholders of credentials in WebSocket text. Needs `websocket` or `rest`."},
+    {"websocket_credential_rewrite", &Endpoint::websocket_credential_rewrite, kWebSocketOnly,
+     "Replace placeholders of credentials in WebSocket text. Needs `websocket`."},
     {"request_body_credential_rewrite", &Endpoint::request_body_credential_rewrite, kRestOnly,
      "Replace placeholders of credentials in request bodies. Needs `rest`."},
     {"allow_uninspected_credentials",

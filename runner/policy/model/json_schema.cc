@@ -152,7 +152,6 @@ Json SectionSchema(Section section) {
     if (key.section != section) continue;
     Json property = ShapeSchema(key);
     property.Set("description", key.doc);
-    if (key.ignored) property.Set("deprecated", true);
     Json fallback = DefaultValue(key);
     if (!fallback.is_null()) property.Set("default", std::move(fallback));
     properties.Set(std::string(key.name), std::move(property));

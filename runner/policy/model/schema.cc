@@ -101,8 +101,7 @@ void RenderSection(Section section, std::string* out) {
   for (const KeySpec& key : PolicyKeys()) {
     if (key.section != section) continue;
     *out += "| " + Code(key.name) + " | " + RenderShape(key) + " | " + std::string(key.fallback) +
-            " | " + std::string(key.doc);
-    *out += key.ignored ? " Has no effect. |\n" : " |\n";
+            " | " + std::string(key.doc) + " |\n";
   }
 }
 

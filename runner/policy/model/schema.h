@@ -62,7 +62,6 @@ struct KeySpec {
   int64_t least = 0;                              // kNumber and kNumbers.
   int64_t most = 0;
   Section inner = Section::kDocument;  // The shapes that have one.
-  bool ignored = false;                // Read and without effect.
   std::string_view pattern = {};       // kText and kTexts: what a text looks like (ECMA-262).
 };
 

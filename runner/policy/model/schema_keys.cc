@@ -43,13 +43,6 @@ constexpr KeySpec Patterned(Section section, std::string_view name, Shape shape,
   return key;
 }
 
-constexpr KeySpec Ignored(Section section, std::string_view name, Shape shape,
-                          std::string_view fallback, std::string_view doc) {
-  KeySpec key{section, name, shape, fallback, doc};
-  key.ignored = true;
-  return key;
-}
-
 constexpr auto kDefaults = std::to_array<std::string_view>({"agentic-ci", "minimal", "none"});
 constexpr auto kCompatibility =
     std::to_array<std::string_view>({"best_effort", "hard_requirement"});
@@ -117,7 +110,6 @@ constexpr auto kOtherKeys = std::to_array<KeySpec>({
            "listed, no program may connect."),
     {kBinary, "path", kText, "required",
      "An absolute path, or a pattern when it contains `*`: `/usr/bin/*`, `**/node`, `/**`."},
-    Ignored(kBinary, "harness", kBoolean, "`false`", "Deprecated in OpenShell."),
     {kEndpoint, "host", kText, "empty",
      "A name, an address, or a pattern when it contains `*`: `*` is one label, a leading `**` is "
      "one or more. May be absent when `allowed_ips` is given: "

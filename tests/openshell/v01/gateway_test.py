@@ -298,6 +298,11 @@ class RefusalsTest(Case):
         self.refused('INVALID_ARGUMENT', stub.ExecSandbox, old)
         self.assertIn('unknown field 5', self.gateway.violations[0])
 
+    def test_messages_have_four_mebibytes(self):
+        client = self.sandbox()
+        self.assertEqual(self.run_in(client, 'wc -c', stdin=bytes(4_000_000)).stdout.strip(), '4000000')
+        self.refused('RESOURCE_EXHAUSTED', lambda: self.run_in(client, 'wc -c', stdin=bytes(5 << 20)))
+
     def test_a_gateway_of_the_other_generation_takes_health_alone(self):
         older = self.start(release='0.0.112')
         client = self.client(gateway=older)
