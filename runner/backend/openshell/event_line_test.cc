@@ -64,7 +64,7 @@ TEST_CASE("what OpenShell 0.1 refuses is read in the forms that it has for it") 
   REQUIRE(refused.event);
   CHECK(refused.event->host == "2606:4700::1111");
   CHECK(refused.event->port == 443);
-  // A name alone is no connection that was allowed.
+  // Nothing was allowed where a name stands alone.
   CHECK_FALSE(event("NET:OPEN [INFO] ALLOWED pypi.example [policy:net engine:opa]").event);
   CHECK(event("NET:REFUSE [MED] DENIED a b [reason:policy_dns_ineligible]").unread);
 }

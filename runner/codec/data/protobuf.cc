@@ -93,16 +93,6 @@ Status WriteFields(const Json& json, const MessageShape& shape, protozero::pbf_w
   return Ok();
 }
 
-Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth);
-
-// Thrown as protozero's own are. It does not look itself whether a field has the wire type that is
-// read.
-struct Malformed : std::exception {};
-
-void Expect(const protozero::pbf_reader& reader, protozero::pbf_wire_type type) {
-  if (reader.wire_type() != type) throw Malformed();
-}
-
 protozero::pbf_wire_type WireTypeOf(FieldKind kind) {
   switch (kind) {
     case FieldKind::kBool:
@@ -125,92 +115,103 @@ Json WordOf(int32_t number, const MessageField& field) {
   return field.words[at];
 }
 
-Json ReadValue(protozero::pbf_reader* reader, const MessageField& field, int depth) {
-  Expect(*reader, WireTypeOf(field.kind));
-  switch (field.kind) {
-    case FieldKind::kBool:
-      return reader->get_bool();
-    case FieldKind::kInteger:
-      return reader->get_int64();
-    case FieldKind::kDouble:
-      return reader->get_double();
-    case FieldKind::kText:
-    case FieldKind::kBytes:
-      return reader->get_string();
-    case FieldKind::kWord:
-      return WordOf(reader->get_enum(), field);
-    case FieldKind::kMessage:
-      return ReadFields(reader->get_message(), *field.message, depth + 1);
-  }
-  return {};
-}
+// Reads one message. Of malformed bytes, protozero throws its own exceptions; whether a field has
+// the wire type that is read, it does not look.
+class Reader {
+ public:
+  bool failed() const { return failed_; }
 
-void ReadEntry(protozero::pbf_reader entry, const MessageField& field, int depth, Json* map) {
-  std::string key;
-  Json value = field.kind == FieldKind::kMessage ? Json::EmptyObject() : Json("");
-  while (entry.next()) {
-    if (entry.tag() == kMapKey) {
-      Expect(entry, protozero::pbf_wire_type::length_delimited);
-      key = entry.get_string();
-    } else if (entry.tag() == kMapValue) {
-      value = ReadValue(&entry, field, depth);
+  Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth) {
+    std::vector<Json> values(shape.fields.size());
+    std::vector<bool> there(shape.fields.size());
+    if (depth > kDepthMax) failed_ = true;
+    while (!failed_ && reader.next()) {
+      const auto field =
+          std::find_if(shape.fields.begin(), shape.fields.end(),
+                       [&](const MessageField& one) { return one.number == reader.tag(); });
+      if (field == shape.fields.end()) {
+        reader.skip();
+        continue;
+      }
+      const auto at = static_cast<size_t>(field - shape.fields.begin());
+      there[at] = true;
+      ReadField(&reader, *field, depth, &values[at]);
+    }
+    Json json = Json::EmptyObject();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (there[i]) json.Set(std::string(shape.fields[i].name), std::move(values[i]));
+    }
+    return json;
+  }
+
+ private:
+  bool Has(const protozero::pbf_reader& reader, protozero::pbf_wire_type type) {
+    if (reader.wire_type() != type) failed_ = true;
+    return !failed_;
+  }
+
+  Json ReadValue(protozero::pbf_reader* reader, const MessageField& field, int depth) {
+    if (!Has(*reader, WireTypeOf(field.kind))) return {};
+    switch (field.kind) {
+      case FieldKind::kBool:
+        return reader->get_bool();
+      case FieldKind::kInteger:
+        return reader->get_int64();
+      case FieldKind::kDouble:
+        return reader->get_double();
+      case FieldKind::kText:
+      case FieldKind::kBytes:
+        return reader->get_string();
+      case FieldKind::kWord:
+        return WordOf(reader->get_enum(), field);
+      case FieldKind::kMessage:
+        return ReadFields(reader->get_message(), *field.message, depth + 1);
+    }
+    return {};
+  }
+
+  void ReadEntry(protozero::pbf_reader entry, const MessageField& field, int depth, Json* map) {
+    std::string key;
+    Json value = field.kind == FieldKind::kMessage ? Json::EmptyObject() : Json("");
+    while (!failed_ && entry.next()) {
+      if (entry.tag() == kMapKey) {
+        if (Has(entry, protozero::pbf_wire_type::length_delimited)) key = entry.get_string();
+      } else if (entry.tag() == kMapValue) {
+        value = ReadValue(&entry, field, depth);
+      } else {
+        entry.skip();
+      }
+    }
+    // Of two entries with the same key, the first stays: a peer does not send them.
+    if (map->Find(key) == nullptr) map->Set(std::move(key), std::move(value));
+  }
+
+  // Numbers of a list may come packed.
+  void ReadPacked(protozero::pbf_reader* reader, const MessageField& field, Json* list) {
+    if (field.kind == FieldKind::kInteger) {
+      for (const int64_t number : reader->get_packed_int64()) list->Push(number);
+    } else if (field.kind == FieldKind::kWord) {
+      for (const int32_t number : reader->get_packed_enum()) list->Push(WordOf(number, field));
     } else {
-      entry.skip();
+      reader->skip();
     }
   }
-  // Of two entries with the same key, the first stays: a peer does not send them.
-  if (map->Find(key) == nullptr) map->Set(std::move(key), std::move(value));
-}
 
-// Numbers of a list may come packed.
-void ReadPacked(protozero::pbf_reader* reader, const MessageField& field, Json* list) {
-  if (field.kind == FieldKind::kInteger) {
-    for (const int64_t number : reader->get_packed_int64()) list->Push(number);
-  } else if (field.kind == FieldKind::kWord) {
-    for (const int32_t number : reader->get_packed_enum()) list->Push(WordOf(number, field));
-  } else {
-    reader->skip();
-  }
-}
-
-void ReadField(protozero::pbf_reader* reader, const MessageField& field, int depth, Json* into) {
-  if (field.count == FieldCount::kOne) {
-    *into = ReadValue(reader, field, depth);
-    return;
-  }
-  if (field.count == FieldCount::kMap) {
-    Expect(*reader, protozero::pbf_wire_type::length_delimited);
-    return ReadEntry(reader->get_message(), field, depth, into);
-  }
-  const bool is_number = WireTypeOf(field.kind) != protozero::pbf_wire_type::length_delimited;
-  if (is_number && reader->wire_type() == protozero::pbf_wire_type::length_delimited) {
-    return ReadPacked(reader, field, into);
-  }
-  into->Push(ReadValue(reader, field, depth));
-}
-
-Json ReadFields(protozero::pbf_reader reader, const MessageShape& shape, int depth) {
-  if (depth > kDepthMax) throw Malformed();
-  std::vector<Json> values(shape.fields.size());
-  std::vector<bool> there(shape.fields.size());
-  while (reader.next()) {
-    const auto field =
-        std::find_if(shape.fields.begin(), shape.fields.end(),
-                     [&](const MessageField& one) { return one.number == reader.tag(); });
-    if (field == shape.fields.end()) {
-      reader.skip();
-      continue;
+  void ReadField(protozero::pbf_reader* reader, const MessageField& field, int depth, Json* into) {
+    constexpr auto kDelimited = protozero::pbf_wire_type::length_delimited;
+    if (field.count == FieldCount::kOne) {
+      *into = ReadValue(reader, field, depth);
+    } else if (field.count == FieldCount::kMap) {
+      if (Has(*reader, kDelimited)) ReadEntry(reader->get_message(), field, depth, into);
+    } else if (WireTypeOf(field.kind) != kDelimited && reader->wire_type() == kDelimited) {
+      ReadPacked(reader, field, into);
+    } else {
+      into->Push(ReadValue(reader, field, depth));
     }
-    const auto at = static_cast<size_t>(field - shape.fields.begin());
-    there[at] = true;
-    ReadField(&reader, *field, depth, &values[at]);
   }
-  Json json = Json::EmptyObject();
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (there[i]) json.Set(std::string(shape.fields[i].name), std::move(values[i]));
-  }
-  return json;
-}
+
+  bool failed_ = false;
+};
 
 }  // namespace
 
@@ -222,10 +223,14 @@ Result<std::string> WriteMessage(const Json& json, const MessageShape& shape) {
 }
 
 Result<Json> ReadMessage(std::string_view bytes, const MessageShape& shape) {
+  const Error malformed = Invalid("it is not such a message of protocol buffers");
   try {
-    return ReadFields(protozero::pbf_reader(bytes.data(), bytes.size()), shape, 0);
+    Reader reader;
+    Json json = reader.ReadFields(protozero::pbf_reader(bytes.data(), bytes.size()), shape, 0);
+    if (reader.failed()) return malformed;
+    return json;
   } catch (const std::exception&) {
-    return Invalid("it is not such a message of protocol buffers");
+    return malformed;
   }
 }
 

@@ -62,7 +62,7 @@ struct CredentialForm {
 
 inline constexpr int64_t kMebibyte = 1 << 20;  // OpenShell's unit of memory.
 
-// One gateway, as whoever has the files in a state directory may use it. Every failure is
+// One gateway, for any process that may read the files in a state directory. Every failure is
 // kTemporary if the gateway cannot be reached or does not answer in time, kSetup if it refuses the
 // credentials or its certificate is not the expected one, kRefused if they lack a right, kNotFound
 // if what was named is not there, kInvalid if it refuses what was asked.

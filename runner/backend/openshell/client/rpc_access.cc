@@ -157,7 +157,7 @@ struct Access {
   std::string login;
 };
 
-// `with_token`: as whoever is asked who it is.
+// `with_token`: with the token of the user, which Health does not need.
 Result<Access> ReadAccess(const std::string& state, bool with_token) {
   const std::string config = state + "/config/openshell";
   const std::string name = TRY(sys::ReadFile(config + "/active_gateway", kFileBytesMax));

@@ -75,8 +75,4 @@ Status WriteWorkspace(const std::string& state);
 // Returns whether that was written: the gateway is asked by gRPC.
 bool HasWorkspace(const std::string& state);
 
-// Returns the message of a policy as RenderPolicy() gives it, for rpc_messages.h. Fails with
-// kInvalid if that is not JSON.
-Result<codec::Json> PolicyMessage(const std::string& policy);
-
 }  // namespace openshell
