@@ -45,7 +45,8 @@ class Answer(http.server.BaseHTTPRequestHandler):
                                 ('Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')):  # Of the key in RFC 6455.
                 self.send_header(name, value)
             self.end_headers()
-            self.server.bodies.append(self.rfile.read(6 + len(CANARY))[6:].decode())
+            frame = self.rfile.read(6 + len(CANARY))
+            self.server.bodies.append(bytes(byte ^ frame[2 + at % 4] for at, byte in enumerate(frame[6:])).decode())
             self.close_connection = True
             return
         self.do_POST()
