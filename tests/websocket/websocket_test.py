@@ -239,7 +239,7 @@ class WebSocketTest(unittest.TestCase):
         head, frame = self.exchange("/queries?query=%7Bnews%7D", b"")
         self.assertIn(b"HTTP/1.1 403 ", head)
         self.assertEqual(STAGE.events("/queries")[-1][0], "l7-graphql")
-        self.assertEqual(self.talk("/rest?query=%7Bnews%7D", "hello"), ["hello"])
+        self.assertEqual(self.talk("/chat?query=%7Bnews%7D", "hello"), ["hello"])
 
     def test_what_is_no_handshake_is_refused(self):
         for fields in (["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 8",
