@@ -36,6 +36,7 @@ WANTED = {
     'identity-libraries': (['tests/programs/install'], [['tests/programs/install', '{}', 'libraries']]),
     'typescript': (['tests/sigstore/install', 'tests/programs/package.json'],
                    [['tests/sigstore/install', '{}', 'tests/programs/package.json']]),
+    'sigstore-programs': (['tests/attest/install'], [['tests/attest/install', '{}']]),
     'telemetry': (['tests/telemetry/install', 'tests/telemetry/collector/main.go'], [['tests/telemetry/install', '{}']]),
     'gitlab-client': (['tests/services/gitlab/install'], [['tests/services/gitlab/install']]),
 }
