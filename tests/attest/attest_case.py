@@ -66,8 +66,9 @@ class Base(unittest.TestCase):
 
     @classmethod
     def run_in(cls, work, report, *words, command=None, environment=None):
-        return subprocess.run([BINARY, 'run', '--report-dir', report, *words, '--', *(command or AGENT)], cwd=work,
-                              env=environment or plain(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        tail = ['--', *(AGENT if command is None else command)] if command != () else []  # Without one, a task has it.
+        return subprocess.run([BINARY, 'run', '--report-dir', report, *words, *tail], cwd=work, env=environment or plain(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
 
     def verify(self, *words, expect=0, cwd=None, environment=None, key=True):
         """What `verify-run` prints; what it says besides is in self.said."""
