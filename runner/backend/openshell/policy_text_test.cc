@@ -110,9 +110,9 @@ TEST_CASE("each difference is told once, where it is; a policy as OpenShell has 
   CHECK(found[0].at.line == 6);
   CHECK(found[0].what.starts_with("host.docker.internal is the machine of the gateway"));
   // A loopback of 0.1 is the machine's, as here.
-  CHECK(differences(head + "      - {host: host.docker.internal, port: 80}\n" + tail,
-                    Generation::k01)
-            .empty());
+  CHECK(
+      differences(head + "      - {host: host.docker.internal, port: 80}\n" + tail, Generation::k01)
+          .empty());
   const std::string wide = head + "      - {host: 'a.*.example.com', port: 80}\n" + tail;
   CHECK(differences(wide).empty());
   CHECK(differences(wide, Generation::k01).size() == 1);

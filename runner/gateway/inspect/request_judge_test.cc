@@ -289,8 +289,8 @@ TEST_CASE("A body's framing is written anew") {
 
 TEST_CASE("An upgrade to WebSocket or HTTP/2 is refused by rest, others are dropped") {
   auto upgrade = [](const char* path) {
-    return Bench().Get(
-        path, "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n");
+    return Bench().Get(path,
+                       "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a\r\n");
   };
   CHECK(AnswerOf(upgrade("/ws")).starts_with("HTTP/1.1 403 "));
   // Its clients ask over HTTP after this one.

@@ -408,12 +408,15 @@ TEST_CASE("ParsePolicy reads the keys of one protocol") {
   Endpoint signing = Only(
       "host: x.example.com, port: 443, protocol: rest, access: full, "
       "credential_signing: 'sigv4:no_body', signing_service: s3, signing_region: r, "
-      "credential_binding: {provider: p}, websocket_credential_rewrite: true");
+      "credential_binding: {provider: p}");
   CHECK(signing.signing == Signing::kSigV4NoBody);
   CHECK(signing.signing_service == "s3");
   CHECK(signing.signing_region == "r");
   CHECK(signing.credential_provider == "p");
-  CHECK(signing.websocket_credential_rewrite);
+  Endpoint socket = Only(
+      "host: x.example.com, port: 443, protocol: websocket, access: full, "
+      "websocket_credential_rewrite: true");
+  CHECK(socket.websocket_credential_rewrite);
   Endpoint rpc = Only(
       "host: x.example.com, port: 443, protocol: json-rpc, json_rpc: {max_body_bytes: 7}, "
       "rules: [{allow: {method: a}}]");
