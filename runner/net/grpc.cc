@@ -103,11 +103,6 @@ Result<GrpcChannel> GrpcChannel::Open(std::string url, Secret bearer, HttpClient
 
 Result<std::string> GrpcChannel::Call(const std::string& method, std::string_view message,
                                       Deadline deadline) {
-  bool sent = false;
-  auto source = [&]() -> Result<std::optional<std::string>> {
-    if (std::exchange(sent, true)) return std::optional<std::string>();
-    return std::optional(std::string(message));
-  };
   std::optional<std::string> response;
   auto sink = [&](const std::string_view* one) -> Status {
     if (one == nullptr) return Ok();
@@ -115,25 +110,33 @@ Result<std::string> GrpcChannel::Call(const std::string& method, std::string_vie
     response = std::string(*one);
     return Ok();
   };
-  TRY(Stream(method, source, sink, deadline));
+  TRY(Stream(method, message, nullptr, sink, deadline));
   if (!response) return Error{Code::kIo, method + ": the response has no message"};
   return std::move(*response);
 }
 
-Status GrpcChannel::Stream(const std::string& method, const GrpcSource& source,
-                           const GrpcSink& sink, Deadline deadline) {
+// A single message goes out as a body of known length: libcurl 7.88 can lose a response that comes
+// while it learns that there is no more to send.
+Status GrpcChannel::Stream(const std::string& method, std::string_view message,
+                           const GrpcSource& source, const GrpcSink& sink, Deadline deadline) {
   const std::string name = method.substr(method.rfind('/') + 1);
   HttpRequest request;
   request.method = "POST";
   request.url = url_ + method;
   request.headers = {{"content-type", "application/grpc"}, {"te", "trailers"}};
   if (!bearer_.empty()) request.bearer = &bearer_;
-  std::string piece;
-  request.body_source = [&]() -> Result<std::string_view> {
-    std::optional<std::string> message = TRY(source());
-    piece = message ? Framed(*message) : "";
-    return std::string_view(piece);
-  };
+  std::string piece = Framed(message);
+  bool begun = false;
+  if (!source) {
+    request.body = std::move(piece);
+  } else {
+    request.body_source = [&]() -> Result<std::string_view> {
+      if (!std::exchange(begun, true)) return std::string_view(piece);
+      const std::optional<std::string> next = TRY(source());
+      piece = next ? Framed(*next) : "";
+      return std::string_view(piece);
+    };
+  }
   Frames frames;
   Result<HttpResponse> response = client_.Send(
       request,

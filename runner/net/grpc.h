@@ -21,7 +21,7 @@ inline constexpr size_t kGrpcMessageBytesMax = size_t{16} << 20;
 // Takes the next message of a response, which is valid during the call. Also called with nullptr,
 // at least once a second. An error ends the call and becomes Stream's result.
 using GrpcSink = std::function<Status(const std::string_view* message)>;
-// Returns the next message of a request; nullopt behind the last. An error ends the call likewise.
+// Returns a further message of a request; nullopt behind the last. An error ends the call likewise.
 using GrpcSource = std::function<Result<std::optional<std::string>>()>;
 
 // One service at one address; not for use from two threads.
@@ -37,10 +37,11 @@ class GrpcChannel {
   // OUT_OF_RANGE kInvalid; UNIMPLEMENTED kUnsupported; UNAVAILABLE, CANCELLED and DEADLINE_EXCEEDED
   // kTemporary, as is a response that does not come whole; any other kIo.
   Result<std::string> Call(const std::string& method, std::string_view message, Deadline deadline);
-  // Does the same for any number of messages on either side. Requests are sent as `source` gives
-  // them, which may block; nothing is received meanwhile.
-  Status Stream(const std::string& method, const GrpcSource& source, const GrpcSink& sink,
-                Deadline deadline);
+  // Does the same for any number of messages on either side. Behind `message`, those of the request
+  // are sent as `source` gives them, which may block; nothing is received meanwhile. `source` may
+  // be null.
+  Status Stream(const std::string& method, std::string_view message, const GrpcSource& source,
+                const GrpcSink& sink, Deadline deadline);
 
  private:
   GrpcChannel(HttpClient client, std::string url, Secret bearer)

@@ -220,16 +220,15 @@ Status RpcConnection::Stream(const RpcMethod& method, const codec::Json& request
                              const std::function<Result<std::optional<codec::Json>>()>& source,
                              const std::function<Status(const codec::Json&)>& sink,
                              Deadline deadline) {
-  bool begun = false;
-  auto give = [&]() -> Result<std::optional<std::string>> {
-    if (!std::exchange(begun, true)) {
-      return std::optional(TRY(codec::WriteMessage(request, *method.request)));
-    }
-    if (!source) return std::optional<std::string>();
-    const std::optional<codec::Json> next = TRY(source());
-    if (!next) return std::optional<std::string>();
-    return std::optional(TRY(codec::WriteMessage(*next, *method.request)));
-  };
+  const std::string first = TRY(codec::WriteMessage(request, *method.request));
+  net::GrpcSource give = nullptr;
+  if (source) {
+    give = [&]() -> Result<std::optional<std::string>> {
+      const std::optional<codec::Json> next = TRY(source());
+      if (!next) return std::optional<std::string>();
+      return std::optional(TRY(codec::WriteMessage(*next, *method.request)));
+    };
+  }
   auto take = [&](const std::string_view* message) -> Status {
     if (message == nullptr) {
       pollfd waited{cancel_, POLLIN, 0};
@@ -238,7 +237,8 @@ Status RpcConnection::Stream(const RpcMethod& method, const codec::Json& request
     }
     return sink(TRY(codec::ReadMessage(*message, *method.response)));
   };
-  Status done = channel_.Stream(method.path, give, take, deadline).Context("OpenShell's gateway");
+  Status done =
+      channel_.Stream(method.path, first, give, take, deadline).Context("OpenShell's gateway");
   if (done.ok()) return done;
   Error error = std::move(done).error();
   const bool tls = error.code == Code::kTemporary && IsAboutKeys(error.what);
