@@ -32,6 +32,7 @@ constexpr std::chrono::milliseconds kFewTime{50};
 constexpr std::chrono::milliseconds kManyTime{1200};
 constexpr std::chrono::milliseconds kLooksTime{5000};
 constexpr std::chrono::milliseconds kLookPause{1};
+constexpr int kQuietLooks = 3;
 
 // Behind the standard streams.
 constexpr int kMoreInput = 3;
@@ -279,26 +280,38 @@ ProcessUsage AgentProcess::MeasureTasks() const {
   return MeasureProcesses(processes.value().get(), started);
 }
 
+bool AgentProcess::ReapOthers(bool* ended) {
+  int status = 0;
+  pid_t pid = 0;
+  for (*ended = false; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0; *ended = true) {
+    Take(pid, status);
+  }
+  return pid == 0;
+}
+
 // The first process of a shell's fork bomb ends at once, and the limit is reached after that. A
 // bash that is refused a child tries again a second later: many tasks are looked at for so long,
-// and few for as long as one of them runs, since a busy machine lets them multiply slowly.
+// and few for as long as one of them runs, since a busy machine lets them multiply slowly. If each
+// task starts the next and ends, a look may find none that runs, or none at all; a child that ended
+// shows that they are there. One look may take longer than kFewTime, so several have to be quiet.
 int64_t AgentProcess::TasksLeft() {
   if (plan_.limits.pids <= 0) return 0;
   const int64_t own = plan_.shares_host() ? 0 : 1;  // This process.
   int64_t most = 0;
   const Deadline end = Deadline::After(kLooksTime);
   Deadline growth = end;
-  for (ProcessUsage now = MeasureTasks(); now.tasks > own; now = MeasureTasks()) {
-    if (now.tasks > most || now.running > own) {
+  int quiet = 0;  // Looks in a row that saw nothing change.
+  for (bool ended = false; ReapOthers(&ended); ++quiet) {
+    const ProcessUsage now = MeasureTasks();
+    if (now.tasks > most || now.running > own || ended) {
+      quiet = 0;
       most = std::max(most, now.tasks);
       growth = Deadline::After(2 * most < plan_.limits.pids ? kFewTime : kManyTime);
     }
     // A cgroup counts what it refuses, which comes next.
     if (plan_.counts_tasks && most >= plan_.limits.pids) break;
-    if (growth.passed() || end.passed()) break;
+    if ((growth.passed() && quiet >= kQuietLooks) || end.passed()) break;
     std::this_thread::sleep_for(kLookPause);
-    int status = 0;
-    for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG | __WALL)) > 0;) Take(pid, status);
   }
   return most;
 }

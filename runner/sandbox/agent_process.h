@@ -83,6 +83,9 @@ class AgentProcess {
   bool Take(pid_t pid, int status) { return !programs_.Take(pid, status) && pid == pid_; }
   // Returns what the sandbox's processes use, as the supervisor counts it.
   ProcessUsage MeasureTasks() const;
+  // Waits for the children that have ended, and sets whether any had. Returns whether one is left:
+  // orphans are children, too.
+  bool ReapOthers(bool* ended);
   // Returns the most of them that the ended agent has left at once; 0 if they are not limited.
   // Waits while they run or become more, 5 seconds at most; not if none is left.
   int64_t TasksLeft();

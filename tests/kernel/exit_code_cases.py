@@ -471,6 +471,25 @@ class ExitCodes(Case):
         self.limited(run, 'pids')
         self.run_agent('/usr/bin/python3', '-c', script.replace('200', '10'), options=['--pids', '32'])  # The control.
 
+    def test_processes_that_hand_over_to_the_next_are_waited_for(self):
+        """A look at /proc sees none of them: each starts the next and ends."""
+        script = ('import os, time\n'
+                  'end = time.monotonic() + 1\n'
+                  'while time.monotonic() < end:\n'
+                  '    if os.fork() != 0:\n'
+                  '        os._exit(0)\n'
+                  '    time.sleep(0.01)\n'
+                  'try:\n'
+                  '    for _ in range(%d):\n'
+                  '        if os.fork() == 0:\n'
+                  '            time.sleep(60)\n'
+                  '            os._exit(0)\n'
+                  'except BlockingIOError:\n'
+                  '    pass\n'
+                  'os._exit(0)\n')
+        self.limited(self.run_agent('/usr/bin/python3', '-c', script % 200, options=['--pids', '64'], code=125), 'pids')
+        self.run_agent('/usr/bin/python3', '-c', script % 10, options=['--pids', '64'])  # The control.
+
     @only_as('user')
     def test_kernel_bounds_the_processes_of_a_user_whom_no_cgroup_counts(self):
         script = 'grep "Max processes" /proc/self/limits'

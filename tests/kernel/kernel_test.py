@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = '/usr/bin/python3' if os.path.exists('/usr/bin/python3') else sys.executable
 # What holds in both tiers, whatever the mechanism.
 OF_BOTH = ['exit_code_cases', 'file_cases', 'environment_cases', 'process_cases', 'checkout_cases', 'tree_cases',
-           'stream_cases', 'alike_cases', 'flood_cases', 'kill_cases', 'patch_cases', 'output_cases', 'git_cases', 'record_cases', 'findings_cases', 'left_cases']
+           'stream_cases', 'alike_cases', 'flood_cases', 'kill_cases', 'patch_cases', 'output_cases', 'git_cases', 'record_cases', 'findings_cases', 'left_cases', 'ignored_cases']
 MODULES = {'namespaces': OF_BOTH + ['surface_cases', 'host_ends_cases', 'program_cases', 'doctor_cases',
                                     'containment_cases'],  # Of both tiers by itself.
            'landlock': OF_BOTH}
