@@ -20,21 +20,12 @@ constexpr size_t kFetchedFilesMax = 200'000;
 constexpr size_t kFetchedBytesMax = size_t{1} << 30;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
 
-// Judges the statement that a commit names.
-Status JudgeOne(const change::Repository& repository, const change::Repository::CommitFacts& commit,
-                const FetchedProofs& proofs, const sigstore::VerifyOptions& options,
-                const sigstore::TrustedRoot& root, const JudgeProof& judge, JudgedCommit* judged) {
-  if (judged->statement_sha256.empty()) {
-    judged->unmet.push_back({"statement", "the commit names no statement about its run"});
-    return Ok();
-  }
-  const std::optional<FetchedProofs::Found> found = TRY(proofs.Read(judged->statement_sha256));
-  if (!found) {
-    judged->unmet.push_back(
-        {"statement", "the statement " + judged->statement_sha256 + " was not found"});
-    return Ok();
-  }
-  Result<Proof> proof = VerifyProof(found->bundle, options, root);
+// Judges one statement that may be about the commit's run.
+Status JudgeFound(const change::Repository& repository,
+                  const change::Repository::CommitFacts& commit, const Evidence& evidence,
+                  const FetchedProofs::Found& found, const JudgeProof& judge,
+                  JudgedCommit* judged) {
+  Result<Proof> proof = VerifyProof(found.bundle, evidence.options, evidence.root);
   if (!proof.ok()) {
     judged->unmet.push_back({"statement", proof.error().what});
     return Ok();
@@ -43,12 +34,41 @@ Status JudgeOne(const change::Repository& repository, const change::Repository::
   const Statement& statement = judged->proof->statement;
   // Copies of one statement may come with different patches: the stated one counts.
   const std::string* patch = nullptr;
-  for (const std::string& one : found->patches) {
+  for (const std::string& one : found.patches) {
     if (!ComparePatch(statement, one)) patch = &one;
   }
   const std::optional<Unmet> other = TRY(CompareCommit(statement, commit, repository, patch));
   if (other) judged->unmet.push_back(*other);
   for (Unmet& one : judge(statement)) judged->unmet.push_back(std::move(one));
+  return Ok();
+}
+
+// Judges the statement that a commit names; or those that are kept about its tree, of which one has
+// to do: a forge writes a bundle in its own way, so that a digest of its bytes finds none.
+Status JudgeOne(const change::Repository& repository, const change::Repository::CommitFacts& commit,
+                const Evidence& evidence, const JudgeProof& judge, JudgedCommit* judged) {
+  const std::string& named = judged->statement_sha256;
+  std::vector<FetchedProofs::Found> found;
+  if (!named.empty()) {
+    std::optional<FetchedProofs::Found> fetched = TRY(evidence.fetched.Read(named));
+    if (fetched) found.push_back(*std::move(fetched));
+  }
+  if (found.empty() && evidence.stored) {
+    for (std::string& bundle : TRY(evidence.stored(commit.tree))) {
+      found.push_back({std::move(bundle), {}});
+    }
+  }
+  if (found.empty()) {
+    const std::string why = named.empty() ? "the commit names no statement about its run"
+                                          : "the statement " + named + " was not found";
+    judged->unmet.push_back({"statement", why});
+  }
+  for (const FetchedProofs::Found& one : found) {
+    judged->unmet.clear();
+    judged->proof.reset();
+    TRY(JudgeFound(repository, commit, evidence, one, judge, judged));
+    if (judged->unmet.empty()) break;
+  }
   return Ok();
 }
 
@@ -93,9 +113,7 @@ Result<std::optional<FetchedProofs::Found>> FetchedProofs::Read(const std::strin
 
 Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& repository,
                                                const std::string& base, const std::string& head,
-                                               const FetchedProofs& proofs,
-                                               const sigstore::VerifyOptions& options,
-                                               const sigstore::TrustedRoot& root, bool every,
+                                               const Evidence& evidence, bool every,
                                                const JudgeProof& judge) {
   std::vector<JudgedCommit> judged;
   for (const auto& commit : TRY(repository.CommitsSince(base, head, kCommitsMax))) {
@@ -105,7 +123,7 @@ Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& reposit
     one.statement_sha256 = named.value_or("");
     one.agents = named || FindTrailer(commit.message, kCommitTrailer);
     if (one.agents || every) {
-      TRY(JudgeOne(repository, commit, proofs, options, root, judge, &one));
+      TRY(JudgeOne(repository, commit, evidence, judge, &one));
     }
     judged.push_back(std::move(one));
   }

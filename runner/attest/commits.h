@@ -44,14 +44,23 @@ struct JudgedCommit {
 // Judges a statement about a run whose commit it is.
 using JudgeProof = std::function<std::vector<Unmet>(const Statement& statement)>;
 
+// Finds the bundles that a forge keeps about a tree, by git's name for it.
+using FindStored = std::function<Result<std::vector<std::string>>(const std::string& tree)>;
+
+// The statements that commits are looked up in, and the trust that these are verified with.
+struct Evidence {
+  FetchedProofs fetched;
+  FindStored stored;  // For a commit whose statement was not fetched; may be empty.
+  const sigstore::VerifyOptions& options;
+  const sigstore::TrustedRoot& root;
+};
+
 // Judges the commits that `head` has and `base` does not. One that says that agentic-ci made it
 // needs a statement that meets what is expected, and has to be what that run made. Others pass,
-// unless `every` commit needs one. Fails as Repository::CommitsSince() does.
+// unless `every` commit needs one. Fails as Repository::CommitsSince() and FindStored do.
 Result<std::vector<JudgedCommit>> JudgeCommits(const change::Repository& repository,
                                                const std::string& base, const std::string& head,
-                                               const FetchedProofs& proofs,
-                                               const sigstore::VerifyOptions& options,
-                                               const sigstore::TrustedRoot& root, bool every,
+                                               const Evidence& evidence, bool every,
                                                const JudgeProof& judge);
 
 }  // namespace attest

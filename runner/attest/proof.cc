@@ -88,16 +88,25 @@ void Differ(const std::string& path, const Json* stated, const Json* found,
   if (!same) places->push_back(path.substr(1));
 }
 
+Result<Statement> StatementIn(const sigstore::Bundle& bundle) {
+  if (!bundle.content.payload) return BadSignature("the bundle has no statement");
+  return ParseStatement(*bundle.content.payload);
+}
+
 }  // namespace
+
+Result<Statement> ReadUnverified(std::string_view text) {
+  sigstore::Checked<sigstore::Bundle> bundle = sigstore::ParseBundle(text);
+  if (!bundle.ok()) return BadSignature(sigstore::Render(bundle.error()));
+  return StatementIn(bundle.value());
+}
 
 Result<Proof> VerifyProof(std::string_view text, const sigstore::VerifyOptions& options,
                           const sigstore::TrustedRoot& root) {
   sigstore::Checked<sigstore::Bundle> bundle = sigstore::ParseBundle(text);
   if (!bundle.ok()) return BadSignature(sigstore::Render(bundle.error()));
-  const std::optional<std::string>& payload = bundle.value().content.payload;
-  if (!payload) return BadSignature("the bundle has no statement");
   Proof proof;
-  proof.statement = TRY(ParseStatement(*payload));
+  proof.statement = TRY(StatementIn(bundle.value()));
   std::string sha256;
   for (const Subject& subject : proof.statement.subjects) {
     if (subject.algorithm == "sha256") sha256 = subject.digest;
@@ -115,6 +124,22 @@ Result<Proof> VerifyProof(std::string_view text, const sigstore::VerifyOptions& 
   }
   proof.sha256 = codec::Sha256Hex(text);
   return proof;
+}
+
+std::string Describe(const Proof& proof) {
+  const Statement& statement = proof.statement;
+  std::string text = "signed by: " + proof.verified.signer + "\n";
+  if (!proof.verified.issuer.empty()) text += "issuer: " + proof.verified.issuer + "\n";
+  for (const auto& [name, path] :
+       {std::pair("run", "run.invocation"), std::pair("finished", "run.finishedAt"),
+        std::pair("outcome", "run.outcome.kind"), std::pair("repository", "source.repository"),
+        std::pair("head", "source.headCommit"), std::pair("agent", "agent.name"),
+        std::pair("model", "agent.model"), std::pair("tier", "isolation.tier"),
+        std::pair("policy", "policy.sha256")}) {
+    const std::string value = statement.TextAt(path);
+    if (!value.empty()) text += std::string(name) + ": " + value + "\n";
+  }
+  return text;
 }
 
 Result<std::vector<Unmet>> CompareReport(const Statement& statement, int directory) {

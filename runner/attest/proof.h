@@ -25,12 +25,19 @@ struct Proof {
   std::string sha256;  // Of the bundle's bytes: how commits name it.
 };
 
+// Reads the statement in `bundle`, JSON of a Sigstore bundle, and verifies nothing. Fails as
+// VerifyProof() does.
+Result<Statement> ReadUnverified(std::string_view bundle);
+
 // Verifies the signature of `bundle`, JSON of a Sigstore bundle that holds a statement about a run,
 // and where the signer's certificate names a run of CI, that it is the stated one. Fails with
 // kRefused and "signature: why" for a signature that does not count, with kInvalid for anything
 // that is not a statement about a run.
 Result<Proof> VerifyProof(std::string_view bundle, const sigstore::VerifyOptions& options,
                           const sigstore::TrustedRoot& root);
+
+// Returns what is proven, for people: a line each for who signed it and what it is about.
+std::string Describe(const Proof& proof);
 
 // Compares the statement with the report that `directory` is open on, read as hostile input:
 // every record that is stated must be there as it was, and no other, and everything that is stated

@@ -15,6 +15,7 @@
 #include "codec/data/digest.h"
 #include "codec/text/utf8.h"
 #include "policy/decide/hosted_decide.h"
+#include "record/integrity.h"
 #include "record/ocsf.h"
 #include "report/event_lines.h"
 #include "report/read.h"
@@ -119,13 +120,15 @@ Result<std::vector<RecordFile>> ListRecords(int directory) {
   return records;
 }
 
-Result<Events> ReadEvents(int directory) {
+Result<Events> ReadEvents(int directory, const std::string& chain) {
   Events events;
+  record::IntegrityChain links(chain);
   bool too_many = false;
   const auto take = [&](std::string_view line, bool whole) {
     if (events.leaves.size() == kEventsMax) too_many = true;
     if (too_many) return;
     events.leaves.push_back(EventLeaf(line));
+    (void)links.Link(line);  // An incomplete line has no link in the chain.
     const std::optional<record::Record> parsed =
         whole ? record::ParseOcsf(line) : std::optional<record::Record>();
     if (!parsed) {
@@ -138,6 +141,7 @@ Result<Events> ReadEvents(int directory) {
   };
   TRY(report::ForEachEventLine("/proc/self/fd/" + std::to_string(directory), take));
   if (too_many) return Error{Code::kInvalid, "events.ocsf.jsonl: too many lines"};
+  events.head = links.head();
   return events;
 }
 

@@ -42,13 +42,14 @@ struct Events {
   std::vector<std::string> leaves;  // The tree's leaf of each line, in order: EventLeaf().
   std::map<std::pair<std::string, int>, HostUse> hosts;  // By name and port; at most 1000.
   std::set<std::string> hosted_tools;  // Tools of models' providers that were used; at most 100.
-  int64_t policies_replaced = 0;       // How often another policy came into force.
-  int64_t refused_credentials = 0;     // Requests that would have taken a credential elsewhere.
-  int64_t dropped = 0;                 // Lines that could not be read, or beyond a bound.
+  std::string head;  // The last fingerprint of the records as a chain (record/integrity.h).
+  int64_t policies_replaced = 0;    // How often another policy came into force.
+  int64_t refused_credentials = 0;  // Requests that would have taken a credential elsewhere.
+  int64_t dropped = 0;              // Lines that could not be read, or beyond a bound.
 };
 
-// Reads it; a report without that file has none.
-Result<Events> ReadEvents(int directory);
+// Reads it, as the chain of that name; a report without that file has none.
+Result<Events> ReadEvents(int directory, const std::string& chain);
 
 // Returns the leaf of a line without its line end, in the Merkle tree of RFC 6962 over a run's
 // events: 32 bytes. Its hash begins with a domain of its own, so that no other tree's leaf is one.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <map>
@@ -199,6 +200,7 @@ Json StateRecords(const std::vector<RecordFile>& files, const Events& events) {
   tree.Set("count", static_cast<int64_t>(events.leaves.size()));
   tree.Set("root", codec::EncodeHex(sigstore::TreeRoot(events.leaves)));
   tree.Set("last", events.leaves.empty() ? "" : codec::EncodeHex(events.leaves.back()));
+  tree.Set("head", events.head);
   Json json;
   json.Set("files", std::move(list)).Set("events", std::move(tree));
   return json;
@@ -225,6 +227,8 @@ Json SubjectOf(std::string name, std::string sha256) {
 
 std::string PredicateType() { return std::string(kHomepage) + "/attestation/run/v0.1"; }
 
+std::string ChainOf(const std::string& sha256) { return "sha256:" + sha256; }
+
 std::string OwnDigest() {
   const std::string path = "/proc/self/exe";
   const Result<Fd> file = sys::Open(path, O_RDONLY);
@@ -237,7 +241,9 @@ Result<Json> DescribeRun(int directory, const std::string& runner_sha256) {
   const report::RunFile run = TRY(report::ReadRun(directory));
   const report::RunRecord& record = run.record;
   const std::vector<RecordFile> files = TRY(ListRecords(directory));
-  const Events events = TRY(ReadEvents(directory));
+  const auto own = std::find_if(files.begin(), files.end(),
+                                [](const RecordFile& file) { return file.name == "run.json"; });
+  const Events events = TRY(ReadEvents(directory, ChainOf(own == files.end() ? "" : own->sha256)));
   const std::vector<std::string> missing = MissingFrom(record, events);
   Json runner;
   runner.Set("version", record.tool_version).Set("sha256", runner_sha256);

@@ -21,6 +21,10 @@ std::string PredicateType();
 // program that signs, or empty. Fails as report::ReadReport() and ListRecords() do.
 Result<codec::Json> DescribeRun(int directory, const std::string& runner_sha256);
 
+// Names the chain of a run's records (record/integrity.h) after run.json, whose SHA-256 this is, in
+// hexadecimal: the statement can be found by the same digest.
+std::string ChainOf(const std::string& sha256);
+
 // Returns the SHA-256 of this program's own file, in hexadecimal; empty if it cannot be read.
 std::string OwnDigest();
 

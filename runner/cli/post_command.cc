@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "attest/proof.h"
+#include "attest/statement.h"
+#include "base/named_path.h"
 #include "base/sys.h"
 #include "cli/commands.h"
 #include "cli/github.h"
 #include "cli/output.h"
-#include "cli/verify_run_command.h"
+#include "cli/verify_bundle_command.h"
 #include "codec/data/json.h"
 #include "codec/text/nearest.h"
 #include "codec/text/neutral.h"
@@ -109,6 +114,10 @@ Status AddPart(std::string_view word, post::Parts* parts) {
     parts->patch.way = way;
     return Ok();
   }
+  if (word == "statement") {
+    parts->statement.emplace();
+    return Ok();
+  }
   bool* part = word == "comment"  ? &parts->comment
                : word == "review" ? &parts->review
                : word == "check"  ? &parts->check
@@ -137,6 +146,11 @@ Result<post::Parts> ReadParts(const Arguments& arguments, const forge::Capabilit
                  "--what: " + std::string(can.names) + (can.several ? " have no " : " has no ") +
                      (lacks_checks ? "check runs" : "code scanning"),
                  "--what comment,review,status"};
+  }
+  if (parts.statement && !can.statements) {
+    return Error{Code::kUsage,
+                 "--what: " + std::string(can.names) + " keeps no statements about runs",
+                 "--what comment,review"};
   }
   parts.labels = arguments.All("label");
   for (const std::string& label : parts.labels) {
@@ -329,6 +343,50 @@ Result<report::PostedReport> WithPage(const forge::Facts& facts, const Arguments
   return report::ReadReport(directory, links);
 }
 
+// Reads the report's signed statement, and verifies nothing. Without one that can be read, the
+// bundle is empty.
+forge::StatementUpload ReadStatementOf(const std::string& directory) {
+  Result<std::string> bundle =
+      sys::ReadBeneath(directory, report::kStatementFile, attest::kProofBytesMax);
+  if (!bundle.ok()) return {};
+  const Result<attest::Statement> statement = attest::ReadUnverified(bundle.value());
+  if (!statement.ok()) return {};
+  return {std::move(bundle).value(), attest::PredicateType(),
+          statement.value().DigestOf("run.json")};
+}
+
+// The run of CI behind an address; GitHub's has the attempt behind it.
+std::string RunOf(const std::string& url) { return url.substr(0, url.find("/attempts/")); }
+
+// Checks that the report in `directory` is the one of a signed statement about a run of the event's
+// workflow.
+Status RequireRun(const Arguments& arguments, const forge::Event& event,
+                  const std::string& directory) {
+  if (!arguments.Has("require-run")) return Ok();
+  sigstore::VerifyOptions options =
+      TRY(ReadAcceptedSigner("post --require-run", arguments, ReadNamedFile));
+  options.predicate_types = {attest::PredicateType()};
+  const std::optional<sigstore::TrustedRoot> root = TRY(ReadTrustedRoot(arguments, ReadNamedFile));
+  const Fd report = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
+  const std::string bundle =
+      TRY(sys::ReadBeneath(directory, report::kStatementFile, attest::kProofBytesMax)
+              .Context("reading the statement about the run"));
+  const attest::Proof proof =
+      TRY(attest::VerifyProof(bundle, options, root ? *root : sigstore::EmbeddedTrustedRoot()));
+  const std::vector<attest::Unmet> unmet =
+      TRY(attest::CompareReport(proof.statement, report.get()));
+  if (!unmet.empty()) {
+    return Error{Code::kRefused, "the report is not the run's: " + unmet.front().why};
+  }
+  const std::string stated = proof.statement.TextAt("run.invocation");
+  if (!event.run_url.empty() && RunOf(stated) == RunOf(event.run_url)) return Ok();
+  if (event.run_url.empty()) {
+    return Error{Code::kSetup, "the CI system does not say which run this job is of"};
+  }
+  return Error{Code::kRefused,
+               "the report is of another run: " + (stated.empty() ? "one outside of CI" : stated)};
+}
+
 // Says what was posted, to the job's outputs and to the caller.
 Result<int> EndPost(const Arguments& arguments, const forge::Event& event,
                     const report::PostedReport& posted, post::Outcome outcome) {
@@ -375,6 +433,7 @@ Result<int> PostCommand(const Arguments& arguments) {
   parts.budget = read.ok() && post::CountsCost(read.value().record.budget);
   if (read.ok()) TRY(RefuseSameJob(arguments, read.value().record.trust));
   if (read.ok()) TRY(RequireRun(arguments, event, arguments.operands.front()));
+  if (parts.statement) parts.statement = ReadStatementOf(arguments.operands.front());
   const bool asks = AsksForNumber(arguments, event, place);
   if (!asks) TRY(CheckNumber(parts, place));
   const std::chrono::seconds limit = TRY(ReadLimit(arguments));

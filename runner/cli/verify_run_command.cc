@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/verify_run_command.h"
-
 #include <fcntl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +15,7 @@
 #include "attest/proof.h"
 #include "base/named_path.h"
 #include "base/sys.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/verify_bundle_command.h"
@@ -22,9 +23,11 @@
 #include "codec/data/json.h"
 #include "codec/text/neutral.h"
 #include "codec/text/quantity.h"
+#include "forge/client.h"
 #include "forge/open/open.h"
 #include "report/read.h"
 #include "report/wording.h"
+#include "run/host_proxy.h"
 #include "run/policy_source.h"
 #include "run/subject.h"
 #include "run/task_request.h"
@@ -37,11 +40,15 @@ namespace {
 
 constexpr char kVerifyRunDoc[] =
     "Verify a run's signed statement. Who signed it, which report, patch or commit it is about, "
-    "and that everything that is expected of the run holds. Offline. Exit status 77: not verified, "
-    "or an expectation is not met; each is named. What is stated: docs/reference/attestation.md.";
+    "and that everything that is expected of the run holds. Offline, unless `stored` is given. "
+    "Exit status 77: not verified, or an expectation is not met; each is named. What is stated: "
+    "docs/reference/attestation.md.";
 constexpr size_t kPolicyBytesMax = size_t{1} << 20;
 constexpr size_t kPatchBytesMax = size_t{64} << 20;
 constexpr size_t kRecordBytesMax = size_t{1} << 20;
+constexpr std::chrono::minutes kStoreMax{1};
+constexpr VariableSpec kStoreTokenVariable = {
+    "GITHUB_TOKEN", "With `stored`: the token that reads the repository's attestations."};
 // Keys of a file of expectations that are options of this command.
 const std::vector<std::string_view> kSignerKeys = {"key", "certificate_identity",
                                                    "certificate_oidc_issuer", "trusted_root"};
@@ -116,8 +123,8 @@ Status CheckArguments(const Arguments& arguments) {
     return Error{Code::kUsage,
                  "--pull-request and --" + std::string(name) + " are mutually exclusive"};
   }
-  if (proposal && !arguments.Has("bundles")) {
-    return Error{Code::kUsage, "--pull-request needs the statements that were fetched",
+  if (proposal && !arguments.Has("bundles") && !arguments.Has("stored")) {
+    return Error{Code::kUsage, "--pull-request needs the statements that were fetched, or stored",
                  "--bundles DIR"};
   }
   if (!proposal && !arguments.Has("bundle") && !arguments.Has("report")) {
@@ -228,22 +235,6 @@ codec::Json AsJson(const attest::Proof& proof) {
   return json;
 }
 
-std::string DescribeProof(const attest::Proof& proof) {
-  const attest::Statement& statement = proof.statement;
-  std::string text = "signed by: " + proof.verified.signer + "\n";
-  if (!proof.verified.issuer.empty()) text += "issuer: " + proof.verified.issuer + "\n";
-  for (const auto& [name, path] :
-       {std::pair("run", "run.invocation"), std::pair("finished", "run.finishedAt"),
-        std::pair("outcome", "run.outcome.kind"), std::pair("repository", "source.repository"),
-        std::pair("head", "source.headCommit"), std::pair("agent", "agent.name"),
-        std::pair("model", "agent.model"), std::pair("tier", "isolation.tier"),
-        std::pair("policy", "policy.sha256")}) {
-    const std::string value = statement.TextAt(path);
-    if (!value.empty()) text += std::string(name) + ": " + value + "\n";
-  }
-  return text;
-}
-
 std::string NamesOf(const std::vector<attest::Unmet>& unmet) {
   std::vector<std::string> names;
   for (const attest::Unmet& one : unmet) {
@@ -332,7 +323,7 @@ Result<int> VerifyOne(const Basis& basis, const attest::JudgeProof& judge) {
     json.Set("met", unmet.empty()).Set("unmet", AsJson(unmet));
     TRY(Print(codec::RenderJson(json)));
   } else {
-    std::string lines = DescribeProof(proof);
+    std::string lines = attest::Describe(proof);
     for (const attest::Unmet& one : unmet) lines += "unmet: " + one.name + ": " + one.why + "\n";
     TRY(PrintLines(lines));
   }
@@ -340,17 +331,49 @@ Result<int> VerifyOne(const Basis& basis, const attest::JudgeProof& judge) {
   return 0;
 }
 
+// The store of statements that the event's repository has. It is asked within a minute.
+class Store {
+ public:
+  static Result<std::unique_ptr<Store>> Open(const forge::Event& event) {
+    const forge::Place place{event.forge, event.repository};
+    if (!forge::FactsOf(place.kind).can.statements) {
+      return Error{Code::kUsage, "--stored: there is no store of statements here", "--bundles DIR"};
+    }
+    forge::ClientOptions options = forge::OptionsFor(place, event.api_url);
+    options.proxy = run::HostProxy();
+    options.token = Secret(SecretString(sys::Environment("GITHUB_TOKEN").value_or("")));
+    std::unique_ptr<Store> store(new Store(TRY(forge::Client::Create(std::move(options)))));
+    store->forge_ = TRY(forge::Open(store->client_, place));
+    return store;
+  }
+
+  Result<std::vector<std::string>> Find(const std::string& tree) {
+    return forge_->FindStatements(attest::PredicateType(), codec::Sha256Hex(tree), deadline_);
+  }
+
+ private:
+  explicit Store(forge::Client client) : client_(std::move(client)) {}
+  forge::Client client_;
+  std::unique_ptr<forge::Forge> forge_;
+  const Deadline deadline_ = Deadline::After(kStoreMax);
+};
+
 Result<int> VerifyProposal(const Basis& basis, const attest::JudgeProof& judge) {
   const forge::Event& event = basis.event;
   if (event.head_sha.empty() || event.proposal_number == 0) {
     return Error{Code::kSetup, "the event is about no pull request", "on: pull_request"};
   }
-  const attest::FetchedProofs proofs =
-      TRY(attest::FetchedProofs::FindIn(basis.arguments.Get("bundles")));
+  attest::Evidence evidence{{}, {}, basis.options, basis.trusted_root()};
+  const std::string fetched = basis.arguments.Get("bundles");
+  if (!fetched.empty()) evidence.fetched = TRY(attest::FetchedProofs::FindIn(fetched));
+  std::unique_ptr<Store> store;
+  if (basis.arguments.Has("stored")) {
+    store = TRY(Store::Open(event));
+    evidence.stored = [&store](const std::string& tree) { return store->Find(tree); };
+  }
   const std::vector<attest::JudgedCommit> commits = TRY(attest::JudgeCommits(
       *basis.checkout.git(), event.base_sha.empty() ? basis.ref.ref : event.base_sha,
-      event.head_sha, proofs, basis.options, basis.trusted_root(),
-      basis.arguments.Has("every-commit"), judge));
+      event.head_sha, evidence, basis.arguments.Has("every-commit"), judge));
   std::vector<attest::Unmet> unmet;
   codec::Json list = codec::Json::EmptyArray();
   std::string lines;
@@ -383,38 +406,7 @@ Result<int> VerifyProposal(const Basis& basis, const attest::JudgeProof& judge) 
   return 0;
 }
 
-// The run of CI behind an address; GitHub's has the attempt behind it.
-std::string RunOf(const std::string& url) { return url.substr(0, url.find("/attempts/")); }
-
-}  // namespace
-
-Status RequireRun(const Arguments& arguments, const forge::Event& event,
-                  const std::string& directory) {
-  if (!arguments.Has("require-run")) return Ok();
-  sigstore::VerifyOptions options =
-      TRY(ReadAcceptedSigner("post --require-run", arguments, ReadNamedFile));
-  options.predicate_types = {attest::PredicateType()};
-  const std::optional<sigstore::TrustedRoot> root = TRY(ReadTrustedRoot(arguments, ReadNamedFile));
-  const Fd report = TRY(sys::Open(directory, O_RDONLY | O_DIRECTORY).Context("reading the report"));
-  const std::string bundle =
-      TRY(sys::ReadBeneath(directory, report::kStatementFile, attest::kProofBytesMax)
-              .Context("reading the statement about the run"));
-  const attest::Proof proof =
-      TRY(attest::VerifyProof(bundle, options, root ? *root : sigstore::EmbeddedTrustedRoot()));
-  const std::vector<attest::Unmet> unmet =
-      TRY(attest::CompareReport(proof.statement, report.get()));
-  if (!unmet.empty()) {
-    return Error{Code::kRefused, "the report is not the run's: " + unmet.front().why};
-  }
-  const std::string stated = proof.statement.TextAt("run.invocation");
-  if (!event.run_url.empty() && RunOf(stated) == RunOf(event.run_url)) return Ok();
-  if (event.run_url.empty()) {
-    return Error{Code::kSetup, "the CI system does not say which run this job is of"};
-  }
-  return Error{Code::kRefused,
-               "the report is of another run: " + (stated.empty() ? "one outside of CI" : stated)};
-}
-
+// Returns exit status 0 if everything that is expected of the run holds, 77 if not.
 Result<int> VerifyRunCommand(const Arguments& arguments) {
   if (!arguments.operands.empty()) {
     return Error{Code::kUsage, "unexpected '" + arguments.operands.front() + "'",
@@ -435,6 +427,8 @@ Result<int> VerifyRunCommand(const Arguments& arguments) {
       JudgeBy(std::move(wishes), std::move(base), proposal ? basis.event.proposal_number : 0);
   return proposal ? VerifyProposal(basis, judge) : VerifyOne(basis, judge);
 }
+
+}  // namespace
 
 Command VerifyRunCommandSpec() {
   Command command{
@@ -464,6 +458,10 @@ Command VerifyRunCommandSpec() {
            "history of both branches in the checkout. Files in the checkout are read at the base."},
           {"bundles", "DIR", "",
            "Where the report directories of the runs were fetched to, at any depth."},
+          {"stored", "", "",
+           "With `pull-request`: look for the statement of a commit that was not fetched in the "
+           "repository's own store, GitHub's attestations, by the commit's tree. Asks GitHub, with "
+           "GITHUB_TOKEN; a job needs `attestations: read`."},
           {"every-commit", "", "",
            "With `pull-request`: every commit needs a statement, not only those that say that "
            "agentic-ci made them."},
@@ -488,7 +486,7 @@ Command VerifyRunCommandSpec() {
         {expectation.name, expectation.value, "", expectation.doc, expectation.repeatable});
   }
   command.options.push_back(kJsonOption);
-  command.variables = {kGitHubVariables, kGitLabVariables};
+  command.variables = {kStoreTokenVariable, kGitHubVariables, kGitLabVariables};
   return command;
 }
 

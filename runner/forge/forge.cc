@@ -9,6 +9,7 @@ namespace forge {
 namespace {
 
 constexpr size_t kLabelCharactersMax = 50;  // GitHub's bound.
+constexpr char kStore[] = "store of signed statements";
 
 Error Lacks(const Forge& forge, const char* what) {
   return Error{Code::kUnsupported, std::string(forge.capabilities().names) + " has no " + what};
@@ -19,6 +20,13 @@ Error Lacks(const Forge& forge, const char* what) {
 Status Forge::PostCheckRun(const CheckRun&, Deadline) { return Lacks(*this, "check runs"); }
 
 Status Forge::UploadSarif(const SarifUpload&, Deadline) { return Lacks(*this, "code scanning"); }
+
+Status Forge::StoreStatement(const StatementUpload&, Deadline) { return Lacks(*this, kStore); }
+
+Result<std::vector<std::string>> Forge::FindStatements(const std::string&, const std::string&,
+                                                       Deadline) {
+  return Lacks(*this, kStore);
+}
 
 bool ValidLabel(const std::string& name) {
   auto characters =

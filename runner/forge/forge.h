@@ -34,6 +34,7 @@ struct Capabilities {
   char sigil = '#';                            // The character before its number.
   bool check_runs = false;
   bool code_scanning = false;
+  bool statements = false;          // A store of signed statements.
   bool comments_on_files = false;   // A comment on a file as a whole.
   bool line_ranges = false;         // One comment on several lines.
   bool suggestions = false;         // Blocks that a click applies.
@@ -74,6 +75,12 @@ class Forge {
   // Fails with kUnsupported without the capability.
   virtual Status PostCheckRun(const CheckRun& run, Deadline deadline);
   virtual Status UploadSarif(const SarifUpload& upload, Deadline deadline);
+  virtual Status StoreStatement(const StatementUpload& upload, Deadline deadline);
+  // Returns bundles, as JSON, of statements of that type about what has that SHA-256
+  // (hexadecimal). They are not to be believed.
+  virtual Result<std::vector<std::string>> FindStatements(const std::string& predicate_type,
+                                                          const std::string& sha256,
+                                                          Deadline deadline);
 
   // Returns whether the last request that failed may have been acted on all the same.
   virtual bool may_have_arrived() const = 0;

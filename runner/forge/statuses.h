@@ -37,4 +37,11 @@ struct SarifUpload {
   std::string sarif;  // The log's text.
 };
 
+// A signed statement to be kept, for GitHub alone.
+struct StatementUpload {
+  std::string bundle;          // Sigstore's, as JSON.
+  std::string predicate_type;  // By its type and a subject's SHA-256, in hexadecimal, it is found.
+  std::string sha256;
+};
+
 }  // namespace forge

@@ -355,11 +355,19 @@ class Poster {
     return forge_.UploadSarif(upload, deadline_);
   }
 
+  Status KeepStatement() {
+    if (!parts_.statement->bundle.empty()) {
+      return forge_.StoreStatement(*parts_.statement, deadline_);
+    }
+    return Error{Code::kRefused, "the report has no signed statement", "agentic-ci run --attest"};
+  }
+
   void PostAboutCommit() {
     forge::CheckRun run = CheckRunOf(target_, report_);
     if (parts_.check) Finish(PostCheck(run).Context("posting the check run"), "check");
     if (parts_.status) Finish(PostStatus(run).Context("setting the commit status"), "status");
     if (parts_.sarif) Finish(PostSarif().Context("uploading SARIF"), "sarif");
+    if (parts_.statement) Finish(KeepStatement().Context("storing the statement"), "statement");
   }
 
   // A comment about a later run, or about what is the head by now, is not overwritten.
@@ -470,6 +478,7 @@ std::vector<std::string> PermissionsOf(const Parts& parts) {
   if (parts.check) permissions.emplace_back("checks");
   if (parts.status) permissions.emplace_back("statuses");
   if (parts.sarif) permissions.emplace_back("security_events");
+  if (parts.statement) permissions.emplace_back("attestations");
   if (parts.patch.way != PatchWay::kNone || parts.budget) permissions.emplace_back("contents");
   return permissions;
 }

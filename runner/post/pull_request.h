@@ -26,6 +26,8 @@ struct Parts {
   bool check = false;  // GitHub's alone.
   bool status = false;
   bool sarif = false;  // GitHub's alone.
+  // GitHub's alone; without a bundle if the report has none.
+  std::optional<forge::StatementUpload> statement = {};
   PatchRequest patch = {};
   std::vector<std::string> labels = {};  // forge::ValidLabel().
   bool budget = false;                   // What the run has spent: CountsCost().
@@ -54,8 +56,8 @@ struct Outcome {
   bool moved_on = false;  // The pull request has another head than the one that was reviewed.
   bool late = false;      // A newer report is there: nothing was posted.
   // The parts that are there by now, and those that are not: "comment", "review", "changes",
-  // "check", "status", "sarif", "label", "budget". One with nothing to post is in neither, or
-  // there.
+  // "check", "status", "sarif", "statement", "label", "budget". One with nothing to post is in
+  // neither, or there.
   std::vector<std::string> made = {};
   std::vector<std::string> failed = {};
   // Parts that were not posted: "review: why (what to grant)".

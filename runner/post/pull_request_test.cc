@@ -70,6 +70,9 @@ class FakeForge final : public forge::Forge,
   Status UploadSarif(const forge::SarifUpload& upload, Deadline) override {
     return Call("sarif", " " + upload.ref);
   }
+  Status StoreStatement(const forge::StatementUpload& upload, Deadline) override {
+    return Call("statement", " " + upload.bundle);
+  }
 
   Result<std::vector<forge::Comment>> List(Deadline) override { return there; }
   Result<forge::Comment> Create(const std::string& text, Deadline) override {
@@ -199,6 +202,7 @@ report::PostedReport Report(std::vector<report::Finding> findings) {
 Parts All() {
   Parts parts;
   parts.check = parts.status = parts.sarif = true;
+  parts.statement = forge::StatementUpload{"{}", "type", "digest"};
   parts.labels = {"l"};
   return parts;
 }
@@ -217,7 +221,7 @@ Outcome PostTo(FakeForge& forge, const report::PostedReport& report, Parts parts
 const std::vector<std::string> kEverything = {"comment",        "review 1",
                                               "file a.c",       "check neutral 2",
                                               "status success", "sarif refs/pull/7/head",
-                                              "label"};
+                                              "statement {}",   "label"};
 
 }  // namespace
 
@@ -421,7 +425,7 @@ TEST_CASE("A patch that could not be judged is not committed, whatever the reaso
 
 TEST_CASE("A part that is refused keeps no other part back, and is no success") {
   const auto report = Report({AgentFinding("a.c", 2), AgentFinding("a.c", 30)});
-  for (const char* part : {"comment", "review", "check", "status", "sarif", "label"}) {
+  for (const char* part : {"comment", "review", "check", "status", "sarif", "statement", "label"}) {
     FakeForge forge;
     forge.fails.emplace(part, Error{Code::kRefused, "not permitted", "permissions: {}"});
     const Outcome outcome = PostTo(forge, report);
@@ -429,7 +433,8 @@ TEST_CASE("A part that is refused keeps no other part back, and is no success") 
     CHECK(outcome.ended.error().code == Code::kRefused);
     CHECK(outcome.refused.size() == 1);
     CHECK(outcome.failed == std::vector<std::string>{part});
-    std::vector<std::string> others = {"comment", "review", "check", "status", "sarif", "label"};
+    std::vector<std::string> others = {"comment", "review",    "check", "status",
+                                       "sarif",   "statement", "label"};
     std::erase(others, part);
     CHECK(outcome.made == others);
     auto expected = kEverything;
@@ -449,7 +454,8 @@ TEST_CASE("A difference that cannot be read keeps the check back from nothing bu
   report::Finding finding = AgentFinding("a.c", 2);
   finding.lines_sha256 = "digest";
   const Outcome outcome = PostTo(forge, Report({finding}));
-  CHECK(outcome.made == std::vector<std::string>{"comment", "check", "status", "sarif", "label"});
+  CHECK(outcome.made ==
+        std::vector<std::string>{"comment", "check", "status", "sarif", "statement", "label"});
   CHECK(outcome.failed == std::vector<std::string>{"review"});
 }
 
@@ -507,7 +513,7 @@ TEST_CASE("Where the pull request cannot be read, nothing is said of a commit") 
   forge.fails.emplace("proposal", Error{Code::kTemporary, "busy"});
   const Outcome outcome = PostTo(forge, Report({AgentFinding("a.c", 2)}));
   CHECK(outcome.ended.error().code == Code::kTemporary);
-  CHECK(forge.calls == std::vector<std::string>{"comment", "label"});
+  CHECK(forge.calls == std::vector<std::string>{"comment", "statement {}", "label"});
   CHECK(outcome.undelivered.size() == 1);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codec/data/json.h"
+#include "record/integrity.h"
 #include "record/limits.h"
 
 namespace record {
@@ -39,7 +40,8 @@ std::optional<std::string> WithoutOwnMembers(std::string_view line) {
   if (!json) return std::nullopt;
   codec::Json shorter = codec::Json::EmptyObject();
   for (const auto& [name, value] : *json->object()) {
-    if (name != "unmapped") shorter.Set(name, value);
+    // What was hashed had all members.
+    if (name != "unmapped" && name != kAttestationList) shorter.Set(name, value);
   }
   return codec::RenderJsonLine(shorter);
 }

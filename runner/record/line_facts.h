@@ -21,7 +21,8 @@ struct LineFacts {
 // Returns nullopt for a line that is not one JSON object, or beyond the bounds of a record.
 std::optional<LineFacts> ReadLineFacts(std::string_view line);
 
-// Returns the line without the members that are not OCSF's own: shorter. Nullopt as above.
+// Returns the line without the members that are not OCSF's own, and without its place in a chain of
+// records, which was its place as it was: shorter. Nullopt as above.
 std::optional<std::string> WithoutOwnMembers(std::string_view line);
 
 }  // namespace record

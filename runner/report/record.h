@@ -169,6 +169,10 @@ struct ChangesRecord {
   // the patch makes of it; empty where the checkout had other files than that.
   std::string checkout = {};
   std::string tree = {};
+  // --apply-ignored put these into the checkout; `ignored_paths` has the first of them.
+  int64_t ignored_files = 0;
+  int64_t ignored_bytes = 0;
+  std::vector<std::string> ignored_paths = {};
 };
 
 enum class Severity { kError, kWarning, kNote };
@@ -179,6 +183,9 @@ inline constexpr char kLostRefRule[] = "git-ref";
 
 // The rule of a finding about a file that both the agent and others changed (ConflictFile).
 inline constexpr char kConflictRule[] = "conflict";
+
+// The rule of a finding about a file that git ignores and that --apply-ignored left out.
+inline constexpr char kIgnoredRule[] = "ignored-file";
 
 struct Finding {
   FindingSource source = FindingSource::kGate;

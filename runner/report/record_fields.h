@@ -141,6 +141,9 @@ void Fields(Io& io, ChangesRecord& changes) {
   io.Field("tree", changes.tree);
   io.Field("applied", changes.applied);
   io.Field("complete", changes.complete);
+  io.Field("ignored_files", changes.ignored_files);
+  io.Field("ignored_bytes", changes.ignored_bytes);
+  io.Field("ignored_paths", changes.ignored_paths);
 }
 
 template <typename Io>

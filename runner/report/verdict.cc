@@ -168,7 +168,9 @@ std::string DescribeSuccess(const RunRecord& record) {
     out = Sentence(CountFindings(record.findings)) + " ";
   }
   out += Sentence(DescribeChanges(record.changes) +
-                  (record.changes.applied ? ", applied to the checkout" : ""));
+                  (record.changes.applied || record.changes.ignored_files > 0
+                       ? ", applied to the checkout"
+                       : ""));
   std::vector<std::string> notes;
   if (const int64_t refused = CountAttempts(record); refused > 0) {
     notes.push_back(Plural(refused, "request") + " refused");

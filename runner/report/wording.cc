@@ -104,9 +104,13 @@ std::string HumanDate(int64_t ms_since_1970) {
 }
 
 std::string DescribeChanges(const ChangesRecord& changes) {
-  if (changes.files == 0) return "no changes";
-  return Plural(changes.files, "file") + " changed (+" + HumanCount(changes.added_lines) + " −" +
-         HumanCount(changes.removed_lines) + ")";
+  std::string out = "no changes";
+  if (changes.files > 0) {
+    out = Plural(changes.files, "file") + " changed (+" + HumanCount(changes.added_lines) + " −" +
+          HumanCount(changes.removed_lines) + ")";
+  }
+  if (changes.ignored_files > 0) out += ", " + Plural(changes.ignored_files, "ignored file");
+  return out;
 }
 
 std::string DescribeLimit(const LimitRecord& limit) {

@@ -19,6 +19,7 @@
 #include "net/http_client.h"
 #include "net/retry.h"
 #include "net/stream.h"
+#include "record/integrity.h"
 #include "telemetry/collector_retries.h"
 #include "telemetry/event_forms.h"
 
@@ -207,8 +208,12 @@ class Sender {
 Delivery DeliverEvents(const FinishedRun& run, const EventTarget& target, const Reach& reach,
                        Deadline deadline) {
   Sender sender(run, target, reach, deadline);
-  const Status read =
-      ForEachEventOf(run, [&](std::string_view line, size_t) { sender.Take(line); });
+  record::IntegrityChain links(run.chain);
+  const Status read = ForEachEventOf(run, [&](std::string_view line, size_t check) {
+    const bool stated = check == 0 && !run.chain.empty();
+    const std::optional<std::string> linked = stated ? links.Link(line) : std::nullopt;
+    sender.Take(linked ? *linked : line);
+  });
   Delivery delivery = sender.Finish();
   if (!read.ok() && delivery.why.empty()) delivery.why = read.error().what;
   return delivery;

@@ -24,7 +24,8 @@ struct Reach {
   net::Proxy proxy;     // For HTTPS.
 };
 
-// Sends all records of the run and its checks to `target` until `deadline`. After a failure,
+// Sends all records of the run and its checks to `target` until `deadline`, the run's own with
+// their places in its chain, if it has one. After a failure,
 // nothing more is sent there. A file is appended to in whole lines, under a lock, and made if it is
 // not there; no link may lead to it, since the agent could have left one.
 Delivery DeliverEvents(const FinishedRun& run, const EventTarget& target, const Reach& reach,

@@ -24,6 +24,9 @@ struct FinishedRun {
   // When each line of agent.jsonl came, in order: without it, turns and tool calls have no times.
   // May be shorter than the file.
   std::vector<int64_t> line_times_ms;
+  // The chain of records (record/integrity.h) of which a signed statement has the head; empty if
+  // there is none.
+  std::string chain = {};
 };
 
 // One line of events.ocsf.jsonl.

@@ -314,6 +314,40 @@ class Statement(Base):
             self.refused('record', '--bundle', self.bundle, '--record', shown)
         self.verify('--report', self.report, '--show', str(count), expect=66)
 
+    def test_records_that_were_sent_are_stated(self):
+        """OCSF's profile record_integrity: each record has the fingerprint of the one before, and the statement the last."""
+        sys.path.append(LIBRARIES)  # After the system's own.
+        import rfc8785
+        sent, report = self.top / 'sent.jsonl', self.top / 'sent-report'
+        made = self.run_in(self.work, report, '--attest-key', self.key, '--events-to', f'file:{sent}', command=[
+            'sh', '-c', 'n="/tmp/\u00e4\u20ac"; cp "$(command -v curl)" "$n"; for i in 1 2 3 4; do "$n" -s -m 20 http://pkg.example.com/$i; done; true'])
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.verify('--report', report)
+        chain = 'sha256:' + hashlib.sha256((report / 'run.json').read_bytes()).hexdigest()
+        lines, before = [json.loads(line) for line in sent.read_text().splitlines()], None
+        own = [json.loads(line) for line in (report / 'events.ocsf.jsonl').read_text().splitlines()]
+        self.assertEqual(len(lines), len(own))
+        self.assertGreater(len(lines), 3)
+        self.assertIn('\u00e4\u20ac', sent.read_text())
+        for number, (line, recorded) in enumerate(zip(lines, own)):
+            link, = line['attestation_list']
+            fingerprint = link.pop('fingerprint')
+            self.assertEqual({name: value for name, value in fingerprint.items() if name != 'value'},
+                             {'algorithm': 'SHA-256', 'algorithm_id': 3, 'encoding_id': 1, 'serialization_id': 2})
+            self.assertEqual(fingerprint['value'], hashlib.sha256(rfc8785.dumps(line)).hexdigest())
+            self.assertEqual(link, {'chain_uid': chain, **({'prev_event': before} if before else {})})
+            before = {'uid': line['metadata']['uid'], 'type_uid': line['type_uid'], 'fingerprint': fingerprint}
+            self.assertEqual((line['metadata'].pop('uid'), line['metadata']['profiles'].pop()), (f'{chain}/{number}', 'record_integrity'))
+            del line['attestation_list']
+            self.assertEqual(line, recorded)  # Nothing else was changed.
+        stated = self.statement(report / 'run.sigstore.json')
+        self.assertEqual(stated['predicate']['records']['events']['head'], before['fingerprint']['value'])
+        # Without a signature nothing vouches for a chain.
+        sent.unlink()
+        made = self.run_in(self.work, report, '--attest', '--events-to', f'file:{sent}')
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertNotIn('attestation_list', sent.read_text())
+
     def test_the_key_is_hidden_and_a_bad_one_starts_nothing(self):
         report, work = self.top / 'hidden', self.checkout('hidden-work')
         for name in ('signing.dat', 'other.dat'):

@@ -23,6 +23,10 @@ class GitHub : public RestForge {
   Branches& branches() override { return branches_; }
   Status PostCheckRun(const CheckRun& run, Deadline deadline) override;
   Status UploadSarif(const SarifUpload& upload, Deadline deadline) override;
+  Status StoreStatement(const StatementUpload& upload, Deadline deadline) override;
+  Result<std::vector<std::string>> FindStatements(const std::string& predicate_type,
+                                                  const std::string& sha256,
+                                                  Deadline deadline) override;
 
  private:
   GitHubReviews reviews_;

@@ -16,12 +16,16 @@ namespace {
 constexpr size_t kCellBytes = 120;
 
 constexpr std::string_view kStyle = R"css(
-.scroll{overflow-x:auto}
+.scroll{overflow-x:auto;background:linear-gradient(90deg,transparent,var(--bg) 70%) 100%/2rem 100% no-repeat
+local,linear-gradient(90deg,transparent,var(--line)) 100%/.5rem 100% no-repeat}
 .figures{border-collapse:collapse;width:100%;font-size:.9rem}
 .figures th,.figures td{padding:.35rem 1rem;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--line);overflow-wrap:break-word}
 .figures th{font-weight:600;color:var(--soft);white-space:nowrap}
 .figures .n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+.scroll:focus-visible{outline:2px solid var(--link);outline-offset:-2px}
+@media(max-width:44rem){.figures{width:max-content;min-width:100%}
+.figures th,.figures td{padding:.35rem .6rem;max-width:16rem}}
 )css";
 
 std::string Fixed(double number, int digits) {
@@ -149,7 +153,9 @@ std::string PageTable(const Table& table) {
     return "<" + std::string(tag) + (number ? " class=\"n\">" : ">") + html + "</" +
            std::string(tag) + ">";
   };
-  std::string html = "<div class=\"scroll\"><table class=\"figures\"><tr>";
+  // What is scrolled can be reached by keys, too.
+  std::string html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" +
+                     std::string(table.title) + "\"><table class=\"figures\"><tr>";
   for (size_t i = 0; i < table.columns.size(); ++i) html += cell(i, "th", table.columns[i].title);
   html += "</tr>\n";
   for (const std::vector<Cell>& row : table.rows) {

@@ -37,6 +37,8 @@ const OPERATIONS = {
   [`${R}/commits/{ref}/status`]: ['get'],
   [`${R}/statuses/{sha}`]: ['post'],
   [`${R}/code-scanning/sarifs`]: ['post'],
+  [`${R}/attestations`]: ['post'],
+  [`${R}/attestations/{subject_digest}`]: ['get'],
   [`${R}/issues/{issue_number}/labels`]: ['get', 'post'],
   [`${R}/collaborators/{username}/permission`]: ['get'],
 };

@@ -13,6 +13,7 @@ export class GitData {
   pulls = [];    // {number, head, base, title, body, state} of those that were opened here.
   statuses = [];  // {sha, state, context, description, target_url}
   sarifs = [];    // {commit_sha, ref, sarif, tool_name}
+  attestations = [];  // Bundles.
   labels = new Map();  // Number to names.
   treeEntriesMax = 100000;
   permissions = new Map();  // Login to "admin", "write", "read", "none".
@@ -59,6 +60,14 @@ export class GitData {
       this.sarifs.push(body);
       return { status: 202, body: { id: 'sarif-1', url: `${this.#service.url}/sarif-1` } };
     }
+    const subject = /^\/attestations\/(.+)$/.exec(rest);
+    if (subject && method === 'GET') return this.#findAttestations(decodeURIComponent(subject[1]), query.get('predicate_type'));
+    if (rest === '/attestations' && method === 'POST') {
+      const { mediaType, verificationMaterial, dsseEnvelope } = body.bundle;
+      if (!dsseEnvelope) return { status: 422, body: validationFailure('bundle') };
+      this.attestations.push({ dsseEnvelope, verificationMaterial, mediaType });  // In an order of its own.
+      return { status: 201, body: { id: this.attestations.length } };
+    }
     const contents = /^\/contents\/(.+)$/.exec(rest);
     if (contents && method === 'GET') return this.#contents(decodeURIComponent(contents[1]), query);
     if (!this.#directory) return method === 'GET' ? this.#empty(rest, query) : null;
@@ -72,6 +81,15 @@ export class GitData {
       return { status: 200, body: this.#renderPull(ours) };
     }
     return null;
+  }
+
+  #findAttestations(subject, type) {
+    const found = this.attestations.filter(({ dsseEnvelope }) => {
+      const statement = JSON.parse(Buffer.from(dsseEnvelope.payload, 'base64'));
+      return statement.subject.some((one) => `sha256:${one.digest.sha256}` === subject) && (!type || statement.predicateType === type);
+    });
+    if (found.length === 0) return { status: 404, body: failure(404, 'Not Found') };
+    return { status: 200, body: { attestations: found.map((bundle) => ({ bundle, repository_id: 1, bundle_url: this.#service.url })) } };
   }
 
   // Without a repository every commit is there, and has nothing in it.
