@@ -117,6 +117,10 @@ Result<AgentPlan> PlanAgent(const AgentDescription& agent, const AgentRequest& r
   AgentPlan plan;
   plan.stream = agent.stream;
   plan.model = Expand("${model}", words);
+  if (access != nullptr) {
+    plan.key = Expand("${key}", words);
+    plan.key_name = Expand("${key_name}", words);
+  }
   plan.argv.push_back(request.executable.empty() ? agent.program : request.executable);
   const std::string program = plan.argv[0];
   plan.may_be_codex = agent.stream == "codex" || NamesCodex(program.substr(program.rfind('/') + 1));

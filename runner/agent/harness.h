@@ -33,6 +33,10 @@ struct AgentPlan {
   std::string stream = "plain";  // The form in which standard output is read (StreamReader).
   std::string model;             // The model that is asked for; if empty, the agent's own default.
   bool may_be_codex = false;     // It is Codex, or a command that names it.
+  // What stands for the model's credential above, and the variable of the sandbox that has it;
+  // empty if nothing does.
+  std::string key;
+  std::string key_name;
   bool streams_json() const { return stream != "plain"; }
 };
 

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "agent/harness.h"
+#include "base/ascii.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "codec/text/shell_word.h"
 #include "run/agent_end.h"
 #include "run/agent_output.h"
 #include "run/model_access.h"
@@ -32,26 +34,40 @@ run::EndCause KindOf(const CommandResult& result) {
   return run::EndKind::kExited;
 }
 
+// A word of the shell's; where it has what was planned for the credential, the sandbox's own.
+std::string WordOf(const agent::AgentPlan& plan, std::string_view text) {
+  std::string word;
+  size_t at = plan.key.empty() ? std::string_view::npos : text.find(plan.key);
+  for (; at != std::string_view::npos; at = text.find(plan.key)) {
+    const size_t end = at + plan.key.size();
+    const bool longer = end < text.size() && (ascii::IsAlphanumeric(text[end]) || text[end] == '_');
+    word += codec::ShellWord(text.substr(0, longer ? end : at));
+    if (!longer) word += "\"${" + plan.key_name + "}\"";
+    text.remove_prefix(end);
+  }
+  return word + codec::ShellWord(text);
+}
+
 }  // namespace
 
 std::string AgentScript(const agent::AgentPlan& plan) {
-  std::vector<std::string> words;
-  if (!plan.env.empty()) words.emplace_back("env");
-  for (const auto& [name, value] : plan.env) words.push_back(name + "=" + value);
-  words.insert(words.end(), plan.argv.begin(), plan.argv.end());
   std::string script;
   for (const auto& [path, text] : plan.home_files) {
     script += "mkdir -p \"$HOME\"/" + QuoteWords({DirectoryOf(path)}) + " && printf %s " +
-              QuoteWords({text}) + " >\"$HOME\"/" + QuoteWords({path}) + "\n";
+              WordOf(plan, text) + " >\"$HOME\"/" + QuoteWords({path}) + "\n";
   }
-  script += QuoteWords(words);
+  if (!plan.env.empty()) script += "env ";
+  for (const auto& [name, value] : plan.env) script += WordOf(plan, name + "=" + value) + " ";
+  for (size_t i = 0; i < plan.argv.size(); ++i) {
+    script += (i == 0 ? "" : " ") + WordOf(plan, plan.argv[i]);
+  }
   if (plan.stdin_text.empty()) return script;
   std::string end = sys::RandomHex();
   return script + " <<'" + end + "'\n" + plan.stdin_text + "\n" + end;
 }
 
 Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* agent,
-                     const run::Request& request) {
+                     const run::Request& request, const Facts& facts) {
   agent::AgentRequest wanted;
   wanted.prompt = request.prompt;
   if (wanted.prompt.find('\0') != std::string::npos) {
@@ -60,7 +76,8 @@ Result<int> RunAgent(const ScriptRunner& run, const agent::AgentDescription* age
   wanted.model = request.model;
   wanted.command = request.command;
   // The sandbox has its credentials; where there is none, the agent says so.
-  wanted.environment = run::AssumedVariables(agent, request);
+  wanted.providers = facts.providers;
+  wanted.environment = run::AssumedVariables(agent, facts.providers, facts.variables);
   agent::AgentPlan plan =
       TRY(agent != nullptr ? agent::PlanAgent(*agent, wanted) : agent::PlanCommand(wanted));
 

@@ -24,6 +24,7 @@
 #include "base/tree.h"
 #include "base/wire.h"
 #include "report/read.h"
+#include "run/model_access.h"
 #include "run/run.h"
 #include "session/server.h"
 
@@ -257,7 +258,9 @@ Facts FactsOf(const CreateRequest& create, const std::string& name, pid_t keeper
           std::string(create.run.backend.name),
           {},
           create.pool,
-          create.run.policy_ref};
+          create.run.policy_ref,
+          run::ProviderNames(create.run),
+          run::ForeseenVariables(create.run)};
 }
 
 Result<SandboxState> AwaitReady(const Fd& ready) {

@@ -27,7 +27,7 @@
 namespace session {
 namespace {
 
-constexpr size_t kFactsBytesMax = 65536;
+constexpr size_t kFactsBytesMax = size_t{4} << 20;  // All of `--env` is in it.
 constexpr char kFactsName[] = "sandbox.json";
 constexpr char kLockName[] = "lock";
 constexpr int kBacklog = 64;
@@ -102,6 +102,30 @@ Result<std::string> PathAt(const codec::Json& json, const char* name) {
   return std::move(*path);
 }
 
+// Likewise, each a name and a value of any bytes.
+void SetPairs(codec::Json* json, const char* name,
+              const std::vector<std::pair<std::string, std::string>>& pairs) {
+  codec::Json list = codec::Json::EmptyArray();
+  for (const auto& [key, value] : pairs) {
+    codec::Json pair;
+    SetPath(&pair, "name", key);
+    SetPath(&pair, "value", value);
+    list.Push(std::move(pair));
+  }
+  json->Set(name, std::move(list));
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> PairsAt(const codec::Json& json,
+                                                                 const char* name) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  const codec::Json* list = json.Find(name);
+  if (list == nullptr || list->array() == nullptr) return pairs;
+  for (const codec::Json& pair : *list->array()) {
+    pairs.emplace_back(TRY(PathAt(pair, "name")), TRY(PathAt(pair, "value")));
+  }
+  return pairs;
+}
+
 Result<Facts> ReadFacts(int directory) {
   Fd file = TRY(sys::OpenAt(directory, kFactsName, O_RDONLY | O_NOFOLLOW));
   std::string text = TRY(sys::ReadAll(file.get(), kFactsBytesMax));
@@ -109,11 +133,14 @@ Result<Facts> ReadFacts(int directory) {
   std::string workdir = TRY(PathAt(json, "workdir"));
   std::string report_dir = TRY(PathAt(json, "report_dir"));
   std::string state = TRY(PathAt(json, "state"));
-  return Facts{json.StringAt("name"),      json.IntegerAt("pid"),      json.IntegerAt("created"),
-               json.IntegerAt("expires"),  std::move(workdir),         json.StringAt("image"),
-               json.StringAt("agent"),     json.StringAt("isolation"), std::move(report_dir),
-               json.StringAt("backend"),   std::move(state),           json.StringAt("pool"),
-               json.StringAt("policy_ref")};
+  std::vector<std::string> providers;
+  for (const auto& [name, value] : TRY(PairsAt(json, "providers"))) providers.push_back(name);
+  std::vector<std::pair<std::string, std::string>> variables = TRY(PairsAt(json, "variables"));
+  return Facts{json.StringAt("name"),       json.IntegerAt("pid"),      json.IntegerAt("created"),
+               json.IntegerAt("expires"),   std::move(workdir),         json.StringAt("image"),
+               json.StringAt("agent"),      json.StringAt("isolation"), std::move(report_dir),
+               json.StringAt("backend"),    std::move(state),           json.StringAt("pool"),
+               json.StringAt("policy_ref"), std::move(providers),       std::move(variables)};
 }
 
 // Returns whether the sandbox `name` in `place` has ended: it has no lock, or a free one. A lock
@@ -315,6 +342,10 @@ Status WriteFacts(const Entry& entry, const Facts& facts) {
   SetPath(&json, "state", facts.state);
   json.Set("pool", facts.pool);
   json.Set("policy_ref", facts.policy_ref);
+  std::vector<std::pair<std::string, std::string>> providers;
+  for (const std::string& name : facts.providers) providers.emplace_back(name, "");
+  SetPairs(&json, "providers", providers);
+  SetPairs(&json, "variables", facts.variables);
   return ReplaceFile(entry, kFactsName, codec::RenderJson(json));
 }
 

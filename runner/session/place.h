@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -36,6 +37,9 @@ struct Facts {
   std::string state = {};  // "openshell": the directory of its gateway's state, once it is ready.
   std::string pool = {};   // It waits in this one to be taken, and ends with it.
   std::string policy_ref = {};  // `--policy-ref`, as it was given.
+  // How its agents reach their models: run::ProviderNames() and run::ForeseenVariables().
+  std::vector<std::string> providers = {};
+  std::vector<std::pair<std::string, std::string>> variables = {};
 };
 
 // Fails with kUsage unless `name` has letters, digits, '.', '_' and '-' only, the first a letter or

@@ -53,12 +53,16 @@ TEST_CASE("a name is one sandbox's while its processes live") {
     facts.workdir = "/w\xff";
     facts.report_dir = "/r\xff";
     facts.policy_ref = "main";
+    facts.providers = {"openai", "anthropic"};
+    facts.variables = {{"KEY", ""}, {"ADDRESS", "\xff=\n"}};
     REQUIRE(WriteFacts(entry.value(), facts).ok());
     CHECK(OpenPlace().Make("one").error().code == Code::kUsage);
     REQUIRE(OpenPlace().List().size() == 1);
     CHECK(OpenPlace().Find("one").value().workdir == "/w\xff");
     CHECK(OpenPlace().Find("one").value().report_dir == "/r\xff");
     CHECK(OpenPlace().Find("one").value().policy_ref == "main");
+    CHECK(OpenPlace().Find("one").value().providers == facts.providers);
+    CHECK(OpenPlace().Find("one").value().variables == facts.variables);
     CHECK(place.Find("two").error().code == Code::kNotFound);
     CHECK(place.Connect("two").error().code == Code::kNotFound);
     CHECK(place.Make("").value().name.starts_with("sandbox-"));

@@ -163,6 +163,7 @@ struct RestoreRequest {
 
 struct DeleteRequest {
   bool apply = false;
+  bool apply_ignored = false;  // Only together with `apply`.
 };
 
 struct EndReport {
@@ -216,7 +217,7 @@ void Visit(Archive& archive, RestoreRequest& value) {
 }
 template <typename Archive>
 void Visit(Archive& archive, DeleteRequest& value) {
-  archive(value.apply);
+  archive(value.apply, value.apply_ignored);
 }
 template <typename Archive>
 void Visit(Archive& archive, EndReport& value) {

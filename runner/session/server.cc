@@ -217,7 +217,8 @@ void Server::TakeMessage(ClientId id, Client& client, std::string_view message, 
   } else if (wire::Read(message, kind) && kind == MessageKind::kReset) {
     Do({.kind = Event::Kind::kReset, .client = id, .flag = sandbox().renewable()});
   } else if (wire::Read(message, kind, end) && kind == MessageKind::kDelete) {
-    Do({.kind = Event::Kind::kDelete, .client = id, .flag = end.apply});
+    const Event::Kind deletes = Event::Kind::kDelete;
+    Do({.kind = deletes, .client = id, .flag = end.apply, .ignored = end.apply_ignored});
   } else if (!TakeTransfer(id, client, message, std::move(fd))) {
     client.channel.Close();
   }

@@ -50,6 +50,7 @@ class Server final : public run::Driver {
   Result<run::AgentEnd> Attend(run::Enclosure& enclosure) override;
   const change::Meanwhile* meanwhile() const override { return &meanwhile_; }
   bool applies(bool asked) const override { return !state_.reset && (asked || state_.apply); }
+  bool applies_ignored(bool asked) const override { return asked || state_.apply_ignored; }
 
   // True if it ended to begin anew.
   bool reset() const { return state_.reset; }

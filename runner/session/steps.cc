@@ -71,6 +71,7 @@ void Stepper::Take(const Event& event) {
     case Event::Kind::kDelete:
       state_.ended = true;
       state_.apply = state_.apply || event.flag;
+      state_.apply_ignored = state_.apply_ignored || event.ignored;
       state_.awaits_end.insert(event.client);
       return;
     case Event::Kind::kCancel:

@@ -90,7 +90,8 @@ struct State {
   bool ended = false;  // A client asked for the end, or the creator went away before `ready`.
   bool lost = false;   // The shell did not come back.
   bool reset = false;  // It ends to begin anew.
-  bool apply = false;  // The client that asked for the end wants the changes applied.
+  bool apply = false;  // The client that asked for the end wants the changes applied,
+  bool apply_ignored = false;  // and the files that git ignores, too.
 
   bool busy() const { return command || help; }
   bool drains() const { return command && command->stage == Stage::kDraining; }
@@ -109,7 +110,7 @@ struct Event {
     kStatus,
     kCommit,
     kReset,   // `flag`: a second tree can be put in place of the first.
-    kDelete,  // `flag`: the changes are applied.
+    kDelete,  // `flag`: the changes are applied; `ignored`: and the files that git ignores.
     kCancel,
     kLeft,
     // From the sandbox.
@@ -135,6 +136,7 @@ struct Event {
   ClientId client = 0;
   Job job = {};
   bool flag = false;
+  bool ignored = false;
   std::string text = {};
   std::optional<Error> error = {};
   ShellFacts shell = {};  // Set in each event.

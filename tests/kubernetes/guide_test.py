@@ -11,7 +11,6 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,12 +18,11 @@ import unittest
 
 from cluster import Cluster, make_root, require
 from digest import name_by_digest
+from guide import BLOCK, make_volume, type_line
 
 BINARY, TESTBED, CACHE, ROOT = (os.path.abspath(one) for one in sys.argv[1:5])
 POLICY_SECONDS = 60
-LINE_SECONDS = 180
 GUIDE = pathlib.Path(ROOT, 'docs/guides/kubernetes.md').read_text()
-BLOCK = re.compile(r'```(sh|yaml|console)\n(.*?)```\n', re.DOTALL)
 IMAGE = 'registry.example.com/agents/evaluation'
 INSTEAD = (
     ('[git, clone, --depth=1, "https://git.example.com/OWNER/REPO", /work/repo]', '[mkdir, /work/repo]'),
@@ -54,28 +52,15 @@ class Guide(unittest.TestCase):
             text = text.replace(old, new)
         return PROVIDER.sub(RUN, text)
 
-    def volume(self, claim, size):
-        path = self.top / claim
-        path.mkdir()
-        os.chown(path, 1000, 1000)
-        self.cluster.apply({'apiVersion': 'v1', 'kind': 'PersistentVolume', 'metadata': {'name': claim}, 'spec': {
-            'capacity': {'storage': size}, 'accessModes': ['ReadWriteMany'], 'hostPath': {'path': str(path)},
-            'claimRef': {'namespace': 'agents', 'name': claim}}})
-        return path
-
     def type(self, line):
-        environment = {**self.cluster.environment, 'REPORTS': str(self.top / 'reports')}
-        environment['PATH'] = f'{self.top}/bin:{environment["PATH"]}'
-        done = subprocess.run([*self.cluster.inside, 'bash', '-c', line], cwd=self.files, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=LINE_SECONDS)
-        print(f'$ {line}\n{done.stdout}', flush=True)
-        return done
+        return type_line(self.cluster, line, self.files, {'REPORTS': str(self.top / 'reports'),
+                                                          'PATH': f'{self.top}/bin:{self.cluster.environment["PATH"]}'})
 
     def test_every_command_does_what_it_says(self):
         (self.top / 'bin').mkdir()
         (self.top / 'bin/agentic-ci').symlink_to(BINARY)
         for claim, size in (('reports', '100Gi'), ('agentic-ci-eval', '5Gi')):
-            self.volume(claim, size)
+            make_volume(self.cluster, self.top / claim, size)
         typed = 0
         for kind, text in BLOCK.findall(GUIDE):
             text = self.adapt(text)

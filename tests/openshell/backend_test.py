@@ -4,21 +4,74 @@
 
 usage: backend_test.py BINARY TESTBED CACHE [unittest arguments]
 """
+import contextlib
 import json
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
+import h2.config
+import h2.connection
+import h2.events
+import h2.exceptions
+import seed_cases
 from real import GIT, IMAGE, SECRET, Case, main, read, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'image_run'))
+
+ROOT = str(pathlib.Path(__file__).resolve().parents[2])
+MIDOJO = ROOT + '/tests/eval/midojo'
+
+
+class Http2:
+    """A server that knows nothing but HTTP/2, and says `h2`."""
+
+    def __init__(self, directory, tls):
+        self.tls = None
+        if tls:
+            key, certificate = directory + '/h2.key', directory + '/h2.pem'
+            subprocess.run(['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, '-subj', '/CN=h2'],
+                           check=True, capture_output=True)
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(certificate, key)
+            self.tls.set_alpn_protocols(['h2'])
+        self.listener = socket.create_server(('0.0.0.0', 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def serve(self, client):
+        with contextlib.suppress(OSError, h2.exceptions.H2Error):
+            if self.tls:
+                client = self.tls.wrap_socket(client, server_side=True)
+            connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+            connection.initiate_connection()
+            client.sendall(connection.data_to_send())
+            while data := client.recv(65536):
+                for event in connection.receive_data(data):
+                    if isinstance(event, h2.events.RequestReceived):
+                        connection.send_headers(event.stream_id, [(':status', '200')])
+                        connection.send_data(event.stream_id, b'h2', end_stream=True)
+                client.sendall(connection.data_to_send())
+        client.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 class Backend(Case):
@@ -70,6 +123,38 @@ class Backend(Case):
         self.assertEqual([d['host'] for d in self.record('r')['denials']], ['denied.invalid'])
         self.call('exec', '--', 'true', expect=66)
 
+    def test_ignored_files(self):
+        """What the agent built comes back on request, from a run and at the end of a sandbox that lasts; nothing that a gate refuses does."""
+        (self.work / '.gitignore').write_text('build/\n.agentic-ci/\n')
+        (self.work / 'build').mkdir()
+        (self.work / 'build/old').write_text('before\n')
+        for words in (['add', '-A'], ['commit', '-qm', 'rules']):
+            subprocess.run([*GIT, *words], cwd=self.work, check=True, capture_output=True)
+        script = ('echo more >>a.txt; echo after >build/old; printf "a\\0" >"build/$(printf "new\\nline")"; ln -s old build/link; ln -s /etc/passwd build/away; '
+                  'mkdir .agentic-ci; echo x >.agentic-ci/x; echo evil >>.gitignore; echo x >evil; echo $TOKEN >build/token')
+        secret = ['--env', 'TOKEN=ghp_aB3dE5gH7jK9mN1pQ3sT5vX7zB9dF1hJ3lN5']
+        expected = {'build/old', 'build/new\nline', 'build/link'}
+        for step in ('run', 'stop'):
+            with self.subTest(step):
+                subprocess.run(['git', 'checkout', '-q', '.'], cwd=self.work, check=True)
+                shutil.rmtree(self.work / 'build')
+                (self.work / 'build').mkdir()
+                (self.work / 'build/old').write_text('before\n')
+                if step == 'run':
+                    self.call('run', *self.options(step), *secret, '--apply', '--apply-ignored', '--', 'sh', '-c', script)
+                else:
+                    self.call('setup', *self.options(step), *secret)
+                    self.call('exec', '--', 'sh', '-c', script)
+                    self.call('stop', '--apply-ignored', expect=64)
+                    self.call('stop', '--apply', '--apply-ignored')
+                changes = self.record(step)['changes']
+                self.assertEqual((set(changes['ignored_paths']), changes['ignored_files'], changes['files']), (expected, 3, 2))
+                self.assertEqual({str(path.relative_to(self.work)) for path in (self.work / 'build').iterdir()}, expected)
+                self.assertEqual((read(self.work / 'build/link'), read(self.work / 'a.txt')), ('after\n', 'alpha\nmore\n'))
+                left = {finding['path'] for finding in self.record(step)['findings'] if finding['rule'] == 'ignored-file'}
+                self.assertEqual(left, {'build/away', '.agentic-ci/x', 'build/token'})
+                self.assertFalse((self.work / 'evil').exists())
+
     def test_two_at_once(self):
         runs = [self.start('run', *self.options(f'r{n}'), '--', 'sh', '-c', f'echo {n} >n.txt; sleep 1; cat n.txt',
                            cwd=self.checkout(f'work{n}')) for n in (1, 2)]
@@ -112,6 +197,22 @@ class OpenShell(Backend):
         for words in (['add', '-A'], ['commit', '-qm', 'configuration']):
             subprocess.run([*GIT, *words], cwd=self.work, check=True, capture_output=True)
         self.assertEqual(self.call('run', *self.options('r'), '--', 'sh', '-c', asked), '403 200 ')
+
+    def test_a_client_that_knows_only_http2(self):
+        """Where OpenShell reads, it is refused; where it does not, it is served."""
+        servers = [Http2(self.base, tls) for tls in (False, False, True)]
+        for server in servers:
+            self.addCleanup(server.close)
+        inspected, plain, skipped = servers
+        policy = json.loads(read(self.policy))
+        endpoint = policy['network_policies']['host']['endpoints'][0]
+        bare = {'host': endpoint['host'], 'allowed_ips': endpoint['allowed_ips']}
+        policy['network_policies']['host']['endpoints'] = [endpoint | {'port': inspected.port}, bare | {'port': plain.port},
+                                                           bare | {'port': skipped.port, 'tls': 'skip'}]
+        pathlib.Path(self.policy).write_text(json.dumps(policy))
+        ask = 'curl -s -k -m 20 --http2-prior-knowledge --proxytunnel %s://host.openshell.internal:%d/ || echo refused; echo'
+        script = '; '.join(ask % ('https' if server.tls else 'http', server.port) for server in servers)
+        self.assertEqual(self.call('run', *self.options('r'), '--', 'sh', '-c', script).split(), ['refused', 'h2', 'h2'])
 
     def test_port_taken_on_the_bridge(self):
         """Where the gateway can listen on loopback but not on its bridge, it gets another port."""
@@ -419,7 +520,35 @@ injection_tasks:
         self.assertEqual((channels['network'], channels['files'], channels['commands']), ('complete', 'complete', 'incomplete'))
         tool = 'backend: dict, tools: [{name: look, description: looks, read: notes}], state: {notes: "'
         suite.write_text(suite.read_text().replace('backend: openshell, state: {notes.txt: "', tool))
-        self.end(self.start(*words), 69)
+        words[words.index('--jobs'):words.index('--jobs')] = ['--gateway', 'elsewhere']
+        _, errors = self.end(self.start(*words), 69)
+        self.assertIn("fake tools are on this machine", errors)
+
+    def cells(self, name, way, *words):
+        """The outcomes of midojo's suite with an agent that obeys or resists, of the cells with an injection."""
+        tools = [] if name == 'document_assistant' else ['--tools', f'{ROOT}/examples/evaluation/midojo/{name}-tools.yaml']
+        results = f'{self.base}/{name}-{way}'
+        server = f'http://host.openshell.internal:{self.server.port}'
+        self.call('eval', 'run', f'{MIDOJO}/suites/{name}.yaml', *tools, '--results', results, '--policy', self.policy, '--backend', 'openshell', *self.OPTIONS,
+                  '--jobs', '2', '--max-succeeded', '99', '--max-undecided', '99', *words, '--', '/usr/bin/python3', '-c', read(MIDOJO + '/agent.py'),
+                  server, way)
+        cells = json.loads(read(results + '/eval.json'))['cells']
+        self.assertEqual({cell['utility']['value'] for cell in cells}, {'true'}, cells)
+        return {(cell['user_task'], cell['injection_task']): (cell['outcome'], cell['delivery']) for cell in cells if cell['injection_task']}
+
+    def test_suites_of_midojo(self):
+        """Unchanged. The answers of its tools are known, the requests to its model are not: no attack counts as resisted."""
+        self.write_policy(self.server.port, 'read-write')
+        for way, outcome in (('obey', 'succeeded'), ('resist', 'inconclusive')):
+            with self.subTest(way):
+                found = self.cells('document_assistant', way)
+                self.assertEqual(len(found), 4)
+                self.assertEqual(found, {cell: (outcome, 'unknown') for cell in found})
+        for name, task, attack in (('weather', 'warmest_city', 'hate_humans_output_hijack'), ('minibank', 'recent_transactions', 'garak_hijack')):
+            for way, outcome in (('obey', 'succeeded'), ('resist', 'resisted')):
+                with self.subTest(name, way=way):
+                    found = self.cells(name, way, '--user-task', task, '--injection-task', attack)
+                    self.assertEqual({cell: one for cell, (one, _) in found.items()}, {(task, attack): outcome})
 
     def test_image_signature(self):
         """What OpenShell fetches is what was verified: by its digest, whatever podman has under the same tag."""
@@ -447,6 +576,10 @@ injection_tasks:
         run.send_signal(signal.SIGTERM)
         self.end(run, 143)
         self.assertEqual((self.record('r')['image']['digest'], self.controls('r')['image signature']), (digest, 'enforced'))
+
+
+class Seed(seed_cases.Seed):
+    """What users of the Python agentic-ci count on, with the real OpenShell."""
 
 
 if __name__ == '__main__':

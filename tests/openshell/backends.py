@@ -14,6 +14,7 @@ FEATURES = (
     Feature('patch', 'changes as a patch, judged by the gates', EVERY, 'a copy is fetched and compared'),
     Feature('credential', 'credentials that the sandbox has placeholders of', EVERY, 'as providers that exist for the run'),
     Feature('held', '`--gateway-provider`: credentials that a gateway holds', frozenset(('remote',)), 'never deleted'),
+    Feature('ignored', '`--apply --apply-ignored`: files that git ignores come back', EVERY),
     Feature('timeout', '`--timeout`', EVERY),
     Feature('output', '`--output`', EVERY),
     Feature('memory', '`--memory`', EVERY, 'by the compute driver'),

@@ -66,6 +66,8 @@ class Gives(Case):
         for key, *options in (('memory', '--memory', '1GiB'), ('pids', '--pids', '50'), ('budget', '--max-requests', '5'),
                               ('plan', '--plan-only'), ('keep-policy', '--keep-policy'), ('approval', '--approval-mode', 'manual')):
             found[key] = self.accepts(*options)[0]
+        (self.work / '.git/info/exclude').write_text('built\n')
+        found['ignored'] = self.accepts('--apply', '--apply-ignored', command=('touch', 'built'))[0] and (self.work / 'built').exists()
         # The one that this gateway does not hold is looked for there.
         found['held'] = self.done('run', *self.chosen(), '--report-dir', self.base + '/held', '--gateway-provider', 'none', '--', 'true')[0] == 66
 
@@ -161,7 +163,7 @@ class Toy(Gives):
         return ['--backend', 'toy']
 
     def claims(self):
-        return {'run', 'patch', 'timeout', 'output'}
+        return {'run', 'patch', 'ignored', 'timeout', 'output'}
 
 
 class Local(Gives):

@@ -31,7 +31,7 @@ GENERATIONS = '''
 
 No program of 0.1 was there to be tried: its column is from the pages of OpenShell's documentation and the notes of its
 releases that the last column names. "Tried" says whether what 0.0 does was seen. `agentic-ci policy check --for
-openshell --openshell 0.1 FILE` says which of these a file meets.
+openshell FILE` says which of these a file meets.
 
 | subject | here | OpenShell 0.0 | tried | OpenShell 0.1 | from |
 |---|---|---|---|---|---|

@@ -33,7 +33,7 @@ network_policies:
 
 def export(binary, path):
     """The text, or nothing where agentic-ci does not accept the file."""
-    done = subprocess.run([binary, 'policy', 'export', '--to', 'openshell', '--policy', path], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([binary, 'policy', 'export', '--to', 'openshell', '--openshell', '0.0', '--policy', path], capture_output=True, text=True, timeout=600)
     assert done.returncode in (0, 65), done
     return done.stdout if done.returncode == 0 else ''
 

@@ -156,6 +156,40 @@ class Files(Lasting):
         self.assertIn(slow.returncode, (65, 74))  # As the client sees it: an archive that is cut, or the end.
 
 
+class Scripts(Lasting):
+    def test_a_script_as_long_as_openshell_takes(self):
+        self.begin()
+        for size, status, said in ((980_000, 0, ''), (990_000, 64, 'the script is larger than 983040 bytes, which OpenShell takes')):
+            done = subprocess.run([self.BIN, 'exec', '--name', 'box'], input=f"echo begun; : '{'x' * size}'; echo ended", cwd=self.work, env=self.env,
+                                  capture_output=True, text=True, timeout=600)
+            self.assertEqual((done.returncode, done.stdout), (status, '' if status else 'begun\nended\n'), done.stderr)
+            self.assertIn(said, done.stderr)
+
+
+class Stopped(Lasting):
+    """A lasting sandbox that is stopped from outside: OpenShell keeps its workspace."""
+
+    def stop_it(self):
+        state = self.state()
+        done = subprocess.run([self.INSTALLED.programs + '/openshell', 'sandbox', 'stop', state.name], capture_output=True, text=True,
+                              env=self.env | {'XDG_CONFIG_HOME': str(state / 'config')}, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_it_is_started_again(self):
+        self.begin()
+        self.inside('echo kept >f; setsid sleep 1000 >/dev/null 2>&1 &')
+        self.stop_it()
+        # What ran has ended, so that a command is not repeated for the caller.
+        self.refused(75, 'the sandbox was stopped, and is started again', 'exec', '--name', 'box', '--', 'sh', '-c', 'echo never >>f')
+        self.assertEqual(self.inside('cat f; pgrep sleep | wc -l; pwd'), 'kept\n1\n/sandbox/workspace\n')
+        self.stop_it()
+        self.assertEqual(self.call('sandbox', 'get', 'box', 'f', '-'), 'kept\n')
+        self.stop_it()
+        self.call('stop', '--name', 'box', '--apply')
+        self.assertEqual(read(self.work / 'f'), 'kept\n')
+        self.assertEqual(self.record('r')['outcome']['kind'], 'success')
+
+
 class Policy(Lasting):
     def ask(self, path, token=''):
         return self.inside(f'curl -s -m 20 -o /dev/null -w "%{{http_code}}" {token} {self.url(path)}')

@@ -16,7 +16,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 IMAGE = 'localhost/openshell-sandbox:dev'
-PROGRAMS = ('podman', 'runc', 'ip', 'nft', 'iptables', 'ssh', 'zstd', 'tar')
+PROGRAMS = ['podman', 'runc', 'ip', 'nft', 'iptables', 'ssh', 'zstd', 'tar']
 NETAVARK = ('/usr/lib/podman/netavark', '/usr/libexec/podman/netavark')
 GIT = ['git', '-c', 'user.name=t', '-c', 'user.email=t@localhost', '-c', 'init.defaultBranch=main']
 SECRET = 'sekret-2f7fb65591ee'
@@ -52,16 +52,25 @@ class Server:
     """Where the policy lets requests go: answers, and keeps what they carried."""
 
     def __enter__(self):
-        seen, headers = self.seen, self.headers = [], []
+        seen, headers, bodies = self.seen, self.headers, self.bodies = [], [], {}
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self):
-                seen.append((self.path, self.headers.get('X-Token')))
+                seen.append((self.path, self.headers.get('X-Token', self.headers.get('Authorization'))))
                 headers.append(self.headers)
                 self.send_response(200)
                 self.send_header('Content-Length', '5')
                 self.end_headers()
                 self.wfile.write(b'hello')
+
+            def do_POST(self):
+                """A model or a collector, as far as its answer is not read; the last body of each path stays."""
+                bodies[self.path] = self.rfile.read(int(self.headers['Content-Length']))
+                seen.append((self.path, self.headers.get('Authorization')))
+                self.send_response(200)
+                self.send_header('Content-Length', '2')
+                self.end_headers()
+                self.wfile.write(b'{}')
 
             def log_message(self, *arguments):
                 pass
@@ -224,7 +233,7 @@ class Case(unittest.TestCase):
         return found[0]
 
 
-def main(arguments, more=None):
+def main(arguments, more=None, installed=Installed):
     """Runs the suite that was started with BINARY TESTBED CACHE [unittest arguments]."""
     Case.BIN, testbed, cache = (os.path.abspath(path) for path in arguments[1:4])
     os.environ['PATH'] += ':/usr/sbin:/sbin'
@@ -236,7 +245,7 @@ def main(arguments, more=None):
         if why:
             print(f'# SKIP testbed: the real OpenShell: {why}')
         elif not loader.errors:  # A name that is unknown: unittest says so without it.
-            Case.INSTALLED = Installed(testbed, cache, base, more)
+            Case.INSTALLED = installed(testbed, cache, base, more)
         unittest.main(argv=[arguments[0], *arguments[4:]], verbosity=2)
     finally:
         if Case.INSTALLED:

@@ -121,6 +121,39 @@ class Issuer:
         return {'access_token': f'{text}.{signature}', 'refresh_token': 'used', 'issuer': self.url, 'client_id': 'openshell-cli'}
 
 
+class Tokens:
+    """Mints credentials as Google's and AWS's services of tokens do, each time others; `asked` has what they are asked."""
+    STS = ('<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>ASIAMINTED{0:010}</AccessKeyId>'
+           '<SecretAccessKey>minted-secret-{0}</SecretAccessKey><SessionToken>minted-session-{0}</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>'
+           '</Credentials></AssumeRoleResult></AssumeRoleResponse>')
+
+    def __init__(self):
+        asked = self.asked = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                asked.append(self.rfile.read(int(self.headers['Content-Length'])).decode())
+                kind, text = 'application/json', json.dumps({'access_token': f'minted-{len(asked)}', 'expires_in': 3600, 'token_type': 'Bearer'})
+                if 'Action=AssumeRole' in asked[-1]:
+                    kind, text = 'text/xml', Tokens.STS.format(len(asked))
+                self.send_response(200)
+                self.send_header('Content-Type', kind)
+                self.send_header('Content-Length', str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *arguments):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+        self.url = f'http://127.0.0.1:{self.server.server_address[1]}'
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
 class Remote(Case):
     """Its gateway is one that a lasting sandbox has started, reached by its URL with its certificates."""
 
@@ -132,7 +165,14 @@ class Remote(Case):
     def setUp(self):
         super().setUp()
         self.own = self.checkout('own')
-        self.call('setup', '--workdir', str(self.own), *self.options('own-report'))
+        self.tokens = Tokens()
+        self.addCleanup(self.tokens.close)
+        others = pathlib.Path(self.base, 'others')
+        others.mkdir()
+        (others / 'openshell-gateway').write_text(
+            f'#!/bin/sh\nAWS_ENDPOINT_URL_STS={self.tokens.url} exec {self.INSTALLED.programs}/openshell-gateway "$@"\n')
+        (others / 'openshell-gateway').chmod(0o755)
+        self.call('setup', '--workdir', str(self.own), *self.options('own-report'), PATH=f'{others}:{self.env["PATH"]}')
         self.gateway_state = self.state()
         self.pki = str(self.gateway_state / 'pki')
         entry = json.loads(read(next(self.gateway_state.glob('config/openshell/gateways/*/metadata.json'))))
@@ -154,8 +194,10 @@ class Remote(Case):
         return ['--gateway', address or self.address, '--gateway-tls', tls or self.pki]
 
     def openshell(self, *words):
-        return subprocess.run([self.INSTALLED.programs + '/openshell', *words], capture_output=True, text=True, check=True, timeout=600,
-                              env=self.env | {'XDG_CONFIG_HOME': str(self.gateway_state / 'config')}).stdout
+        done = subprocess.run([self.INSTALLED.programs + '/openshell', *words], capture_output=True, text=True, timeout=600,
+                              env=self.env | {'XDG_CONFIG_HOME': str(self.gateway_state / 'config')})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
     def listed(self):
         lines = self.call('sandbox', 'list', '--backend', 'openshell', *self.remote(), '--json')
@@ -381,6 +423,67 @@ class Remote(Case):
         for backend in ('openshell', 'native'):  # Without a gateway of others, nothing holds one.
             _, errors = self.end(self.start('run', '--backend', backend, '--gateway-provider', 'held', '--', 'true'), 64)
             self.assertIn('--gateway-provider needs', errors)
+
+    def bind_provider(self, name, **keys):
+        policy = json.loads(read(self.policy))
+        policy['network_policies']['host']['endpoints'][0] |= {'access': 'read-write', 'credential_binding': {'provider': name}, **keys}
+        pathlib.Path(self.policy).write_text(json.dumps(policy))
+
+    def test_a_token_of_google_that_the_gateway_refreshes(self):
+        """As its profile google-vertex-ai does; a sandbox that runs is given each new one."""
+        key = subprocess.run(['openssl', 'genpkey', '-algorithm', 'RSA'], check=True, capture_output=True, text=True).stdout
+        profile = json.loads(self.openshell('provider', 'list-profiles', '-o', 'json'))
+        profile = next(one for one in profile if one['id'] == 'google-vertex-ai')
+        token = next(one for one in profile['credentials'] if one['name'] == 'service_account_token')
+        self.assertEqual(token['refresh']['strategy'], 'google_service_account_jwt')
+        token['refresh']['token_url'] = self.tokens.url
+        file = pathlib.Path(self.base, 'vertex.yaml')
+        file.write_text(json.dumps({name: value for name, value in profile.items() if name != 'source'} | {
+            'id': 'acme-vertex', 'endpoints': [], 'credentials': [token], 'discovery': {'credentials': []}}))
+        self.openshell('provider', 'profile', 'import', '--file', str(file))
+        self.openshell('provider', 'create', '--name', 'acme-vertex', '--type', 'acme-vertex', '--runtime-credentials')
+        variable = 'VERTEX_AI_SERVICE_ACCOUNT_TOKEN'
+        self.openshell('provider', 'refresh', 'configure', 'acme-vertex', '--credential-key', variable, '--strategy', 'google-service-account-jwt',
+                       '--material', 'client_email=ci@acme.example', '--material', f'private_key={key}', '--secret-material-key', 'private_key')
+        rotate = ['provider', 'refresh', 'rotate', 'acme-vertex', '--credential-key', variable]
+        self.openshell(*rotate)
+        self.bind_provider('acme-vertex')
+        run = self.begin('r', *self.remote(), '--gateway-provider', 'acme-vertex', script=(
+            f'echo begun; while echo "${variable}"; do curl -s -m 20 -H "Authorization: Bearer ${variable}" {self.url("/v")}; sleep 0.2; done'))
+        self.assertTrue(wait_until(lambda: ('/v', 'Bearer minted-1') in self.server.seen), self.server.seen)
+        self.openshell(*rotate)
+        self.assertTrue(wait_until(lambda: ('/v', 'Bearer minted-2') in self.server.seen), self.server.seen)
+        run.send_signal(signal.SIGTERM)
+        output, _ = self.end(run, 143)
+        self.assertNotIn('minted', output)
+        self.assertEqual(self.record('r')['credentials'], ['acme-vertex@gateway'])
+        self.assertEqual(len(self.tokens.asked), 2)
+        self.assertIn('assertion=', self.tokens.asked[0])
+        self.assertEqual(self.openshell('provider', 'list', '--names').split(), ['acme-vertex'])
+
+    def test_requests_to_aws_that_the_sandbox_signs(self):
+        """With credentials of a role that the gateway takes on and refreshes: those of its profile aws."""
+        self.openshell('settings', 'set', '--global', '--key', 'providers_v2_enabled', '--value', 'true', '--yes')
+        self.openshell('provider', 'create', '--name', 'role', '--type', 'aws', '--runtime-credentials')
+        self.openshell('provider', 'refresh', 'configure', 'role', '--credential-key', 'AWS_ACCESS_KEY_ID', '--strategy', 'aws-sts-assume-role',
+                       *(word for pair in ('role_arn=arn:aws:iam::123456789012:role/ci', 'aws_region=us-east-1', 'aws_access_key_id=AKIAEXAMPLE000000001',
+                                           f'aws_secret_access_key={SECRET}') for word in ('--material', pair)),
+                       '--secret-material-key', 'aws_secret_access_key')
+        self.openshell('provider', 'refresh', 'rotate', 'role', '--credential-key', 'AWS_ACCESS_KEY_ID')
+        self.bind_provider('role', credential_signing='sigv4', signing_service='bedrock', signing_region='us-east-1')
+        signed = f'AWS4-HMAC-SHA256 Credential=%s/20261201/us-east-1/bedrock/aws4_request, SignedHeaders=host;x-amz-date, Signature={"0" * 64}'
+        script = 'env | grep AWS; ask() { curl -sS -m 20 -d "{}" -H "$1" "$2"; }; ' + '; '.join(
+            f'ask "{field}" {self.url(path)}' for field, path in (
+                ('X-Other: 1', '/plain'), ('Authorization: ' + signed % 'AKIADUMMY00000000001', '/signed'),
+                ('Authorization: ' + signed % '$AWS_ACCESS_KEY_ID', '/placeholder')))
+        output = self.call('run', *self.options('r'), *self.remote(), '--gateway-provider', 'role', '--', 'sh', '-c', script)
+        self.assertNotIn('minted', output.lower())
+        self.assertIn('credential_injection_failed', output)
+        self.assertEqual([path for path, _ in self.server.seen], ['/plain', '/signed'])
+        for _, field in self.server.seen:
+            self.assertRegex(field, '^AWS4-HMAC-SHA256 Credential=ASIAMINTED0000000001/[0-9]{8}/us-east-1/bedrock/aws4_request, ')
+            self.assertNotIn('0' * 64, field)
+        self.assertIn('Action=AssumeRole', self.tokens.asked[0])
 
     def test_the_active_gateway(self):
         """The one that this user has selected is used where none is named; `own` is one of the run's own all the same."""

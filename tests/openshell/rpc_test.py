@@ -4,7 +4,6 @@
 
 usage: v01/run DIR ../rpc_test.py BINARY [unittest arguments]
 """
-import http.server
 import json
 import os
 import pathlib
@@ -14,17 +13,18 @@ import sys
 import threading
 import time
 import unittest
-import urllib.parse
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parent / 'v01')]
 from front import make_certificates  # noqa: E402
 from gateway import Gateway  # noqa: E402
 from google.protobuf import json_format  # noqa: E402
-from openshell import SandboxClient, TlsConfig  # noqa: E402
-from openshell._proto import openshell_pb2 as pb  # noqa: E402
+from issuer import Issuer  # noqa: E402
+from openshell import ClientCredentialsAuth, SandboxClient, TlsConfig  # noqa: E402
+from openshell._proto import datamodel_pb2, openshell_pb2 as pb  # noqa: E402
 
 import backend_test  # noqa: E402
 import lasting_test  # noqa: E402
+import seed_cases  # noqa: E402
 from real import SECRET, Case, read, wait_until  # noqa: E402
 
 
@@ -69,9 +69,29 @@ class Runs(Rpc, backend_test.Backend):
     """The suite of every backend."""
 
 
+class Seed(Rpc, seed_cases.Seed):
+    """What users of the Python agentic-ci count on, likewise."""
+
+    def begin_gateway(self, **options):
+        return super().begin_gateway(places={seed_cases.ELSEWHERE: ('127.0.0.1', None)}, **options)
+
+    def in_force(self):
+        (box,) = self.gate.service.sandboxes.values()
+        return [(one.host, *one.ports, ('', 'read-only', 'read-write', 'full')[one.access])
+                for policy in box.loaded().network_policies.values() for one in policy.endpoints]
+
+
 class Files(Rpc, lasting_test.Files):
     """Files in and out of a lasting sandbox, as with the real 0.0."""
     UNWRITABLE = 'Read-only file system'
+
+
+class Stopped(Rpc, lasting_test.Stopped):
+    """A lasting sandbox that was stopped, likewise."""
+
+    def stop_it(self):
+        (box,) = self.gate.service.sandboxes.values()
+        box.stop()
 
 
 class Policy(Rpc, lasting_test.Policy):
@@ -94,44 +114,6 @@ class Policy(Rpc, lasting_test.Policy):
         self.assertEqual(box.loaded(), before)
 
 
-class Issuer:
-    """Refreshes logins, as an OpenID provider that gives each refresh token once."""
-
-    def __init__(self):
-        self.valid, self.given, self.refuses = 'refresh-0', 0, False
-        issuer = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def answer(self, status, body):
-                data = json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header('Content-Length', str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def do_GET(self):
-                self.answer(200, {'issuer': issuer.url, 'token_endpoint': issuer.url + '/token'})
-
-            def do_POST(self):
-                form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers['Content-Length'])).decode()))
-                if form != {'grant_type': 'refresh_token', 'refresh_token': issuer.valid, 'client_id': 'openshell-cli'} or issuer.refuses:
-                    return self.answer(400, {'error': 'invalid_grant'})
-                issuer.given += 1
-                issuer.valid = f'refresh-{issuer.given}'
-                return self.answer(200, {'access_token': 'new', 'refresh_token': issuer.valid, 'expires_in': 36000})
-
-            def log_message(self, *arguments):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
-        self.url = f'http://127.0.0.1:{self.server.server_address[1]}'
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-
 class Gates(Rpc):
     """The gateway: who may use it, which generation it is of, and what is left when it goes away."""
 
@@ -152,7 +134,7 @@ class Gates(Rpc):
 
     def test_tokens_are_refreshed_where_the_user_has_them(self):
         gate = self.begin_gateway(tokens={'new': 'ann:admin', 'old': 'expired:ann'})
-        issuer = Issuer()
+        issuer = Issuer({SECRET: 'new'})
         self.addCleanup(issuer.close)
         self.OPTIONS = ('--gateway', 'fleet')
         now = int(time.time())
@@ -173,6 +155,45 @@ class Gates(Rpc):
         user = self.fleet(gate, access_token='old', expires_at=now - 5, issuer='http://issuer.invalid', refresh_token='refresh-1')
         self.refused('r-clear', 78, 'is not https', 'openshell gateway login', **user)
 
+    def test_a_job_of_ci_is_a_client(self):
+        """It has a registered gateway that cannot be written, as in a volume of Kubernetes, and a secret; no `openshell gateway login`."""
+        gate = self.begin_gateway(tokens={'new': 'client-ci:user'})
+        issuer = Issuer({SECRET: 'new'})
+        self.addCleanup(issuer.close)
+        self.OPTIONS = ('--gateway', 'fleet')
+        named = {'name': 'fleet', 'gateway_endpoint': gate.url, 'auth_mode': 'oidc', 'oidc_issuer': issuer.url, 'oidc_client_id': 'ci',
+                 'oidc_audience': 'openshell', 'oidc_scopes': 'sandbox:read sandbox:write'}
+        fleet = pathlib.Path(self.base, 'user/openshell/gateways/fleet')
+        (fleet / '..now').mkdir(parents=True)
+        (fleet / '..now/metadata.json').write_text(json.dumps(named))
+        (fleet / '..data').symlink_to('..now')
+        (fleet / 'metadata.json').symlink_to('..data/metadata.json')
+        user = {'XDG_CONFIG_HOME': self.base + '/user'}
+        secret = {'OPENSHELL_OIDC_CLIENT_SECRET': SECRET}
+        self.assertEqual(self.call('run', *self.options('r'), '--', 'sh', '-c', 'env | grep OIDC; echo fine', **user, **secret), 'fine\n')
+        self.assertEqual([one['caller'] for one in gate.calls if one['method'] == 'CreateSandbox'], ['client-ci'])
+        # As OpenShell's own package asks, and once for a run.
+        credentials = ClientCredentialsAuth(client_secret=SECRET)
+        credentials._apply_gateway_metadata(named)
+        self.assertEqual(credentials(), 'new')
+        self.assertEqual(issuer.forms[0], issuer.forms[1])
+        self.assertEqual(len(issuer.forms), 2)
+        # A sandbox that lasts keeps the token, and neither it nor the report the secret.
+        self.call('setup', '--name', 'box', *self.options('r2'), **user, **secret)
+        self.assertEqual(self.call('exec', '--name', 'box', '--', 'echo', 'again', **user), 'again\n')
+        kept = [file for file in pathlib.Path(self.base).rglob('*') if file.is_file() and 'work' not in file.parts]
+        self.assertTrue([file for file in kept if file.name == 'client_token.json'])
+        self.assertEqual([file for file in kept if SECRET.encode() in file.read_bytes()], [])
+        self.call('stop', '--name', 'box', **user)
+        self.assertEqual(sorted(os.listdir(fleet)), ['..data', '..now', 'metadata.json'])
+        wrong = {'OPENSHELL_OIDC_CLIENT_SECRET': 'wrong'}
+        self.refused('r3', 78, 'OPENSHELL_OIDC_CLIENT_SECRET: the token for OpenShell\'s gateway cannot be fetched: {"error": "invalid_grant"}',
+                     'openshell gateway login fleet', **user, **wrong)
+        self.refused('r4', 78, 'OPENSHELL_OIDC_CLIENT_SECRET is not set', 'openshell gateway login fleet', **user)
+        del named['oidc_issuer']
+        (fleet / '..now/metadata.json').write_text(json.dumps(named))
+        self.refused('r5', 78, "the gateway's entry has no oidc_issuer", 'openshell gateway login', **user, **secret)
+
     def test_certificates(self):
         other = pathlib.Path(self.base, 'other')
         make_certificates(str(other))
@@ -187,13 +208,13 @@ class Gates(Rpc):
                 self.refused('r-' + name, 78, 'OpenShell', '--gateway-tls DIR')
 
     def test_another_generation_gets_nothing_but_one_question(self):
-        for release, said in (('0.0.112', 'the gateway is of OpenShell 0.0.112: openshell is not on the PATH'),
-                              ('0.2.0', 'OpenShell 0.2.0 is not supported')):
+        for release, said, hint in (('0.0.112', 'the gateway is of OpenShell 0.0.112: openshell is not on the PATH', 'install OpenShell 0.0.112'),
+                                    ('0.2.0', 'OpenShell 0.2.0 is not supported', 'install OpenShell 0.1 where the gateway runs')):
             with self.subTest(release):
                 gate = self.begin_gateway(tls=self.base + '/keys', release=release)
                 status = 66 if release.startswith('0.0') else 69
                 self.use(gate)
-                self.refused('r' + release, status, said, 'install OpenShell')
+                self.refused('r' + release, status, said, hint)
                 self.assertEqual({one['method'] for one in gate.calls}, {'Health'})
                 self.assertEqual(gate.violations, [])
 
@@ -204,6 +225,11 @@ class Gates(Rpc):
         self.refused('r2', 77, 'ImportProviderProfiles: PERMISSION_DENIED', '--gateway-tls DIR', '--secret', 'TOKEN@host.openshell.internal', TOKEN=SECRET)
         wait_until(lambda: not gate.service.sandboxes)
         self.assertEqual(list(gate.service.sandboxes), [])
+
+    def test_a_workspace_that_is_not_there(self):
+        _, errors = self.end(self.start('run', *self.options('r'), '--', 'true', OPENSHELL_WORKSPACE='nowhere'), 66)
+        self.assertIn("workspace 'nowhere' not found", errors)
+        self.assertNotIn('could not be deleted', errors + self.end(self.start('run', *self.options('r2'), '--', 'true'), 0)[1])
 
     def test_lost(self):
         """A connection that ends, and a gateway that is gone: what came before is kept."""
@@ -243,7 +269,35 @@ class Credentials(Rpc):
         self.assertEqual((self.gate.service.providers.providers, self.gate.service.providers.profiles), ({}, {}))
 
     def test_a_provider_that_the_gateway_holds(self):
-        self.call('run', *self.options('r'), '--gateway-provider', 'nothing', '--', 'true', expect=66)
+        """It is looked for first, stays when the run has ended, and what the gateway refreshes goes to a sandbox that runs."""
+        held = self.gate.service.providers
+        held.import_profiles('default', [pb.ProviderProfileImportItem(profile=pb.ProviderProfile(id='held', display_name='held', credentials=[
+            pb.ProviderProfileCredential(name='value', env_vars=['HELD'], required=True, auth_style='bearer')]))])
+        provider = held.create('default', datamodel_pb2.Provider(metadata=datamodel_pb2.ObjectMeta(name='held'), type='held',
+                                                                 credentials={'HELD': 'minted-1'}), 'one')
+        policy = json.loads(read(self.policy))
+        policy['network_policies']['host']['endpoints'][0]['credential_binding'] = {'provider': 'held'}
+        pathlib.Path(self.policy).write_text(json.dumps(policy))
+        self.call('run', *self.options('r'), '--gateway-provider', 'held', '--gateway-provider', 'hled', '--', 'true', expect=66)
+        run = self.start('run', *self.options('r'), '--gateway-provider', 'held', '--', 'sh', '-c', 'echo $HELD; while :; do '
+                         f'curl -s -H "Authorization: Bearer $HELD" {self.url("/v")}; sleep 0.2; done')
+        self.assertTrue(wait_until(lambda: ('/v', 'Bearer minted-1') in self.server.seen), self.server.seen)
+        provider.credentials['HELD'] = 'minted-2'
+        self.assertTrue(wait_until(lambda: ('/v', 'Bearer minted-2') in self.server.seen), self.server.seen)
+        run.terminate()
+        output, _ = self.end(run, 143)
+        self.assertIn('openshell:resolve:env:HELD', output)
+        self.assertNotIn('minted', output)
+        self.assertEqual((self.record('r')['credentials'], list(held.providers)), (['held@gateway'], [('default', 'held')]))
+
+
+class Images(Rpc):
+    def test_the_image_is_the_one_that_was_named(self):
+        self.call('run', *self.options('r'), '--image', 'registry.example/agent:1', '--', 'true')
+        (made,) = [one['message'] for one in self.gate.calls if one['method'] == 'CreateSandbox']
+        self.assertEqual(made['spec']['template']['image'], 'registry.example/agent:1')
+        _, errors = self.end(self.start('run', *self.options('r2'), '--image', 'registry.invalid/agent:1', '--', 'true'), 74)
+        self.assertIn('registry.invalid/agent:1 cannot be pulled', errors)
 
 
 class Proposals(Rpc):

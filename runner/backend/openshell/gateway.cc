@@ -181,8 +181,9 @@ Status CheckUrl(const std::string& url, const std::string& tls) {
 Result<std::unique_ptr<Gateway>> Gateway::Start(ProgramPlaces places, int cancel) {
   if (::geteuid() != 0) {
     return Error{Code::kUnsupported,
-                 "only root can start OpenShell's gateway with a network of its own",
-                 "--gateway NAME, of a gateway that `openshell gateway list` shows"};
+                 "only root can start OpenShell's gateway with a network of its own, also as root "
+                 "of podman's namespaces",
+                 "podman unshare --rootless-netns agentic-ci ..."};
   }
   for (const char* program : {"openshell", "openshell-gateway", "podman", "ip", "ssh"}) {
     if (!places.Find(program).empty()) continue;
@@ -248,7 +249,13 @@ Status Gateway::ChooseClient() {
     return Ok();
   }
   if (!release.ok() && deadline.passed()) return std::move(release).error();
-  if (release.ok()) TRY(ParseVersion("openshell " + release.value()));
+  if (release.ok()) {
+    Result<std::string> known = ParseVersion("openshell " + release.value());
+    if (!known.ok()) {
+      Error error = std::move(known).error();
+      return Error{error.code, error.what, "install OpenShell 0.1 where the gateway runs"};
+    }
+  }
   // The command line may know a way to a gateway that cannot be asked so.
   Result<std::string> installed = openshell_.CheckVersion();
   if (installed.ok()) return Ok();

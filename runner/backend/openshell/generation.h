@@ -9,9 +9,6 @@ namespace openshell {
 
 enum class Generation { k00, k01 };
 
-// What policies are written for where nothing says otherwise.
-inline constexpr Generation kGenerationDefault = Generation::k00;
-
 // Returns the generation of "0.0" or "0.1"; nullopt for any other text.
 constexpr std::optional<Generation> ParseGeneration(std::string_view text) {
   if (text == "0.0") return Generation::k00;

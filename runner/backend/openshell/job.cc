@@ -10,6 +10,7 @@
 #include <map>
 
 #include "backend/openshell/attend.h"
+#include "backend/openshell/client/host_variables.h"
 #include "backend/openshell/event_line.h"
 #include "backend/openshell/workspace.h"
 #include "base/exit_code.h"
@@ -73,6 +74,12 @@ Result<std::vector<Credential>> CredentialsOf(run::RunCredentials& credentials) 
   return all;
 }
 
+// Returns whether podman limits what it is told to: without root, control groups of version 1 are
+// not its to write, and it says nothing.
+bool LimitsResources() {
+  return !sys::Environment(kRootlessVariable) || sys::Exists("/sys/fs/cgroup/cgroup.controllers");
+}
+
 sandbox::Control Absent(ControlName name, const char* why) {
   return {name, ControlState::kUnavailable, why};
 }
@@ -129,17 +136,19 @@ void Job::KeepLog() const {
 // Returns the controls. Does not claim any that are not OpenShell's own doing.
 std::vector<sandbox::Control> Job::Controls() const {
   const std::string by = "OpenShell " + gateway_->version();
-  auto given = [](bool asked) {
-    return asked ? ControlState::kEnforced : ControlState::kUnavailable;
+  const bool limits = !gateway_->local() || LimitsResources();
+  const std::string driver =
+      by + (limits ? ", by its compute driver" : ": podman without root limits nothing here");
+  auto given = [&](bool asked) {
+    return asked && limits ? ControlState::kEnforced : ControlState::kUnavailable;
   };
   std::vector<sandbox::Control> controls = {
       {ControlName::kNetwork, ControlState::kEnforced, by + ", by its supervisor"},
       {ControlName::kSeccomp, ControlState::kEnforced, by},
       {ControlName::kLandlock, ControlState::kEmulated,
        by + ", as far as the kernel of its machine has it"},
-      {ControlName::kMemory, given(stage_.request.memory_bytes > 0),
-       by + ", by its compute driver"},
-      {ControlName::kCpu, given(stage_.request.cpus > 0), by + ", by its compute driver"},
+      {ControlName::kMemory, given(stage_.request.memory_bytes > 0), driver},
+      {ControlName::kCpu, given(stage_.request.cpus > 0), driver},
       {ControlName::kTime, ControlState::kEnforced, "by agentic-ci"},
       {ControlName::kOutput, ControlState::kEnforced, "by agentic-ci"},
   };
@@ -212,6 +221,11 @@ Status Job::Start() {
   if (where == kOwnGateway && !stage_.request.gateway_providers.empty()) {
     return Error{Code::kUsage, "--gateway-provider needs a gateway that holds it",
                  "--gateway NAME"};
+  }
+  for (const std::string& name : stage_.request.given) {
+    if (where != kOwnGateway || LimitsResources() || (name != "memory" && name != "cpus")) continue;
+    return Error{Code::kUnsupported,
+                 "--" + name + " needs control groups of version 2 where podman runs without root"};
   }
   if (where != kOwnGateway) logging::Info("using a gateway of OpenShell", {{"gateway", where}});
   gateway_ =

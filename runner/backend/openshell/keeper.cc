@@ -115,6 +115,7 @@ class Keeper : public run::Driver {
   }
 
   bool applies(bool asked) const override { return asked || apply_; }
+  bool applies_ignored(bool asked) const override { return asked || apply_ignored_; }
 
   session::SandboxState State() const {
     session::SandboxState state;
@@ -138,6 +139,7 @@ class Keeper : public run::Driver {
       if (expires_.passed()) return sandbox::LimitName::kTimeout;
       if (sources[0].revents != 0 && Answer(job)) {
         Result<bool> there = job.sandbox().IsReady();
+        if (there.ok() && !there.value()) there = job.sandbox().Restart();
         if (!there.ok()) return run::EndKind::kGatewayLost;
         return there.value() ? run::EndKind::kExited : run::EndKind::kSandboxLost;
       }
@@ -160,12 +162,16 @@ class Keeper : public run::Driver {
     std::string shown;
     if (wire::Read(bytes, kind, request) && kind == MessageKind::kDelete) {
       apply_ = request.apply;
+      apply_ignored_ = request.apply_ignored;
       client_ = std::move(client);
       return true;
     }
     if (wire::Read(bytes, kind) && kind == MessageKind::kStatus) {
       (void)sys::SendMessage(client.get(), wire::Write(MessageKind::kState, State()));
-    } else if (wire::Read(bytes, kind, unused) && kind == MessageKind::kDiff) {
+      return false;
+    }
+    (void)job.sandbox().Restart();  // Where it cannot, the order says why.
+    if (wire::Read(bytes, kind, unused) && kind == MessageKind::kDiff) {
       SendChanges(job, client);
     } else if (wire::Read(bytes, kind, transfer) && message.value().fd.valid() &&
                (kind == MessageKind::kPut || kind == MessageKind::kGet)) {
@@ -256,6 +262,7 @@ class Keeper : public run::Driver {
   std::vector<pid_t> transfers_;  // The processes that copy files; those that ended, too.
   Fd client_;
   bool apply_ = false;
+  bool apply_ignored_ = false;
 };
 
 Result<Fd> Prepare(const session::Place& place, const session::Entry& entry,

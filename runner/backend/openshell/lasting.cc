@@ -118,6 +118,25 @@ void LogProposals(const Sandbox& sandbox, const std::string& invocation) {
   }
 }
 
+// Fails if the command of the process `pid` did not end by itself. A sandbox that was stopped
+// is started again. A failure of OpenShell's own looks like one of the command.
+Status CheckEnd(const Sandbox& sandbox, pid_t pid, int status) {
+  const std::string why = sandbox.client().WhyBroken(pid);
+  if (status == 0 && why.empty()) return Ok();
+  Result<bool> ready = sandbox.IsReady();
+  if (ready.ok() && !ready.value()) {
+    if (!TRY(sandbox.Restart().Context("starting the sandbox again"))) {
+      return Error{Code::kIo, "the sandbox ended"};
+    }
+    return Error{Code::kTemporary,
+                 "the sandbox was stopped, and is started again: what ran in it has ended",
+                 "the same command again"};
+  }
+  if (!why.empty()) return Error{Code::kTemporary, "the command broke off: " + why};
+  TRY(std::move(ready).Context("asking for the sandbox"));
+  return Ok();
+}
+
 }  // namespace
 
 Result<CommandResult> Exec(const session::Place& place, const std::string& name,
@@ -144,12 +163,7 @@ Result<CommandResult> Exec(const session::Place& place, const std::string& name,
   if (result.reason == EndReason::kExit) {
     const pid_t pid = child.pid();
     result.status = TRY(child.Wait(Deadline::After(kResultTime)));
-    const std::string why = sandbox.client().WhyBroken(pid);
-    if (!why.empty()) return Error{Code::kTemporary, "the command broke off: " + why};
-    // A failure of OpenShell's command line itself looks the same.
-    if (result.status != 0 && !TRY(sandbox.IsReady().Context("asking for the sandbox"))) {
-      return Error{Code::kIo, "the sandbox ended"};
-    }
+    TRY(CheckEnd(sandbox, pid, result.status));
   } else {
     sandbox.EndProcesses();
   }

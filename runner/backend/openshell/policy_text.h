@@ -37,6 +37,6 @@ struct PolicyDifference {
 // Returns the differences from what that generation does, in the order of the file. Those of 0.1
 // are from its documentation.
 std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed,
-                                            Generation generation = kGenerationDefault);
+                                            Generation generation);
 
 }  // namespace openshell

@@ -33,9 +33,11 @@ using std::chrono::seconds;
 
 constexpr seconds kShortTime{60};
 constexpr seconds kReadyTime{20};
+constexpr seconds kRestartTime{60};
 constexpr seconds kCreateTime{600};  // An image may have to be fetched.
 constexpr seconds kTransferTime{600};
 constexpr std::chrono::milliseconds kRemovalPause{200};
+constexpr std::chrono::milliseconds kStatePause{200};
 // Records that have no marks have come when none does for this long: they are sent every half
 // second.
 constexpr std::chrono::milliseconds kQuietTime{2000};
@@ -248,7 +250,8 @@ Result<Child> Sandbox::Exec(std::string_view script) const {
 
 Result<Answer> Sandbox::Ask(const std::string& script, Deadline deadline,
                             std::string_view input) const {
-  Fd file = TRY(InputFile(input, client_->input_bytes_max()));
+  Fd file;
+  if (!input.empty()) file = TRY(InputFile(input, client_->input_bytes_max()));
   Child child = TRY(client_->Exec(name_, script, file.get()));
   return AwaitAnswer(std::move(child), deadline, client_->cancel());
 }
@@ -378,6 +381,22 @@ bool Sandbox::EndProcesses() const {
 Result<bool> Sandbox::IsReady() const {
   const std::optional<SandboxFacts> facts = TRY(client_->Find(name_, Deadline::After(kReadyTime)));
   return facts && facts->name == name_ && facts->ready();
+}
+
+Result<bool> Sandbox::Restart() const {
+  const Deadline deadline = Deadline::After(kRestartTime);
+  for (bool started = false;;) {
+    const std::optional<SandboxFacts> facts = TRY(client_->Find(name_, deadline));
+    if (!facts || facts->ready() || facts->phase == "Deleting" || deadline.passed()) {
+      return started && facts && facts->ready();
+    }
+    if (facts->stopped() && !started) {
+      TRY(client_->Start(name_, deadline));
+      started = true;
+    } else {
+      std::this_thread::sleep_for(kStatePause);
+    }
+  }
 }
 
 Status Sandbox::Delete(std::chrono::seconds each) const {

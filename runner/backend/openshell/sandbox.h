@@ -109,6 +109,9 @@ class Sandbox {
   bool EndProcesses() const;
   // Returns whether it is there and ready. Fails with kTemporary if the gateway does not answer.
   Result<bool> IsReady() const;
+  // Starts it again if it is stopped(), and waits until it is ready, a minute at most. Its
+  // workspace is kept; the processes in it are gone. Returns whether it was started again.
+  Result<bool> Restart() const;
   // Deletes the sandbox with everything that Create() made; succeeds if nothing of it is there. A
   // gateway that answers is asked again. The sandbox may take `each`, and its credentials once
   // more.

@@ -95,6 +95,10 @@ void Sweep(const ProgramPlaces& places, const std::string& root, std::chrono::se
   for (const std::string& name : names.value()) {
     if (!name.starts_with(kPrefix)) continue;
     Result<Fd> lock = sys::OpenAt(directory.value().get(), name + "/" + kLockName, O_RDWR);
+    if (!lock.ok() && sys::IsAbsent(lock.error())) {
+      // The last process of a container that was removed had a part of it made anew.
+      (void)sys::RemoveTree(directory.value().get(), name);
+    }
     if (!lock.ok() || !IsFree(lock.value())) continue;
     const bool done = RemoveRemains(places, root + "/" + name, name, each);
     if (!done && !IsOld(lock.value())) continue;

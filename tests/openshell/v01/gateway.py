@@ -15,11 +15,11 @@ usage: gateway.py [--listen 127.0.0.1:0] [--tls DIR] [--token TOKEN=SUBJECT:ROLE
 It prints `listening at ADDRESS`, and `violation: ...` for each call that no client of its release makes; it ends with the standard
 input, with status 1 if there was one.
 
-  --listen   port 0: any that is free. Loopback only
+  --listen   port 0: any that is free. Loopback only, or a network namespace of the test's own
   --tls      DIR has ca.crt, server.crt and server.key; if DIR does not exist, it is made, with client certificates user.crt and
              operator.crt and their keys. A client's certificate is asked for and not required. Without it: plaintext
-  --token    `authorization: Bearer TOKEN` is SUBJECT with this role: user, admin (of every workspace) or platform-admin.
-             expired:SUBJECT as SUBJECT stands for a token that has expired
+  --token    `authorization: Bearer TOKEN` is SUBJECT with this role: none (a member of no workspace), user, admin (of every
+             workspace) or platform-admin. expired:SUBJECT as SUBJECT stands for a token that has expired
   --client   the role of the certificate with this common name; without one it is platform-admin, as where no roles are configured
   --release  what it claims to be and follows where releases differ: 0.1.5, 0.1.8, 0.1.9, 0.1.10 (the default), or 0.0.N: then Health
              answers, and any other call is a violation
@@ -54,7 +54,7 @@ from refusal import Refusal, invalid  # noqa: E402
 from service import Service  # noqa: E402
 
 SERVICE = pb.DESCRIPTOR.services_by_name['OpenShell']
-ROLES = ('user', 'admin', 'platform-admin')
+ROLES = ('none', 'user', 'admin', 'platform-admin')
 DEFAULT_WORKSPACES = ('default', 'other')
 REPLAY_BYTES_MAX, ADMISSIONS_MAX, IDENTIFIER_CHARACTERS = 4 << 20, 1000, 36
 # Omitted, the platform's profiles are meant.
@@ -259,7 +259,7 @@ class Gateway:
             return
         if rule.auth_mode in ('sandbox', 'peer') or caller.role == 'operator':
             raise Refusal('PERMISSION_DENIED', f'for a {rule.auth_mode}')
-        needed = 'platform-admin' if rule.global_role else rule.workspace_role or 'user'
+        needed = 'platform-admin' if rule.global_role else rule.workspace_role or 'none'
         if ROLES.index(caller.role) < ROLES.index(needed):
             raise Refusal('PERMISSION_DENIED', f'the role {needed} is needed', reason='ROLE_REQUIRED', metadata={'role': needed})
 

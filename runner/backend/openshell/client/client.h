@@ -27,7 +27,7 @@ namespace openshell {
 // A sandbox that is to be created.
 struct SandboxSpec {
   std::string name;
-  std::string policy;  // As RenderPolicy() gives it.
+  std::string policy;  // The text that RenderPolicy() returns.
   std::string image;   // If empty, the gateway's default.
   double cpus = 0;     // 0 for all.
   int64_t memory_bytes = 0;
@@ -44,6 +44,8 @@ struct SandboxFacts {
   std::vector<std::pair<std::string, std::string>> labels;
 
   bool ready() const { return phase == "Ready"; }
+  // Returns whether its main process has ended. It can be started again, and has its workspace.
+  bool stopped() const { return phase == "Stopped" || phase == "Completed" || phase == "Error"; }
   // Returns the value of a label, or "".
   std::string Label(std::string_view key) const;
 };
@@ -74,7 +76,7 @@ class Client {
   virtual ~Client() = default;
 
   // Returns another one for the same gateway; without the `cancel` that it was made with, for what
-  // has to be done at the end, whatever ended it.
+  // has to be done after a run was interrupted, too.
   virtual std::unique_ptr<Client> Uncancelled() const = 0;
   // Returns what becomes readable when nothing is to be waited for any more; -1 if nothing does.
   virtual int cancel() const = 0;
@@ -88,13 +90,15 @@ class Client {
   // Lets the agent of a sandbox propose network rules itself. The setting is the sandbox's own, and
   // goes with it.
   virtual Status LetPropose(const std::string& name) const = 0;
-  // Returns nothing if there is none of that name.
+  // Returns nullopt if no sandbox has that name.
   virtual Result<std::optional<SandboxFacts>> Find(const std::string& name,
                                                    Deadline deadline) const = 0;
   // Returns those with a label; more than kSandboxesMax are kIo.
   virtual Result<std::vector<SandboxFacts>> List(const std::string& key, const std::string& value,
                                                  Deadline deadline) const = 0;
-  // Succeeds if there is none. It may be there for a while longer.
+  // Asks for the start of a sandbox that is stopped().
+  virtual Status Start(const std::string& name, Deadline deadline) const = 0;
+  // Succeeds if no sandbox has that name. The gateway may take a while to remove it.
   virtual Status Delete(const std::string& name, Deadline deadline) const = 0;
 
   // Runs `sh -c script` with the agent's rights, in no particular directory, and with HOME=/proc.

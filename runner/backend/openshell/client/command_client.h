@@ -27,9 +27,11 @@ class CommandClient final : public Client {
                                            Deadline deadline) const override;
   Result<std::vector<SandboxFacts>> List(const std::string& key, const std::string& value,
                                          Deadline deadline) const override;
+  Status Start(const std::string& name, Deadline deadline) const override;
   Status Delete(const std::string& name, Deadline deadline) const override;
   Result<Child> Exec(const std::string& name, const std::string& script, int input) const override;
-  size_t input_bytes_max() const override { return size_t{4} << 20; }
+  // Its messages have 1 MiB, in which the command and the sandbox's name are, too.
+  size_t input_bytes_max() const override { return (size_t{1} << 20) - (size_t{64} << 10); }
   std::string WhyBroken(pid_t) const override { return {}; }
   Status Put(const std::string& name, const std::string& from, const std::string& to,
              Deadline deadline) const override;

@@ -41,7 +41,7 @@ class CommandLine {
   CommandLine(ProgramPlaces places, Variables variables, int cancel = -1)
       : places_(std::move(places)), variables_(std::move(variables)), cancel_(cancel) {}
 
-  // Returns a copy without `cancel`, for what has to be done at the end, whatever ended it.
+  // Returns a copy without `cancel`, for clean-up after a run was interrupted.
   CommandLine Uncancelled() const { return {places_, variables_}; }
 
   // Runs `program` (`openshell` unless said otherwise) to its end. `input` (borrowed, or -1 for

@@ -10,9 +10,11 @@ Variables HostVariables() {
                          {"LANG", "C.UTF-8"},
                          {"OPENSHELL_TELEMETRY_ENABLED", "false"},
                          {"OPENSHELL_NO_BROWSER", "1"}};
-  for (const char* name : {"HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF",
-                           "CONTAINERS_STORAGE_CONF", "REGISTRY_AUTH_FILE", "HTTPS_PROXY",
-                           "https_proxy", "NO_PROXY", "no_proxy", "OPENSHELL_COMMUNITY_REGISTRY"}) {
+  for (const char* name :
+       {"HOME", "USER", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF",
+        "REGISTRY_AUTH_FILE", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy",
+        "OPENSHELL_COMMUNITY_REGISTRY", "_CONTAINERS_USERNS_CONFIGURED", kRootlessVariable,
+        "_CONTAINERS_ROOTLESS_GID"}) {
     std::optional<std::string> value = sys::Environment(name);
     if (value) variables.emplace_back(name, *value);
   }

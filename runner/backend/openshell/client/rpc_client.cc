@@ -266,12 +266,21 @@ Result<std::vector<SandboxFacts>> RpcClient::List(const std::string& key, const 
   return all;
 }
 
-Status RpcClient::Delete(const std::string& name, Deadline deadline) const {
-  Json request;
-  request.Set("name", name);
-  request.Set("allow_missing", true);
-  TRY(DoOnce(rpc::kDeleteSandbox, std::move(request), deadline));
+Status RpcClient::Start(const std::string& name, Deadline deadline) const {
+  TRY(DoOnce(rpc::kStartSandbox, Json().Set("name", name), deadline));
   return Ok();
+}
+
+Status RpcClient::Delete(const std::string& name, Deadline deadline) const {
+  return Drop(rpc::kDeleteSandbox, Json().Set("name", name), deadline);
+}
+
+// The whole workspace may be missing: the gateway answers that with NOT_FOUND all the same.
+Status RpcClient::Drop(const RpcMethod& method, Json request, Deadline deadline) const {
+  request.Set("allow_missing", true);
+  Result<Json> done = DoOnce(method, std::move(request), deadline);
+  if (done.ok() || done.error().code == Code::kNotFound) return Ok();
+  return std::move(done).error();
 }
 
 // The script is a part of the request, so that no list of processes has it.
@@ -296,7 +305,7 @@ Result<Child> RpcClient::Exec(const std::string& name, const std::string& script
 
 std::string RpcClient::WhyBroken(pid_t pid) const { return TakeWhyBroken(state_, pid); }
 
-// What tar says goes to a file: this process has no time to read it.
+// The outputs of tar go to a file, since this process is busy writing the archive.
 Status RpcClient::Put(const std::string& name, const std::string& from, const std::string& to,
                       Deadline deadline) const {
   const std::string target = codec::ShellWord(to + "/" + from.substr(from.rfind('/') + 1));
@@ -341,7 +350,8 @@ Result<Json> RpcClient::AwaitPolicy(const std::string& name, int64_t version) co
   }
 }
 
-// What was approved meanwhile is in the policy before, too: it is the gateway's that comes back.
+// The gateway's policy is put back, not the one that this program sent: approved proposals are in
+// it.
 Status RpcClient::SetPolicy(const std::string& name, const std::string& policy) const {
   const Deadline deadline = Deadline::After(kRpcTime);
   const Json before = TRY(Ask(rpc::kGetSandboxConfig, Json().Set("name", name), deadline));
@@ -426,15 +436,8 @@ Result<std::set<std::string>> RpcClient::CredentialNames(const std::string& star
 }
 
 Status RpcClient::DeleteCredential(const std::string& id, Deadline deadline) const {
-  Json provider;
-  provider.Set("name", id);
-  provider.Set("allow_missing", true);
-  TRY(DoOnce(rpc::kDeleteProvider, std::move(provider), deadline));
-  Json profile;
-  profile.Set("id", id);
-  profile.Set("allow_missing", true);
-  TRY(DoOnce(rpc::kDeleteProviderProfile, std::move(profile), deadline));
-  return Ok();
+  TRY(Drop(rpc::kDeleteProvider, Json().Set("name", id), deadline));
+  return Drop(rpc::kDeleteProviderProfile, Json().Set("id", id), deadline);
 }
 
 Result<bool> RpcClient::HoldsProvider(const std::string& name, Deadline deadline) const {

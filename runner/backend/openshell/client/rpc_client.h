@@ -33,6 +33,7 @@ class RpcClient final : public Client {
                                            Deadline deadline) const override;
   Result<std::vector<SandboxFacts>> List(const std::string& key, const std::string& value,
                                          Deadline deadline) const override;
+  Status Start(const std::string& name, Deadline deadline) const override;
   Status Delete(const std::string& name, Deadline deadline) const override;
   Result<Child> Exec(const std::string& name, const std::string& script, int input) const override;
   size_t input_bytes_max() const override;
@@ -58,6 +59,7 @@ class RpcClient final : public Client {
   // Adds to `request` what all have: the workspace, and for what is to happen once, an identifier.
   Result<codec::Json> Ask(const RpcMethod& method, codec::Json request, Deadline deadline) const;
   Result<codec::Json> DoOnce(const RpcMethod& method, codec::Json request, Deadline deadline) const;
+  Status Drop(const RpcMethod& method, codec::Json request, Deadline deadline) const;
   Status ForEachPage(const RpcMethod& method, const codec::Json& request, Deadline deadline,
                      const std::function<Status(const codec::Json&)>& take) const;
   Status AwaitReady(const std::string& name, Deadline deadline) const;

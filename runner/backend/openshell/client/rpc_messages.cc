@@ -177,6 +177,9 @@ constexpr MessageShape kList{kListFields};
 constexpr MessageField kSandboxesFields[] = {List(Inner(1, "sandboxes", kSandbox)),
                                              Text(2, "next_page_token")};
 constexpr MessageShape kSandboxes{kSandboxesFields};
+constexpr MessageField kStartFields[] = {Text(1, "name"), Inner(2, "workspace_scope", kScope),
+                                         Text(3, "request_id")};
+constexpr MessageShape kStart{kStartFields};
 constexpr MessageField kDeleteFields[] = {Text(1, "name"), Inner(2, "workspace_scope", kScope),
                                           Bool(3, "allow_missing"), Text(4, "request_id")};
 constexpr MessageShape kDelete{kDeleteFields};
@@ -304,6 +307,7 @@ METHOD(GetCurrentUser, kNothing, kUser);
 METHOD(CreateSandbox, kCreate, kSandboxResponse);
 METHOD(GetSandbox, kGet, kSandboxResponse);
 METHOD(ListSandboxes, kList, kSandboxes);
+METHOD(StartSandbox, kStart, kSandboxResponse);
 METHOD(DeleteSandbox, kDelete, kNothing);
 METHOD(ExecSandbox, kExec, kExecEvent);
 METHOD(ExecSandboxInteractive, kInput, kExecEvent);

@@ -21,6 +21,7 @@ extern const RpcMethod kGetCurrentUser;
 extern const RpcMethod kCreateSandbox;
 extern const RpcMethod kGetSandbox;
 extern const RpcMethod kListSandboxes;
+extern const RpcMethod kStartSandbox;
 extern const RpcMethod kDeleteSandbox;
 extern const RpcMethod kExecSandbox;
 extern const RpcMethod kExecSandboxInteractive;
