@@ -36,9 +36,10 @@ class Collector {
  public:
   // `git` is the checkout's repository, or null.
   Collector(MemoryRepository repository, const Repository* git, const ChangedTree& tree,
-            int lower_fd, const CaptureLimits& limits)
+            int lower_fd, const CaptureLimits& limits, Part part)
       : repository_(std::move(repository)),
         git_(git),
+        part_(part),
         tree_(tree),
         upper_(tree.fd),
         lower_(lower_fd),
@@ -95,6 +96,10 @@ class Collector {
     }
     std::optional<TreeFile> was;
     if (!OpenBase(path, was)) return Ok();
+    if (part_ == Part::kIgnored && !was.has_value() && IsTaken(path)) {
+      LeaveOut(changes_, path, "something of another kind is there in the checkout", true);
+      return Ok();
+    }
     if (was.has_value() && was->mode() == now.value().mode()) {
       Result<bool> same = now.value().SameBytes(*was);
       if (same.ok() && same.value()) return Ok();
@@ -122,7 +127,9 @@ class Collector {
   ChangeSet& changes() { return changes_; }
 
   Result<ChangeSet> Finish() {
-    if (git_ != nullptr) TRY(ConvertToBlobs(*git_, repository_, before_, after_, changes_));
+    if (git_ != nullptr && part_ == Part::kPatch) {
+      TRY(ConvertToBlobs(*git_, repository_, before_, after_, changes_));
+    }
     TRY(RenderPatch(repository_, before_, after_, limits_.patch_bytes_max, changes_));
     return std::move(changes_);
   }
@@ -147,6 +154,12 @@ class Collector {
     }
     if (file.value()) was.emplace(file.value()->mode, std::move(file.value()->blob));
     return true;
+  }
+
+  // Returns whether the lower layer has anything at `path`, or no directory above it.
+  bool IsTaken(const std::string& path) const {
+    Result<Fd> place = sys::OpenBeneath(lower_, path, O_PATH | O_NOFOLLOW);
+    return place.ok() || place.error().os_error != ENOENT;
   }
 
   // Returns true if `was` is not what the agent was given: that stays, and so does `now`, which its
@@ -292,6 +305,7 @@ class Collector {
 
   MemoryRepository repository_;
   const Repository* git_;
+  Part part_;
   const ChangedTree& tree_;
   int upper_;
   int lower_;
@@ -424,11 +438,12 @@ std::optional<FileContent> ContentBeneath(int directory, const std::string& path
 }
 
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
-                                 const Repository* repository, const CaptureLimits& limits) {
+                                 const Repository* repository, const CaptureLimits& limits,
+                                 Part part) {
   Fd lower = TRY(sys::Open(checkout, O_RDONLY | O_DIRECTORY).Context("opening the checkout"));
   MemoryRepository memory = TRY(MemoryRepository::Create());
-  Collector collector(std::move(memory), repository, tree, lower.get(), limits);
-  collector.TakeOut();
+  Collector collector(std::move(memory), repository, tree, lower.get(), limits, part);
+  if (part == Part::kPatch) collector.TakeOut();
   if (!tree.missing.empty()) LeaveOut(collector.changes(), ".", tree.missing, true);
   UpperVisitor visitor;
   visitor.present = [&](const std::string& path) { return collector.Present(path); };
@@ -446,7 +461,12 @@ Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& che
     return collector.Finish();
   }
   const std::set<std::string> added = AddedIn(tree, repository);
-  TRY(WalkUpper({tree.fd, lower.get(), tree.copied ? &copy : nullptr, &tree.meanwhile, &added},
+  TRY(WalkUpper({.upper = tree.fd,
+                 .lower = lower.get(),
+                 .copy = tree.copied ? &copy : nullptr,
+                 .meanwhile = &tree.meanwhile,
+                 .added = &added,
+                 .part = part},
                 repository, limits.entries_max, visitor));
   return collector.Finish();
 }

@@ -69,6 +69,8 @@ struct Conflict {
 // lead out of the checkout, and its files name the place where they are.
 inline constexpr char kEnvironmentMade[] =
     "a virtual environment that the agent made and no .gitignore names";
+inline constexpr char kEnvironmentIgnored[] =
+    "a virtual environment that the agent made, which works at its own place only";
 
 struct ChangeSet {
   std::vector<FileChange> files;    // In the patch's order.
@@ -183,6 +185,12 @@ struct ChangedTree {
   ChangedTree(int upper_fd) : fd(upper_fd) {}
 };
 
+// Which of the files that the agent made or changed.
+enum class Part {
+  kPatch,    // Those that git would commit.
+  kIgnored,  // Those that the checkout's rules ignore, before the run and after it.
+};
+
 // Captures what the agent changed. `tree.fd` is the upper layer of an overlayfs whose lower layer
 // is `checkout`, mounted without redirect_dir and metacopy. Whiteouts are 0/0 character devices or,
 // in a directory whose overlay.opaque is "x", empty files with overlay.whiteout; both attribute
@@ -206,8 +214,13 @@ struct ChangedTree {
 // incomplete; not so what the agent checked out of a submodule of which the checkout has nothing.
 // Permission bits become 0644 or 0755 by the owner's execute bit.
 //
+// Of kIgnored, which a rule of the agent's own adds nothing to, git converts nothing, and what the
+// agent removed is not part; a new Python environment is left out, and so is what something of
+// another kind is in the way of in the checkout.
+//
 // Fails with kIo if a layer cannot be read at all.
 Result<ChangeSet> CaptureChanges(const ChangedTree& tree, const std::string& checkout,
-                                 const Repository* repository, const CaptureLimits& limits);
+                                 const Repository* repository, const CaptureLimits& limits,
+                                 Part part = Part::kPatch);
 
 }  // namespace change

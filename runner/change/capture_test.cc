@@ -237,6 +237,41 @@ TEST_CASE("Untracked files are left out by the rules as the agent left them; a n
   CHECK(changes.complete);
 }
 
+TEST_CASE("Of the ignored part, what the checkout's own rules ignore is captured") {
+  TestTree upper;
+  TestTree checkout;
+  checkout.Write(".gitignore", "build/\n*.log\n");
+  checkout.Write("build/old", "1\n");
+  checkout.Write("build/gone", "1\n");
+  checkout.Write("build/place/x", "1\n");
+  checkout.Commit({".gitignore"});
+  upper.Write(".gitignore", "build/\n*.log\nnew\n!wanted.log\n");
+  upper.Write("new", "ignored by a rule that the agent added\n");
+  upper.Write("plain", "in the patch\n");
+  upper.Write("wanted.log", "in the patch\n");
+  upper.Write("deep/a.log", "2\n");
+  upper.Write("build/old", "2\n", 0755);
+  upper.Whiteout("build/gone");
+  upper.Write("build/place", "in the way of a directory\n");
+  upper.Link("build/link", "/etc/passwd");
+  upper.Write("build/env/pyvenv.cfg", "");
+  upper.Write("build/env/bin/python", "");
+  upper.Write("build/sub/.git/config", "");
+  Repository repository = Repository::Open(checkout.root()).value();
+  Fd fd = sys::Open(upper.root(), O_RDONLY | O_DIRECTORY).value();
+  const ChangeSet changes =
+      CaptureChanges(fd.get(), checkout.root(), &repository, {}, Part::kIgnored).value();
+  CHECK(Summary(changes) ==
+        Lines{"created build/link", "modified build/old", "created deep/a.log"});
+  std::set<std::string> left;
+  for (const LeftOut& one : changes.left_out) left.insert(one.path + ": " + one.reason);
+  CHECK(left == std::set<std::string>{
+                    "build/env: a virtual environment that the agent made, which works at its own "
+                    "place only",
+                    "build/place: something of another kind is there in the checkout",
+                    "build/sub/.git: belongs to git"});
+}
+
 TEST_CASE("A rule with many stars is followed as any other, and so are those beside it") {
   TestTree upper;
   TestTree checkout;

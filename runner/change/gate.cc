@@ -2,10 +2,13 @@
 #include "change/gate.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "change/patch.h"
 #include "change/protected_path.h"
 #include "change/secrets/secret_pattern.h"
 #include "change/sections/binary_block.h"
@@ -221,7 +224,7 @@ class Judge {
     if (known_ != nullptr && known_->Finds(text)) {
       verdict_.reveals_secret = true;
       Add(kSecrets, Severity::kError, path, line,
-          "contains a secret of this run; the patch is withheld from the report");
+          "contains a secret of this run, and is withheld from the report");
     }
     if (limits_.merged.contains(limits_.prefix + path)) return;
     for (const SecretMatch& match : FindSecrets(text)) {
@@ -255,6 +258,30 @@ class Judge {
   int64_t more_ = 0;
 };
 
+// The reasons to refuse, by path; "" for the whole set.
+std::map<std::string, std::string> Refusals(const Verdict& verdict) {
+  std::map<std::string, std::string> refusals;
+  for (const GateFinding& finding : verdict.findings) {
+    if (finding.severity == Severity::kError) refusals.emplace(finding.path, finding.message);
+  }
+  return refusals;
+}
+
+// Removes the files at the paths of `refusals` from both the records and the patch, which agree.
+void Remove(const std::map<std::string, std::string>& refusals, ChangeSet* changes) {
+  Result<std::vector<PatchSection>> sections = ReadSections(changes->patch);
+  std::string patch;
+  std::vector<FileChange> files;
+  for (size_t at = 0; sections.ok() && at < sections.value().size(); ++at) {
+    FileChange& file = changes->files[at];
+    if (refusals.contains(file.path)) continue;
+    patch += sections.value()[at].text;
+    files.push_back(std::move(file));
+  }
+  changes->patch = std::move(patch);
+  changes->files = std::move(files);
+}
+
 }  // namespace
 
 std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
@@ -276,6 +303,30 @@ Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
   judge.JudgeSections(changes);
   judge.JudgeConflicts(changes.conflicts);
   return judge.Finish();
+}
+
+ChangeSet LeaveOutRefused(ChangeSet changes, GateLimits limits, const codec::SecretMask* known) {
+  for (const Conflict& conflict : changes.conflicts) {
+    LeaveOut(changes, conflict.path, conflict.reason, false);
+  }
+  changes.conflicts.clear();
+  changes.complete = true;
+  limits.findings_max = std::numeric_limits<int64_t>::max();
+  // Without a file, others may be refused in its place: for a repository that they are part of.
+  constexpr int kRoundsMax = 10;
+  for (int round = 0;; ++round) {
+    std::map<std::string, std::string> refusals = Refusals(JudgeChanges(changes, limits, known));
+    if (refusals.empty()) return changes;
+    const bool whole = refusals.contains("") || round == kRoundsMax;
+    if (whole) refusals = {{".", refusals.begin()->second}};
+    for (const auto& [path, why] : refusals) LeaveOut(changes, path, why, false);
+    if (whole) {
+      changes.files.clear();
+      changes.patch.clear();
+      return changes;
+    }
+    Remove(refusals, &changes);
+  }
 }
 
 Verdict JudgeLines(const std::string& path, std::string_view lines, const GateLimits& limits) {

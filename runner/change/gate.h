@@ -77,6 +77,11 @@ std::vector<std::string> WrittenPaths(const std::vector<FileChange>& files,
 Verdict JudgeChanges(const ChangeSet& changes, const GateLimits& limits,
                      const codec::SecretMask* known = nullptr);
 
+// Returns `changes` without the files that JudgeChanges() refuses, and without conflicts: each is
+// in `left_out`, with the reason. What is left is accepted; nothing is left if the whole is
+// refused, by the gate size for instance. The set is then complete.
+ChangeSet LeaveOutRefused(ChangeSet changes, GateLimits limits, const codec::SecretMask* known);
+
 // Judges `lines` that are to be put into the file `path`, which starts from limits.prefix, by the
 // gates protected-paths and secrets: a suggestion is applied without a patch.
 Verdict JudgeLines(const std::string& path, std::string_view lines, const GateLimits& limits);

@@ -54,6 +54,37 @@ TEST_CASE("Lines for a file are judged by the paths and secrets of the gates") {
   CHECK_FALSE(JudgeLines("../a.c", "x\n", {}).accepted);
 }
 
+TEST_CASE("Refused files are left out of a set, and the rest is accepted") {
+  ChangeSet all;
+  const auto add = [&](ChangeSet one) {
+    all.files.push_back(one.files[0]);
+    all.patch += one.patch;
+  };
+  for (const char* name : {"HEAD", "objects/x", "refs/x"}) {
+    add(Created(std::string("build/bare/") + name, {"x"}));
+  }
+  add(Created("build/good", {"x"}));
+  add(Created("build/token", {kToken}));
+  all.conflicts.push_back({"build/theirs", "changed meanwhile", 0100644, kToken});
+  all.complete = false;
+  const ChangeSet left = LeaveOutRefused(all, {}, nullptr);
+  CHECK(JudgeChanges(left, {}).accepted);
+  std::vector<std::string> paths;
+  for (const LeftOut& one : left.left_out) paths.push_back(one.path);
+  CHECK(paths == std::vector<std::string>{"build/theirs", "build/bare/HEAD", "build/token"});
+  CHECK(left.files.size() == 3);
+  CHECK(left.patch.find(kToken) == std::string::npos);
+  CHECK(left.patch.find("b/build/good") != std::string::npos);
+  // A gate that refuses the whole set leaves no file.
+  GateLimits limits;
+  limits.files_max = 4;
+  const ChangeSet none = LeaveOutRefused(all, limits, nullptr);
+  CHECK((none.files.empty() && none.patch.empty() && none.complete));
+  REQUIRE(none.left_out.size() == 2);
+  CHECK(none.left_out[1].path == ".");
+  CHECK(none.left_out[1].reason == "5 files changed; the limit is 4 (gates.files)");
+}
+
 TEST_CASE("An ordinary change is accepted without a finding") {
   Verdict verdict = JudgeChanges(Created("src/a.cc", {"int main() {}"}), {});
   CHECK(verdict.accepted);

@@ -53,6 +53,7 @@ class Walk {
         meanwhile_(layers.meanwhile),
         added_(layers.added),
         with_git_(layers.with_git),
+        ignored_(layers.part == Part::kIgnored),
         repository_(repository),
         entries_left_(entries_max),
         visitor_(visitor),
@@ -80,18 +81,25 @@ class Walk {
  private:
   void Push(Pending item) {
     if (pending_bytes_ + item.path.size() > kPendingBytesMax) {
-      visitor_.left_out(item.path, "too many directories", true);
+      LeaveOut(item.path, "too many directories", true, true);
       return;
     }
     pending_bytes_ += item.path.size();
     pending_.push_back(std::move(item));
   }
 
+  // Names a path that is left out; in a walk of ignored files, only one that the rules ignore.
+  void LeaveOut(const std::string& path, const std::string& reason, bool lost,
+                bool directory = false) {
+    if (ignored_ && CoverOf(path, directory) != Cover::kAlways) return;
+    visitor_.left_out(path, reason, lost);
+  }
+
   // Names of `directory`, counted; empty if the path had to be left out.
   std::vector<std::string> Names(int directory, const std::string& path) {
     Result<std::vector<std::string>> names = ListNames(directory, entries_left_);
     if (!names.ok()) {
-      visitor_.left_out(path, names.error().what, true);
+      LeaveOut(path, names.error().what, true, true);
       return {};
     }
     entries_left_ -= static_cast<int64_t>(names.value().size());
@@ -126,13 +134,13 @@ class Walk {
   bool Skip(const std::string& path, const std::string& name, bool own) {
     if (!with_git_ && NamesGitDirectory(name)) {
       bool top = path == ".git";
-      if (!top && own) visitor_.left_out(path, "belongs to git", false);
+      if (!top && own) LeaveOut(path, "belongs to git", false);
       return true;
     }
     bool deep = std::count(path.begin(), path.end(), '/') >= kDepthMax;
     if (!deep && (with_git_ || ValidPath(path))) return false;
-    visitor_.left_out(path.substr(0, 200) + "...",
-                      deep ? "it is nested too deeply" : "its path is too long", true);
+    LeaveOut(path.substr(0, 200) + "...", deep ? "it is nested too deeply" : "its path is too long",
+             true);
     return true;
   }
 
@@ -178,10 +186,12 @@ class Walk {
   // Returns true if a new file or directory is left out, as `git status` does. Files that were in
   // the checkout before the run are captured in any case: no rule of the agent's can hide it.
   bool LeftToRules(const std::string& path, bool directory, bool is_new, bool counts) {
+    if (ignored_ && directory) return false;  // The rules are asked about each file in it.
     Cover cover = CoverOf(path, directory);
+    if (ignored_) return cover != Cover::kAlways;
     if (cover == Cover::kNone || (cover == Cover::kAdded && !is_new)) return false;
     if (cover == Cover::kAdded) {
-      visitor_.left_out(path, "ignored by a rule that the agent added", false);
+      LeaveOut(path, "ignored by a rule that the agent added", false);
     } else if (counts) {
       visitor_.ignored(path);
     }
@@ -231,7 +241,7 @@ class Walk {
   bool LeaveOutFilled(int upper_directory, int lower_directory, const std::string& path) {
     if (!submodules_.IsTop(path) || !ExistsIn(upper_directory, ".git")) return false;
     if (lower_directory >= 0 && !Names(lower_directory, path).empty()) return false;
-    visitor_.left_out(path, "a submodule that was not checked out before", false);
+    LeaveOut(path, "a submodule that was not checked out before", false);
     return true;
   }
 
@@ -244,7 +254,7 @@ class Walk {
     if (!path.empty() && WasIgnored(path, true)) return Ok();
     Result<Fd> directory = OpenDirectory(lower_, path, Unreadable::kFail);
     if (!directory.ok()) {
-      visitor_.left_out(path, "cannot be read in the checkout", true);
+      LeaveOut(path, "cannot be read in the checkout", true);
       return Ok();
     }
     int fd = directory.value().get();
@@ -253,7 +263,7 @@ class Walk {
         meanwhile_ == nullptr || (meanwhile_->given != nullptr && meanwhile_->given->whole);
     if (!known && ::fstat(fd, &st) == 0 && meanwhile_->Changed(path, st)) {
       if (meanwhile_->Made(path, fd)) {
-        visitor_.left_out(path, kChangedMeanwhile, false);
+        LeaveOut(path, kChangedMeanwhile, false);
       } else {
         visitor_.gone_meanwhile(path);
       }
@@ -266,6 +276,7 @@ class Walk {
 
   // The lower layer's `name` (in `lower_directory`) is not visible any more.
   Status HideLower(int lower_directory, const std::string& path, const std::string& name) {
+    if (ignored_) return Ok();
     struct stat st {};
     if (::fstatat(lower_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) return Ok();
     if (Skip(path, name, false) || NotCopied(lower_directory, path, name)) return Ok();
@@ -281,7 +292,7 @@ class Walk {
   Status VisitUpper(const Pending& item) {
     Result<Fd> upper = OpenDirectory(upper_, item.path, Unreadable::kMakeReadable);
     if (!upper.ok()) {
-      visitor_.left_out(item.path, "cannot be read", true);
+      LeaveOut(item.path, "cannot be read", true, true);
       return Ok();
     }
     int upper_directory = upper.value().get();
@@ -320,7 +331,7 @@ class Walk {
                     const std::string& name, const Around& around) {
     struct stat st {};
     if (::fstatat(upper_directory, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-      visitor_.left_out(path, "cannot be read", true);
+      LeaveOut(path, "cannot be read", true);
       return Ok();
     }
     bool whiteout = IsWhiteout(upper_directory, name, st, around.marked_whiteouts);
@@ -335,7 +346,7 @@ class Walk {
       if (has_lower && !over_directory && touched) TRY(HideLower(lower_directory, path, name));
       if (LeftToRules(path, true, !over_directory, touched || !over_directory)) return Ok();
       if (!over_directory && IsEnvironment(upper_directory, path, name)) {
-        visitor_.left_out(path, kEnvironmentMade, false);
+        LeaveOut(path, ignored_ ? kEnvironmentIgnored : kEnvironmentMade, false, true);
         return Ok();
       }
       bool hides = !over_directory || around.hiding;
@@ -349,7 +360,7 @@ class Walk {
     if (has_lower && !(file && over_file)) TRY(HideLower(lower_directory, path, name));
     if (whiteout) return Ok();
     if (!file) {
-      visitor_.left_out(path, SpecialFileName(st.st_mode), false);
+      LeaveOut(path, SpecialFileName(st.st_mode), false);
       return Ok();
     }
     return LeftToRules(path, false, !over_file, true) ? Ok() : visitor_.present(path);
@@ -382,6 +393,7 @@ class Walk {
   const Meanwhile* meanwhile_;
   const std::set<std::string>* added_;
   bool with_git_;
+  bool ignored_;  // Only what the rules ignore is reported.
   const Repository* repository_;
   int64_t entries_left_;
   const UpperVisitor& visitor_;

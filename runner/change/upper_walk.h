@@ -78,7 +78,8 @@ struct WalkedLayers {
   const CopyFacts* copy = nullptr;  // Null if `upper` is a layer.
   const Meanwhile* meanwhile = nullptr;
   const std::set<std::string>* added = nullptr;  // The paths of the agent's index.
-  bool with_git = false;  // What lies in a `.git` is walked as any other file.
+  bool with_git = false;                         // The files in a `.git` are walked like others.
+  Part part = Part::kPatch;  // For kIgnored, only `present` and `left_out` are called.
 };
 
 // Looks at no more than `entries_max` entries. The rules of CaptureChanges() apply. The depth of a

@@ -11,7 +11,6 @@
 #include "cli/sandbox_command.h"
 #include "cli/setup_command.h"
 #include "cli/verify_bundle_command.h"
-#include "cli/verify_run_command.h"
 #include "codec/text/nearest.h"
 
 namespace cli {
@@ -84,8 +83,8 @@ Command RunCommandSpec() {
                   .variables = {kGitHubVariables, kGitLabVariables, kGitLabTokenVariable,
                                 kCiVariable, kStoreVariable, kRegistryVariable, kProxyVariable,
                                 kNoProxyVariable, kProxyByNameVariable, kBudgetTokenVariable,
-                                kEventsVariable, kActiveGatewayVariables, kSupervisorImageVariable,
-                                kTelemetryVariables, kColourVariable}};
+                                kEventsVariable, kActiveGatewayVariables, kGatewayUserVariables,
+                                kSupervisorImageVariable, kTelemetryVariables, kColourVariable}};
   for (const RunOption& option : kRunOptions) command.options.push_back(option.spec);
   const OptionSpec more[] = {
       {"sandbox", "NAME", "",
@@ -179,11 +178,12 @@ Command PostCommandSpec() {
             "What to post: `comment` (one comment that later posts update), `review` (the agent's "
             "findings and suggested changes on the lines they are about), `check` (on GitHub, "
             "a check run with an annotation for each finding, which requires `checks: write`), "
-            "`status` (a commit status), `sarif` (on GitHub, code scanning), and one of `commits` "
-            "(the agent's changes as a commit on the pull request's branch), `branch` (on a branch "
-            "of "
-            "their own) and `pull-request` (with a pull request; `merge-request` is the same). On "
-            "GitLab, all but `check` and `sarif`. See docs/reference/posting.md."},
+            "`status` (a commit status), `sarif` (on GitHub, code scanning), `statement` (on "
+            "GitHub, the signed statement about the run into the repository's attestations), and "
+            "one of `commits` (the agent's changes as a commit on the pull request's branch), "
+            "`branch` (on a branch of their own) and `pull-request` (with a pull request; "
+            "`merge-request` is the same). On "
+            "GitLab, all but `check`, `sarif` and `statement`. See docs/reference/posting.md."},
            {"task", "NAME", "",
             "The task whose gates hold for the changes. If not given, those of every task do."},
            {"branch", "NAME", "",
@@ -218,7 +218,8 @@ Command PostCommandSpec() {
 }
 
 constexpr OptionSpec kOpenShellOption = {
-    "openshell", "GENERATION", "0.0", "The generation of OpenShell that is meant: `0.0` or `0.1`."};
+    "openshell", "GENERATION", kGenerationDefault,
+    "The generation of OpenShell that is meant: `0.0` or `0.1`."};
 
 Command CheckCommandSpec() {
   return {

@@ -64,8 +64,14 @@ Result<Command> SelectCommand(const std::vector<Command>& commands,
 // `agentic-ci doctor`: shows what this host can enforce. Returns exit status 69 if no run could
 // start.
 Result<int> DoctorCommand(const Arguments& arguments);
-// `agentic-ci post`: the only command that uses a forge's token. Returns the exit status.
+// `agentic-ci post`: the only command that writes to a forge for its caller. Returns the exit
+// status.
 Result<int> PostCommand(const Arguments& arguments);
+// `agentic-ci verify-run`: verifies what is stated of a run.
+Command VerifyRunCommandSpec();
+
+// The generation of OpenShell that `--openshell` means if it is not given.
+inline constexpr char kGenerationDefault[] = "0.1";
 
 // The variables that commands read.
 inline constexpr VariableSpec kMatrixVariable = {
@@ -134,6 +140,12 @@ inline constexpr VariableSpec kActiveGatewayVariables = {
     "OPENSHELL_GATEWAY, XDG_CONFIG_HOME, HOME",
     "The gateway of OpenShell that is used if `gateway` is not given: this name, else the one in "
     "`openshell/active_gateway` in XDG_CONFIG_HOME, or in `~/.config`."};
+
+inline constexpr VariableSpec kGatewayUserVariables = {
+    "OPENSHELL_WORKSPACE, OPENSHELL_OIDC_CLIENT_SECRET",
+    "At a gateway of OpenShell 0.1: the workspace of the run's sandbox, if not `default`, and the "
+    "secret with which the client that the registered gateway names (`oidc_client_id`) gets its "
+    "token, as in a job of CI. If not set, the token is the one of `openshell gateway login`."};
 
 inline constexpr VariableSpec kTelemetryVariables = {
     "OTEL_*, TRACEPARENT, TRACESTATE",

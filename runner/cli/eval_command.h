@@ -20,6 +20,14 @@ namespace cli {
 std::vector<Command> EvalCommands();
 std::vector<Command> RedteamCommands();  // Those of them that are about a red team.
 
+// Options of `run` that decide which credentials a run may have. They are judged once, for all
+// cells.
+inline constexpr auto kTrust =
+    std::to_array<std::string_view>({"gitlab-issuer", "gitlab-keys", "gitlab-trust-variables"});
+
+// Returns the options about an agent that runs elsewhere.
+const std::vector<OptionSpec>& RemoteOptions();
+
 // Returns whether `name` is one of `names`, which are options of `run`.
 template <size_t N>
 bool IsIn(const std::array<std::string_view, N>& names, std::string_view name) {

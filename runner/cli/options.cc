@@ -267,6 +267,9 @@ Status CheckRequest(const run::Request& request) {
   if (signer && request.image.empty()) {
     return Usage("this option requires an image", "--image REF");
   }
+  if (request.apply_ignored && !request.apply) {
+    return Usage("--apply-ignored needs --apply", "--apply --apply-ignored");
+  }
   TRY(CheckFailOn(request.fail_on).Context("--fail-on"));
   if (request.isolation == sandbox::Isolation::kLandlock && !request.image.empty()) {
     return Usage("--image needs --isolation namespaces");

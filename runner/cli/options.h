@@ -306,6 +306,11 @@ inline constexpr auto kRunOptions = std::to_array<RunOption>({
     {{"apply", "", "",
       "If the run succeeds, apply the changes that passed the gates to the checkout."},
      Switch{&run::Request::apply}},
+    {{"apply-ignored", "", "",
+      "With `apply`, also the files that git ignores and the agent made or changed, such as what a "
+      "build made. They are in no patch; those that a gate refuses stay out, each named in the "
+      "report."},
+     Switch{&run::Request::apply_ignored}},
     {{"plan-only", "", "", "Print what the run would do, without starting anything."},
      Switch{&run::Request::plan_only}},
     {{"json", "", "", "Print the result as one JSON object."}, Switch{&run::Request::json}},

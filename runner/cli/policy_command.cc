@@ -174,11 +174,10 @@ Result<Wanted> GenerationOf(const Arguments& arguments, std::string_view option)
                  "--" + std::string(option) + " openshell --openshell 0.1");
   }
   TRY(CheckBackendName(arguments, option));
-  if (!arguments.Has("openshell")) return Wanted(openshell::kGenerationDefault);
-  const Wanted wanted = openshell::ParseGeneration(arguments.Get("openshell"));
+  const std::string name = arguments.Get("openshell", kGenerationDefault);
+  const Wanted wanted = openshell::ParseGeneration(name);
   if (wanted) return wanted;
-  return Usage("--openshell: '" + arguments.Get("openshell") + "' is not a generation",
-               "--openshell 0.1");
+  return Usage("--openshell: '" + name + "' is not a generation", "--openshell 0.1");
 }
 
 Status PrintCheck(const Checked& checked, Wanted wanted) {

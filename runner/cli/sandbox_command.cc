@@ -258,6 +258,8 @@ std::vector<Command> SandboxCommands() {
            "`--gateway`, delete what a lost run left on that gateway; there is no report then.",
        .example = "  agentic-ci sandbox delete work\n  agentic-ci sandbox delete work --apply\n",
        .options = {{"apply", "", "", "Apply the changes that passed the gates to the checkout."},
+                   {"apply-ignored", "", "",
+                    "With `apply`, also the files that git ignores, as `run --apply-ignored`."},
                    kBackendOption,
                    kGatewayOption,
                    kGatewayTlsOption,
@@ -437,7 +439,10 @@ Result<int> DeleteSandbox(const Arguments& arguments, const std::string& name) {
     logging::Info("pool deleted", {{"pool", name}});
     return 0;
   }
-  session::DeleteRequest request{arguments.Has("apply")};
+  session::DeleteRequest request{arguments.Has("apply"), arguments.Has("apply-ignored")};
+  if (request.apply_ignored && !request.apply) {
+    return Usage("--apply-ignored needs --apply", "--apply --apply-ignored");
+  }
   session::EndReport report = TRY(session::Delete(place, name, request));
   const bool json = arguments.Has("json");
   Result<report::PostedReport> written = report::ReadReport(report.report_dir);

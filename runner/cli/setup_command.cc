@@ -181,8 +181,10 @@ Result<int> RunInSandbox(const Arguments& arguments, const run::Request& request
   }
   auto run = [&](std::string_view script, const session::ExecRequest& exec,
                  const session::Sink& sink) { return sandbox.Exec(script, exec, sink); };
-  return TakeStep(
-      name, [&] { return session::RunAgent(run, described ? &*described : nullptr, wanted); });
+  const session::Facts facts = TRY(sandbox.place.Find(name));
+  return TakeStep(name, [&] {
+    return session::RunAgent(run, described ? &*described : nullptr, wanted, facts);
+  });
 }
 
 }  // namespace cli

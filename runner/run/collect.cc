@@ -174,6 +174,28 @@ Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const 
   return changes;
 }
 
+Result<change::ChangeSet> CollectIgnored(change::ChangedTree tree, const change::ChangeSet& changes,
+                                         const Plan& plan, Recorder& recorder) {
+  tree.meanwhile.given = nullptr;  // It knows of no ignored files.
+  change::ChangeSet found =
+      TRY(change::CaptureChanges(tree, plan.checkout.path, plan.checkout.git(), {},
+                                 change::Part::kIgnored)
+              .Context("collecting the files that git ignores"));
+  change::GateLimits gates = GatesOf(plan, found);
+  // Both together may make a repository of a directory.
+  for (const std::string& path : change::WrittenPaths(changes.files, gates.prefix)) {
+    for (size_t begin = 0; begin < path.size();) {
+      const size_t end = std::min(path.find('/', begin), path.size());
+      gates.before[path.substr(0, begin == 0 ? 0 : begin - 1)].push_back(
+          path.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  found = change::LeaveOutRefused(std::move(found), std::move(gates), &recorder.secrets());
+  recorder.NoteLeftOut(found, report::kIgnoredRule, "not applied", report::Severity::kWarning);
+  return found;
+}
+
 Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirectory& directory,
                    const codec::SecretMask& secrets) {
   Fd record = TRY(sys::OpenAt(directory.lock.get(), report::kFilesFile,
@@ -237,16 +259,21 @@ report::OutcomeRecord JudgeRun(const Plan& plan, const AgentEnd& end, RunSigns s
   return DecideOutcome(end, signs, verdict);
 }
 
-Status FinishRun(report::OutcomeRecord outcome, const Request& request,
-                 const change::ChangeSet& changes, bool applies, const std::string& checkout,
-                 bool in_git, Recorder& recorder) {
+Status FinishRun(report::OutcomeRecord outcome, const Request& request, const Collected& collected,
+                 const std::string& checkout, bool in_git, Recorder& recorder) {
   recorder.Note(JudgeFindings(std::move(outcome), request.fail_on, recorder.record().findings));
   const bool succeeded = report::Succeeded(recorder.record().outcome.kind);
-  if (!applies || !succeeded || changes.patch.empty()) return Ok();
-  std::optional<change::Repository> git;
-  if (in_git) git = TRY(change::Repository::Open(checkout));
-  TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, changes).Context("applying the changes"));
-  recorder.NoteApplied();
+  if (!collected.applies || !succeeded) return Ok();
+  if (!collected.changes.patch.empty()) {
+    std::optional<change::Repository> git;
+    if (in_git) git = TRY(change::Repository::Open(checkout));
+    TRY(change::ApplyPatch(checkout, git ? &*git : nullptr, collected.changes)
+            .Context("applying the changes"));
+    recorder.NoteApplied();
+  }
+  TRY(change::ApplyPatch(checkout, nullptr, collected.ignored)
+          .Context("applying the files that git ignores"));
+  recorder.NoteIgnored(collected.ignored);
   return Ok();
 }
 

@@ -26,6 +26,18 @@ Status CheckRequired(const std::vector<sandbox::ControlName>& names,
 Result<change::ChangeSet> CollectChanges(const change::ChangedTree& tree, const Plan& plan,
                                          Recorder& recorder);
 
+// The results of a run.
+struct Collected {
+  change::ChangeSet changes;
+  change::ChangeSet ignored;  // Accepted; empty where files that git ignores are not asked for.
+  bool applies = false;       // They go to the checkout.
+};
+
+// Returns the files that git ignores and the agent made or changed, but for those that the gates
+// refuse, which are noted. `changes` is what is applied before them.
+Result<change::ChangeSet> CollectIgnored(change::ChangedTree tree, const change::ChangeSet& changes,
+                                         const Plan& plan, Recorder& recorder);
+
 // Writes the report's files.jsonl: all that the agent left in its tree, with its bytes. A content
 // with a secret of the run is not written.
 Status RecordFiles(change::ChangedTree tree, const Plan& plan, const ReportDirectory& directory,
@@ -44,12 +56,11 @@ change::GateLimits GatesOf(const Plan& plan, const change::ChangeSet& changes);
 report::OutcomeRecord JudgeRun(const Plan& plan, const AgentEnd& end, RunSigns signs,
                                const change::ChangeSet& changes, Recorder& recorder);
 
-// Notes the outcome, for which the findings count as the request says. If it is a success and
-// `applies`, applies the changes to `checkout`, which is a repository's if `in_git`, and notes
-// that.
-Status FinishRun(report::OutcomeRecord outcome, const Request& request,
-                 const change::ChangeSet& changes, bool applies, const std::string& checkout,
-                 bool in_git, Recorder& recorder);
+// Notes the outcome, for which the findings count as the request says. If it is a success, applies
+// what was `collected`, if that is asked for, to `checkout`, which is a repository's if `in_git`,
+// and notes that.
+Status FinishRun(report::OutcomeRecord outcome, const Request& request, const Collected& collected,
+                 const std::string& checkout, bool in_git, Recorder& recorder);
 
 report::TerminalStyle StyleOf(const Request& request);
 

@@ -79,6 +79,8 @@ class Driver {
   virtual const change::Meanwhile* meanwhile() const { return nullptr; }
   // Returns whether the changes are applied to the checkout; `asked`: the command line says so.
   virtual bool applies(bool asked) const { return asked; }
+  // Returns the same of the files that git ignores, which are applied with the changes only.
+  virtual bool applies_ignored(bool asked) const { return asked; }
 };
 
 }  // namespace run

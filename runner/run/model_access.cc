@@ -65,14 +65,20 @@ agent::Pairs ForeseenVariables(const Request& request) {
   return variables;
 }
 
-agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Request& request) {
-  agent::Pairs variables = ForeseenVariables(request);
-  if (agent == nullptr || agent->models.empty()) return variables;
-  const agent::ModelAccess* access = agent::ChooseAccess(*agent, ProviderNames(request), variables);
+agent::Pairs AssumedVariables(const agent::AgentDescription* agent,
+                              const std::vector<std::string>& providers, agent::Pairs foreseen) {
+  if (agent == nullptr || agent->models.empty()) return foreseen;
+  const agent::ModelAccess* access = agent::ChooseAccess(*agent, providers, foreseen);
   if (access == nullptr) access = &agent->models.front();
-  const std::string& key = access->keys.front();
-  variables.emplace_back(key, gateway::PlaceholderFor(key));
-  return variables;
+  const auto is_key = [&](const auto& variable) {
+    return std::find(access->keys.begin(), access->keys.end(), variable.first) !=
+           access->keys.end();
+  };
+  const auto known = std::find_if(foreseen.begin(), foreseen.end(), is_key);
+  const std::string key = known == foreseen.end() ? access->keys.front() : known->first;
+  std::erase_if(foreseen, is_key);
+  foreseen.emplace_back(key, gateway::PlaceholderFor(key));
+  return foreseen;
 }
 
 std::vector<policy::ModelHost> ModelHostsOf(const agent::AgentDescription* agent,

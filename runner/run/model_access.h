@@ -19,10 +19,11 @@ std::vector<std::string> ProviderNames(const Request& request);
 // addresses the values too.
 agent::Pairs ForeseenVariables(const Request& request);
 
-// Returns the variables of `agent` (null: `command`) as a sandbox has them that was made by another
-// command: a placeholder for the model's credential, of the request's provider or else of the
-// agent's first.
-agent::Pairs AssumedVariables(const agent::AgentDescription* agent, const Request& request);
+// Returns the variables of `agent` (null: `command`) in a sandbox that was made by another command,
+// with these providers and ForeseenVariables(): with a placeholder for the model's credential, of
+// the first provider that has one, or else of the agent's first.
+agent::Pairs AssumedVariables(const agent::AgentDescription* agent,
+                              const std::vector<std::string>& providers, agent::Pairs foreseen);
 
 // Returns the hosts of the model of `agent` (null: `command`) in this run: of the provider that it
 // has, of the variable that leads elsewhere, or else of the agent's first.

@@ -346,22 +346,43 @@ void Recorder::Note(const change::ChangeSet& changes, const std::string& prefix,
     finding.message = DescribeConflict(conflict);
     input_.record.findings.push_back(std::move(finding));
   }
+  NoteLeftOut(changes, "left-out", "not part of the patch", report::Severity::kNote);
+}
+
+void Recorder::NoteLeftOut(const change::ChangeSet& changes, const std::string& rule,
+                           const std::string& what, report::Severity severity) {
   for (const change::LeftOut& left_out : changes.left_out) {
     report::Finding finding;
-    finding.rule = "left-out";
-    finding.severity = left_out.reason == change::kEnvironmentMade ? report::Severity::kWarning
-                                                                   : report::Severity::kNote;
+    finding.rule = rule;
+    finding.severity =
+        left_out.reason == change::kEnvironmentMade ? report::Severity::kWarning : severity;
     finding.path = left_out.path;
-    finding.message = "not part of the patch: " + left_out.reason;
+    finding.message = what + ": " + left_out.reason;
     input_.record.findings.push_back(std::move(finding));
   }
   const int64_t more = changes.left_out_count - static_cast<int64_t>(changes.left_out.size());
   if (more > 0) {
     report::Finding finding;
-    finding.rule = "left-out";
-    finding.severity = report::Severity::kNote;
-    finding.message = std::to_string(more) + " more paths are not part of the patch";
+    finding.rule = rule;
+    finding.severity = severity;
+    finding.message = std::to_string(more) + " more paths are " + what;
     input_.record.findings.push_back(std::move(finding));
+  }
+}
+
+void Recorder::NoteIgnored(const change::ChangeSet& ignored) {
+  constexpr size_t kPathsMax = 1000;
+  constexpr size_t kPathBytesMax = size_t{64} << 10;
+  report::ChangesRecord& record = input_.record.changes;
+  size_t path_bytes = 0;
+  for (const change::FileChange& file : ignored.files) {
+    // The deleted half of a file that a link replaces, or the reverse.
+    if (file.kind == change::ChangeKind::kDeleted) continue;
+    ++record.ignored_files;
+    record.ignored_bytes += file.bytes;
+    path_bytes += file.path.size();
+    if (path_bytes > kPathBytesMax || record.ignored_paths.size() >= kPathsMax) continue;
+    record.ignored_paths.push_back(file.path);
   }
 }
 

@@ -95,6 +95,11 @@ class Recorder {
     input_.record.changes.tree = tree;
   }
   void NoteApplied() { input_.record.changes.applied = true; }
+  // Notes, for each path that `changes` leaves out, that it is `what` and why.
+  void NoteLeftOut(const change::ChangeSet& changes, const std::string& rule,
+                   const std::string& what, report::Severity severity);
+  // Notes the files that git ignores and that were applied.
+  void NoteIgnored(const change::ChangeSet& ignored);
   // Notes that it is unknown, or denied, that those who caused this run may start it: the failure
   // that follows is that.
   void NoteUntrusted() { untrusted_ = true; }

@@ -118,6 +118,7 @@ struct Request : sandbox::SandboxLimits, attest::Wanted {
   std::string post;     // The task's: what is posted of the report, "comment,review"; or empty.
   std::string fail_on;  // The mildest finding of the agent that fails the run, or "never".
   bool apply = false;
+  bool apply_ignored = false;  // The files that git ignores, too.
   bool plan_only = false;
   bool json = false;
   bool quiet = false;

@@ -122,15 +122,20 @@ void NoteTree(const Plan& plan, const change::ChangeSet& changes, Recorder& reco
 }
 
 // Returns what the agent changed; an empty set that is not complete where that cannot be had.
-Result<change::ChangeSet> TakeChanges(const Stage& stage, Enclosure& enclosure, AgentEnd* end) {
+Result<Collected> TakeChanges(const Stage& stage, Enclosure& enclosure, AgentEnd* end) {
   std::optional<change::ChangedTree> tree = TRY(enclosure.Collect(end));
-  change::ChangeSet none;
-  none.complete = false;
-  if (!tree) return none;
+  Collected collected;
+  collected.applies = stage.driver.applies(stage.request.apply);
+  collected.changes.complete = false;
+  if (!tree) return collected;
   if (stage.request.record_files) {
     TRY(RecordFiles(*tree, stage.plan, stage.directory, stage.recorder.secrets()));
   }
-  return CollectChanges(*tree, stage.plan, stage.recorder);
+  collected.changes = TRY(CollectChanges(*tree, stage.plan, stage.recorder));
+  if (collected.applies && stage.driver.applies_ignored(stage.request.apply_ignored)) {
+    collected.ignored = TRY(CollectIgnored(*tree, collected.changes, stage.plan, stage.recorder));
+  }
+  return collected;
 }
 
 // One run, in order. `removal` receives what may be done while the report is written.
@@ -163,7 +168,8 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
                   [&enclosure] { enclosure->RemoveTraces(); });
     TRY(watch->Start());
   }
-  change::ChangeSet changes = TRY(TakeChanges(stage, *enclosure, &end));
+  Collected collected = TRY(TakeChanges(stage, *enclosure, &end));
+  const change::ChangeSet& changes = collected.changes;
   if (request.attests()) NoteTree(plan, changes, recorder);
   report::OutcomeRecord outcome = JudgeRun(plan, end, std::move(signs), changes, recorder);
   enclosure->Explain(end, &outcome);
@@ -184,13 +190,12 @@ Status Carry(const OptionRules& rules, Request& request, ReportDirectory& direct
     recorder.Phase("checks");
   }
   *removal = enclosure->TakeRemoval();
-  return FinishRun(std::move(outcome), request, changes, driver.applies(request.apply), checkout,
-                   in_git, recorder);
+  return FinishRun(std::move(outcome), request, collected, checkout, in_git, recorder);
 }
 
 // States what the report says of the run, signed if anything can sign. Everything of the run is
-// dead.
-Status Attest(attest::Signer& signer, const ReportDirectory& directory) {
+// dead. Returns the chain of its records that is stated under a signature; or empty.
+Result<std::string> Attest(attest::Signer& signer, const ReportDirectory& directory) {
   const codec::Json statement =
       TRY(attest::DescribeRun(directory.lock.get(), attest::OwnDigest()).Context("attesting"));
   const std::string text = codec::RenderJsonLine(statement);
@@ -199,14 +204,14 @@ Status Attest(attest::Signer& signer, const ReportDirectory& directory) {
     logging::Warn(
         "the statement about the run is not signed: this job has no identity to sign with",
         {{"file", directory.path + "/" + report::kUnsignedFile}});
-    return Ok();
+    return std::string();
   }
   const attest::Statement parsed = TRY(attest::ParseStatement(text));
-  const std::string bundle =
-      TRY(signer.Sign(text, parsed.DigestOf("run.json")).Context("signing what the run did"));
+  const std::string sha256 = parsed.DigestOf("run.json");
+  const std::string bundle = TRY(signer.Sign(text, sha256).Context("signing what the run did"));
   TRY(report::WriteWhole(directory.lock.get(), report::kStatementFile, bundle));
   logging::Info("the run is attested", {{"file", directory.path + "/" + report::kStatementFile}});
-  return Ok();
+  return attest::ChainOf(sha256);
 }
 
 Result<int> PrintPlan(Request request, const OptionRules& rules) {
@@ -249,14 +254,20 @@ Result<int> Run(Request request, const OptionRules& rules, Driver* driver) {
   if (removal) removing = sys::BackgroundTask(removal);
   const bool in_place = !directory.has_earlier();  // What is there is of this run.
   Result<int> status = Conclude(std::move(carried), request, directory, recorder);
+  std::string chain;
   if (signer && status.ok() && directory.started()) {
     removing.Wait();
-    Status attested = Attest(*signer, directory).Kind(ErrorKind::kReported);
-    if (!attested.ok()) status = std::move(attested).error();
+    Result<std::string> attested = Attest(*signer, directory).Kind(ErrorKind::kReported);
+    if (!attested.ok()) {
+      status = std::move(attested).error();
+    } else {
+      chain = std::move(attested).value();
+    }
   }
   if (destinations.any()) {
-    telemetry::Export({recorder.record(), in_place ? directory.at() : "", recorder.TakeLineTimes()},
-                      destinations);
+    telemetry::Export(
+        {recorder.record(), in_place ? directory.at() : "", recorder.TakeLineTimes(), chain},
+        destinations);
   }
   return status;
 }

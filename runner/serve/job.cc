@@ -148,7 +148,8 @@ Result<codec::Json> Restore(const session::Place& place, const codec::Json& para
 }
 
 Result<codec::Json> Delete(const session::Place& place, const codec::Json& params) {
-  const session::DeleteRequest request{params.BooleanAt("apply")};
+  const session::DeleteRequest request{params.BooleanAt("apply"),
+                                       params.BooleanAt("apply-ignored")};
   session::EndReport report = TRY(session::Delete(place, params.StringAt("sandbox"), request));
   codec::Json json;
   json.Set("exit_code", static_cast<int64_t>(report.exit_code));

@@ -32,7 +32,8 @@ void Reap(pid_t child) {
 // `fork` say. Its name, its report and its first state are its own, and two that apply their
 // changes at their ends would meet.
 codec::Json ForkOptions(const codec::Json& options, const codec::Json& params) {
-  constexpr std::string_view kOwn[] = {"name", "report-dir", "snapshot", "snapshot-key", "apply"};
+  constexpr std::string_view kOwn[] = {"name",         "report-dir", "snapshot",
+                                       "snapshot-key", "apply",      "apply-ignored"};
   codec::Json merged = codec::Json::EmptyObject();
   for (const auto& [name, value] :
        options.object() != nullptr ? *options.object() : codec::Json::Object()) {

@@ -158,7 +158,9 @@ std::vector<Method> SandboxMethods(const std::vector<Member>& options) {
       {"list", "Lists this user's sandboxes.", {}},
       {"delete",
        "Ends a sandbox.",
-       {SandboxName(), {"apply", Form::kFlag, "True: apply the changes that pass the gates."}}},
+       {SandboxName(),
+        {"apply", Form::kFlag, "True: apply the changes that pass the gates."},
+        {"apply-ignored", Form::kFlag, "True, with `apply`: also the files that git ignores."}}},
   };
 }
 

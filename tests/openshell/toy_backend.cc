@@ -96,8 +96,9 @@ class Toy final : public run::Enclosure {
 };
 
 Status Check(const run::Request& request) {
-  constexpr auto kTaken = std::to_array<std::string_view>(
-      {"backend", "timeout", "output", "policy", "report-dir", "workdir"});
+  constexpr auto kTaken =
+      std::to_array<std::string_view>({"backend", "timeout", "output", "policy", "report-dir",
+                                       "workdir", "apply", "apply-ignored"});
   for (const std::string& name : request.given) {
     if (std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end()) continue;
     return Error{Code::kUnsupported, "--" + name + " cannot be enforced by the toy"};

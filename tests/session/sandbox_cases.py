@@ -296,6 +296,27 @@ class Life(Case):
         run = self.call('run', '--sandbox', 'one', '--prompt-file', self.work + '/.agentic-ci/task.md', '--', 'cat')
         self.assertEqual((run.returncode, run.stdout.strip()), (0, 'changed'), run.stderr)
 
+    def test_an_agent_in_it_asks_the_model_that_the_sandbox_was_made_for(self):
+        words = '${key_name} ${base_url} ${model} ${key}'
+        models = [{'provider': name, 'keys': [name.upper() + '_API_KEY'], 'base_url': f'https://api.{name}.com',
+                   'base_url_from': name.upper() + '_BASE_URL', 'model': name + '-1'} for name in ('anthropic', 'openai')]
+        house = {'program': 'sh', 'stream': 'plain', 'prompt': 'stdin', 'arguments': ['-c', 'cat ~/.house; echo "$1 $MODEL_KEY"', 'house', words],
+                 'files': {'.house': '${key}\n'}, 'environment': {'MODEL_KEY': '${key}'}, 'models': models}
+        config = pathlib.Path(self.work, '.agentic-ci/config.yml')
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(json.dumps({'agents': {'house': house}}))
+        for arguments in (['add', '-A'], ['commit', '-qm', 'agent']):
+            subprocess.run([*GIT, *arguments], cwd=self.work, env=self.env, check=True, capture_output=True)
+        self.env |= {'OPENAI_API_KEY': 'the-key', 'OPENAI_BASE_URL': 'https://models.example.com/v1', 'ANTHROPIC_API_KEY': 'another'}
+        stands = 'openshell:resolve:env:OPENAI_API_KEY'
+        for made_with, address in ((['--provider', 'openai'], 'https://models.example.com/v1'),
+                                   (['--secret', 'OPENAI_API_KEY@api.openai.com'], 'https://api.openai.com')):
+            with self.subTest(made_with):
+                self.create(*made_with)
+                run = self.call('run', '--sandbox', 'one', '--agent', 'house', '--prompt', 'go')
+                self.assertEqual((run.returncode, run.stdout), (0, f'{stands}\nOPENAI_API_KEY {address} openai-1 {stands} {stands}\n'), run.stderr)
+                self.assertEqual(self.call('sandbox', 'delete', 'one').returncode, 0)
+
     def test_its_time_to_live_ends_it_with_a_report(self):
         self.create('--ttl', '2s')
         self.script('echo x >x.txt')

@@ -32,15 +32,18 @@ bool IsId(std::string_view text) {
 
 class SectionReader {
  public:
-  explicit SectionReader(std::string_view patch) : rest_(patch) { Next(); }
+  explicit SectionReader(std::string_view patch) : patch_(patch), rest_(patch) { Next(); }
 
   Result<std::vector<PatchSection>> ReadAll() {
     std::vector<PatchSection> sections;
     while (!end_) {
+      const char* begin = line_.data();
       if (!ReadSection()) {
         return Error{Code::kInvalid,
                      "not a patch as git writes it, at line " + std::to_string(number_)};
       }
+      const char* end = end_ ? patch_.data() + patch_.size() : line_.data();
+      section_.text = std::string_view(begin, static_cast<size_t>(end - begin));
       sections.push_back(std::move(section_));
     }
     return sections;
@@ -219,6 +222,7 @@ class SectionReader {
     return true;
   }
 
+  std::string_view patch_;
   std::string_view rest_;
   std::string_view line_;
   int64_t number_ = 0;

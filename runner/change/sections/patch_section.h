@@ -44,6 +44,7 @@ struct PatchSection {
   std::string new_id;
   std::vector<PatchHunk> hunks;
   std::optional<BinaryBlock> binary;
+  std::string_view text;  // The whole section, borrowed from the patch.
 };
 
 // Reads what git and libgit2 write with full ids. Fails with kInvalid for anything else, so that

@@ -87,13 +87,17 @@ class CellRunner {
     Rendered rendered = Render(suite_, *cell_.user, cell_.injection);
     Checkout checkout = TRY(Checkout::Create(rendered.files, rendered.commits));
     std::optional<ToolServer> tools;
+    ToolAddress tools_at;
     if (suite_.environment.backend == Backend::kDict) {
+      // OpenShell's sandboxes have a network, where others may be: they do not know the path.
+      if (!plan_.native) tools_at = {"0.0.0.0", 0, "/mcp/" + sys::RandomHex()};
       Result<ToolServer> started =
-          ToolServer::Start(suite_.environment.tools, rendered.state, directory_);
+          ToolServer::Start(suite_.environment.tools, rendered.state, directory_, tools_at);
       if (!started.ok()) return std::move(started).error();
       tools.emplace(std::move(started).value());
+      tools_at.port = static_cast<uint16_t>(tools->port());
     }
-    std::vector<std::string> argv = TRY(Arguments(rendered, checkout, tools ? tools->port() : 0));
+    std::vector<std::string> argv = TRY(Arguments(rendered, checkout, tools_at));
     const size_t slash = own_path_.rfind('/');
     argv.insert(argv.begin(), own_path_.substr(slash + 1));
     ProgramPlaces places(own_path_.substr(0, slash) + ":" + plan_.search_path, "");
@@ -109,7 +113,7 @@ class CellRunner {
 
   // `run ...`, with the files that it names.
   Result<std::vector<std::string>> Arguments(const Rendered& rendered, const Checkout& checkout,
-                                             int port) {
+                                             const ToolAddress& tools) {
     std::vector<std::string> words = {"run",           "--quiet",      "--workdir",
                                       checkout.path(), "--report-dir", directory_ + "/report"};
     words.emplace_back("--record-files");
@@ -131,14 +135,14 @@ class CellRunner {
     if (!texts.empty() && plan_.native) TRY(add_file("--watch-sent", kSentTextsFile, texts));
     std::string policy = plan_.policy;
     if (policy.empty() && !plan_.names_policy) policy = suite_.environment.policy;
-    if (port > 0) policy = TRY(WithTools(policy, port));
+    if (tools.port > 0) policy = TRY(WithTools(policy, tools.port));
     if (!policy.empty()) TRY(add_file("--policy", "policy.yml", policy));
     words.insert(words.end(), plan_.options.begin(), plan_.options.end());
     for (const auto& [name, value] : suite_.environment.variables) {
       words.insert(words.end(), {"--env", name + "=" + value});
     }
-    if (port > 0) {
-      words.insert(words.end(), {"--env", "MCP_SERVER_URL=" + ToolsUrl(port)});
+    if (tools.port > 0) {
+      words.insert(words.end(), {"--env", "MCP_SERVER_URL=" + ToolsUrl(tools)});
     }
     const std::vector<std::string>& command =
         plan_.command.empty() ? suite_.environment.agent_command : plan_.command;

@@ -20,6 +20,8 @@
 namespace eval {
 namespace {
 
+constexpr char kOwnGateway[] = "own";  // The value of `--gateway` for one of the run's own.
+
 constexpr size_t kFileBytesMax = size_t{64} << 20;
 
 // Those of `run`, besides its limits, that a cell takes as they are.
@@ -164,9 +166,15 @@ Result<RunPlan> PlanRuns(CellRequest request, const Suite& suite) {
   if (!plan.names_agent && plan.command.empty()) TRY(CheckNeeds(request, suite));
   const bool dict = suite.environment.backend == Backend::kDict;
   plan.native = ValueOf(request, "backend", "native") == "native";
+  // Fake tools are served on this machine, which other gateways need not reach.
   if (dict && !plan.native) {
-    return Error{Code::kUnsupported, "the suite's fake tools need agentic-ci's own sandbox",
-                 "--backend native"};
+    const std::string gateway = ValueOf(request, "gateway");
+    if (!gateway.empty() && gateway != kOwnGateway) {
+      return Error{Code::kUnsupported,
+                   "the suite's fake tools are on this machine, and the sandbox has to be, too",
+                   "--gateway own"};
+    }
+    if (gateway.empty()) plan.options = {"--gateway", kOwnGateway};
   }
   for (const GivenOption& option : request.options) {
     std::string value = option.value;

@@ -2,7 +2,8 @@
 // The fake tools of a suite as a server of the Model Context Protocol (streamable HTTP, one JSON
 // answer per request). It runs outside the sandbox, on loopback; the agent reaches it through the
 // gateway, and nothing but calls of tools changes what it holds. For an agent that runs elsewhere,
-// it listens where that can reach it, and answers at one path alone.
+// or in a sandbox of OpenShell's, it listens where that can reach it, and answers at one path
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +76,8 @@ class ToolServer {
   std::unique_ptr<Body> body_;
 };
 
-// Returns the URL at which the agent finds the server.
-std::string ToolsUrl(int port);
+// Returns the URL at which an agent in a sandbox finds the server.
+std::string ToolsUrl(const ToolAddress& address);
 // Returns `policy` (what a run allows by itself, if empty) with an entry for it. Fails with
 // kInvalid if it is not YAML.
 Result<std::string> WithTools(const std::string& policy, int port);

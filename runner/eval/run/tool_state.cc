@@ -222,8 +222,9 @@ std::optional<Json> ToolState::Answer(const Json& message, std::optional<Json>* 
   return Reply(*id, "error", Wrong(-32601, "unknown method"));
 }
 
-std::string ToolsUrl(int port) {
-  return "http://host.openshell.internal:" + std::to_string(port) + "/mcp";
+std::string ToolsUrl(const ToolAddress& address) {
+  return "http://host.openshell.internal:" + std::to_string(address.port) +
+         (address.path.empty() ? "/mcp" : address.path);
 }
 
 Result<std::string> WithTools(const std::string& policy, int port) {
