@@ -248,7 +248,10 @@ class ProposalsTest(Case01):
         self.refused('ABORTED', lambda: self.approve(stub, chunk, 'another'))
         self.refused('INVALID_ARGUMENT', lambda: self.approve(stub, chunk, ''))
         self.assertEqual(self.approve(stub, chunk, chunk.review_token).policy_version, 2)
-        self.assertTrue(wait_until(lambda: self.run_in(client, words).stdout == 'hello'))
+        # What is asked before the policy is in force is refused, and proposed again.
+        asked = pb.GetSandboxPolicyStatusRequest(sandbox='one', version=2, workspace_scope=SCOPE)
+        self.assertTrue(wait_until(lambda: stub.GetSandboxPolicyStatus(asked).revision.status == pb.POLICY_STATUS_LOADED))
+        self.assertEqual(self.run_in(client, words).stdout, 'hello')
         self.assertEqual([one.status for one in self.drafts(stub)], ['approved'])
         self.refused('FAILED_PRECONDITION', lambda: self.approve(stub, chunk, chunk.review_token))
 
