@@ -188,11 +188,14 @@ class Gates(Rpc):
         self.assertEqual(sorted(os.listdir(fleet)), ['..data', '..now', 'metadata.json'])
         wrong = {'OPENSHELL_OIDC_CLIENT_SECRET': 'wrong'}
         self.refused('r3', 78, 'OPENSHELL_OIDC_CLIENT_SECRET: the token for OpenShell\'s gateway cannot be fetched: {"error": "invalid_grant"}',
-                     'openshell gateway login fleet', **user, **wrong)
+                     "OPENSHELL_OIDC_CLIENT_SECRET=SECRET, of the client 'ci'", **user, **wrong)
+        # A member who is no admin brings no secrets.
+        self.refused('r6', 77, 'PERMISSION_DENIED', 'openshell workspace member add --subject SUB', '--secret', 'TOKEN@host.openshell.internal',
+                     TOKEN='t', **user, **secret)
         self.refused('r4', 78, 'OPENSHELL_OIDC_CLIENT_SECRET is not set', 'openshell gateway login fleet', **user)
         del named['oidc_issuer']
         (fleet / '..now/metadata.json').write_text(json.dumps(named))
-        self.refused('r5', 78, "the gateway's entry has no oidc_issuer", 'openshell gateway login', **user, **secret)
+        self.refused('r5', 78, "the gateway's entry has no oidc_issuer", '"oidc_issuer" in the gateway\'s metadata.json', **user, **secret)
 
     def test_certificates(self):
         other = pathlib.Path(self.base, 'other')

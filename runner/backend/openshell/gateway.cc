@@ -225,7 +225,9 @@ Result<std::unique_ptr<Gateway>> Gateway::Attach(ProgramPlaces places, const std
     if (error.code != Code::kIo) break;
   }
   if (error.code == Code::kTemporary) error.hint = gateway->invocation_ + " status";
-  if (error.code == Code::kSetup && !is_url) error.hint = "openshell gateway login " + where;
+  // What is asked by gRPC has a hint of its own.
+  const bool by_command = error.code == Code::kSetup && !gateway->by_rpc_;
+  if (by_command && !is_url) error.hint = "openshell gateway login " + where;
   return error;
 }
 
@@ -246,6 +248,7 @@ Status Gateway::ChooseClient() {
   if (release.ok() && IsRpcRelease(release.value())) {
     TRY(WriteWorkspace(state_.path()));
     client_ = Connect();
+    by_rpc_ = true;
     return Ok();
   }
   if (!release.ok() && deadline.passed()) return std::move(release).error();

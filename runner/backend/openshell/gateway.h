@@ -83,6 +83,7 @@ class Gateway {
   StateDirectory state_;  // Destroyed last.
   CommandLine openshell_;
   std::unique_ptr<Client> client_;
+  bool by_rpc_ = false;  // The client asks by gRPC, and not OpenShell's command.
   std::string version_;
   std::string invocation_;
   std::optional<Child> podman_;

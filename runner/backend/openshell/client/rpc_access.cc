@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kFileBytesMax = size_t{1} << 20;
 constexpr size_t kReleaseBytesMax = 200;
 constexpr char kLogin[] = "openshell gateway login";
+constexpr char kMembership[] =
+    "openshell workspace member add --subject SUB --role user, or admin if the run has secrets";
 
 std::string PlacePath(const std::string& state) { return state + "/token-place"; }
 
@@ -36,7 +38,7 @@ struct Access {
   std::string url;
   Secret token;
   net::HttpClientOptions options;
-  std::string login;
+  RpcRemedies remedies;
 };
 
 // `with_token`: with the token of the user, which Health does not need.
@@ -48,19 +50,26 @@ Result<Access> ReadAccess(const std::string& state, bool with_token) {
       TRY(ReadJsonFile(own + "/metadata.json").Context("the gateway's entry"));
   Access access;
   access.url = entry.StringAt("gateway_endpoint");
-  access.login = std::string(kLogin);
+  access.remedies = {kLogin, kLogin};
   const std::string tls = own + "/mtls";
   if (sys::Exists(tls + "/ca.crt")) access.options.ca_file = tls + "/ca.crt";
   if (sys::Exists(tls + "/tls.crt") && sys::Exists(tls + "/tls.key")) {
     access.options.client_certificate = tls + "/tls.crt";
     access.options.client_key = tls + "/tls.key";
-    access.login =
+    constexpr char kCertificate[] =
         "--gateway-tls DIR, with the gateway's ca.crt, and a tls.crt and tls.key that it takes";
+    access.remedies = {kCertificate, kCertificate};
   }
   if (!with_token || entry.StringAt("auth_mode") != "oidc") return access;
-  access.login = std::string(kLogin) + " " + name;
+  access.remedies = {kLogin + (" " + name), kMembership};
   const Result<std::string> place = sys::ReadFile(PlacePath(state), kFileBytesMax);
-  access.token = TRY(TokenFor(entry, own, place.ok() ? place.value() : own));
+  Result<Secret> token = TokenFor(entry, own, place.ok() ? place.value() : own);
+  if (!token.ok()) {
+    Error error = std::move(token).error();
+    if (error.hint.empty()) error.hint = access.remedies.login;
+    return error;
+  }
+  access.token = std::move(token).value();
   return access;
 }
 
@@ -83,7 +92,7 @@ Result<RpcConnection> RpcConnection::Open(const std::string& state, Login login,
   Access access = TRY(ReadAccess(state, login == Login::kWithToken));
   net::GrpcChannel channel = TRY(net::GrpcChannel::Open(
       std::move(access.url), std::move(access.token), std::move(access.options)));
-  return RpcConnection(std::move(channel), std::move(access.login), cancel);
+  return RpcConnection(std::move(channel), std::move(access.remedies), cancel);
 }
 
 Result<codec::Json> RpcConnection::Call(const RpcMethod& method, const codec::Json& request,
@@ -125,7 +134,8 @@ Status RpcConnection::Stream(const RpcMethod& method, const codec::Json& request
   Error error = std::move(done).error();
   const bool tls = error.code == Code::kTemporary && IsAboutKeys(error.what);
   if (tls) error.code = Code::kSetup;
-  if (error.code == Code::kSetup || error.code == Code::kRefused) error.hint = login_;
+  if (error.code == Code::kSetup) error.hint = remedies_.login;
+  if (error.code == Code::kRefused) error.hint = remedies_.membership;
   return error;
 }
 

@@ -20,6 +20,12 @@ namespace openshell {
 // Returns whether a version such as "0.1.5" or "0.1.5-dev.1+g0" is of those that are asked by gRPC.
 bool IsRpcRelease(std::string_view version);
 
+// What a person types after a call was refused: for UNAUTHENTICATED, and for PERMISSION_DENIED.
+struct RpcRemedies {
+  std::string login;
+  std::string membership;
+};
+
 // A connection to the gateway, for one call after the other. Failures are those of
 // net::GrpcChannel, with a hint.
 class RpcConnection {
@@ -38,11 +44,11 @@ class RpcConnection {
                 const std::function<Status(const codec::Json&)>& sink, Deadline deadline);
 
  private:
-  RpcConnection(net::GrpcChannel channel, std::string login, int cancel)
-      : channel_(std::move(channel)), login_(std::move(login)), cancel_(cancel) {}
+  RpcConnection(net::GrpcChannel channel, RpcRemedies remedies, int cancel)
+      : channel_(std::move(channel)), remedies_(std::move(remedies)), cancel_(cancel) {}
 
   net::GrpcChannel channel_;
-  std::string login_;  // The command that renews the credentials.
+  RpcRemedies remedies_;
   int cancel_;
 };
 

@@ -23,7 +23,6 @@ constexpr std::chrono::seconds kTokenTime{15};
 constexpr int64_t kTokenReserve_s = 30;  // The same reserve as in OpenShell's own clients.
 constexpr char kUsersFile[] = "/oidc_token.json";
 constexpr char kClientsFile[] = "/client_token.json";
-constexpr char kUsersLogin[] = "openshell gateway login";
 constexpr char kSecretVariable[] = "OPENSHELL_OIDC_CLIENT_SECRET";
 
 using Fields = std::vector<std::pair<const char*, std::string_view>>;
@@ -35,7 +34,7 @@ int64_t Now_s() {
 }
 
 Error NoToken(const std::string& what) {
-  return {Code::kSetup, "the token for OpenShell's gateway " + what, kUsersLogin};
+  return {Code::kSetup, "the token for OpenShell's gateway " + what};
 }
 
 Result<codec::Json> ReadBundle(const std::string& path) {
@@ -130,8 +129,10 @@ Result<codec::Json> IssueToClient(const codec::Json& entry, std::string_view sec
   const std::string issuer = entry.StringAt("oidc_issuer");
   const std::string client_id = entry.StringAt("oidc_client_id");
   if (issuer.empty() || client_id.empty()) {
-    return NoToken("cannot be issued: the gateway's entry has no " +
-                   std::string(issuer.empty() ? "oidc_issuer" : "oidc_client_id"));
+    const std::string missing = issuer.empty() ? "oidc_issuer" : "oidc_client_id";
+    Error error = NoToken("cannot be issued: the gateway's entry has no " + missing);
+    error.hint = "\"" + missing + "\" in the gateway's metadata.json";
+    return error;
   }
   return Fetch(issuer, {{"grant_type", "client_credentials"},
                         {"client_id", client_id},
@@ -184,9 +185,17 @@ Result<Secret> TokenFor(const codec::Json& entry, const std::string& own,
   const Result<codec::Json> kept = ReadBundle(issued);
   if (kept.ok() && IsFresh(kept.value())) return TokenOf(kept.value());
   if (secret.empty()) return NoToken("has ended");
-  const codec::Json bundle = TRY(IssueToClient(entry, secret).Context(kSecretVariable));
-  TRY(Replace(issued, bundle));
-  return TokenOf(bundle);
+  Result<codec::Json> bundle = IssueToClient(entry, secret).Context(kSecretVariable);
+  if (!bundle.ok()) {
+    Error error = std::move(bundle).error();
+    if (error.code == Code::kSetup && error.hint.empty()) {
+      error.hint = std::string(kSecretVariable) + "=SECRET, of the client '" +
+                   codec::NeutralLine(entry.StringAt("oidc_client_id"), kRefusalBytesMax) + "'";
+    }
+    return error;
+  }
+  TRY(Replace(issued, bundle.value()));
+  return TokenOf(bundle.value());
 }
 
 }  // namespace openshell

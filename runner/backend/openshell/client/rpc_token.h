@@ -14,7 +14,7 @@ namespace openshell {
 // metadata.json, is about. With OPENSHELL_OIDC_CLIENT_SECRET, it is issued to the client that the
 // entry names (RFC 6749, 4.4) and kept in the directory `own`. Without, it is the one of the user's
 // login in the directory `registered`, refreshed there if it has ended or is about to. Fails with
-// kSetup if there is no token; the hint is the command that logs in.
+// kSetup if there is no token; the hint is empty if the user has to log in.
 Result<Secret> TokenFor(const codec::Json& entry, const std::string& own,
                         const std::string& registered);
 
