@@ -109,8 +109,6 @@ Outputs RunOutputs(const report::RunRecord& record, const std::string& report_di
   const report::UsageRecord& usage = record.usage;
   char cost[32] = "";
   if (usage.cost_usd) std::snprintf(cost, sizeof cost, "%.6f", *usage.cost_usd);
-  int64_t tokens =
-      usage.input_tokens + usage.output_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
   auto in_report = [&](const char* name) { return report_dir + "/" + name; };
   return {{"conclusion", report::Render(record.outcome.kind)},
           {"reason", record.outcome.reason},
@@ -124,7 +122,7 @@ Outputs RunOutputs(const report::RunRecord& record, const std::string& report_di
           {"blocked-count", std::to_string(record.denials.size())},
           {"enforced", AllEnforced(record.isolation) ? "true" : "false"},
           {"cost-usd", cost},
-          {"tokens", std::to_string(tokens)},
+          {"tokens", std::to_string(usage.tokens())},
           {"version", record.tool_version},
           {"task", record.agent.task},
           {"post", post}};

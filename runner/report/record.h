@@ -137,6 +137,11 @@ struct UsageRecord {
   // The agent's own sum of all four kinds, which may leave out requests beside the conversation.
   // nullopt if it does not count, or its output ended early.
   std::optional<int64_t> agent_tokens = {};
+
+  // Of all four kinds.
+  int64_t tokens() const {
+    return input_tokens + output_tokens + cache_read_tokens + cache_write_tokens;
+  }
 };
 
 enum class FileState { kCreated, kModified, kDeleted, kRenamed };

@@ -155,16 +155,15 @@ std::string DescribeUsage(const UsageRecord& usage) {
   if (usage.turns > 0) parts.push_back(Plural(usage.turns, "turn"));
   if (usage.tool_calls > 0) parts.push_back(Plural(usage.tool_calls, "tool call"));
   const int64_t cached = usage.cache_read_tokens + usage.cache_write_tokens;
-  if (usage.input_tokens + cached + usage.output_tokens > 0) {
+  if (usage.tokens() > 0) {
     std::string in = HumanCount(usage.input_tokens + cached) + " tokens in";
     if (usage.cache_read_tokens > 0) {
       in += " (" + HumanCount(usage.cache_read_tokens) + " from cache)";
     }
     parts.push_back(in);
     parts.push_back(HumanCount(usage.output_tokens) + " out");
-    const int64_t counted = usage.input_tokens + cached + usage.output_tokens;
-    if (usage.agent_tokens && *usage.agent_tokens != counted) {
-      const int64_t difference = *usage.agent_tokens - counted;
+    const int64_t difference = usage.agent_tokens.value_or(usage.tokens()) - usage.tokens();
+    if (difference != 0) {
       parts.back() += " (the agent counts " + HumanCount(std::abs(difference)) +
                       (difference < 0 ? " less)" : " more)");
     }

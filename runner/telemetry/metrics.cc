@@ -120,9 +120,15 @@ class Metrics {
     const int64_t ms = record.finished_at_ms - record.started_at_ms;
     Distribution(facts, {static_cast<double>(std::max<int64_t>(ms, 0)) / kSecond}, kRunBounds);
     EndHistogram();
-    if (!record.usage.cost_usd) return;
+    const report::UsageRecord& usage = record.usage;
+    if (usage.tokens() > 0) {
+      Begin(name::kRunTokens, "{token}", "The tokens that a run's models used, of all kinds");
+      Integer(agent_, usage.tokens());
+      EndSum();
+    }
+    if (!usage.cost_usd) return;
     Begin(name::kRunCost, "{USD}", "What a run's models cost");
-    Real(agent_, *record.usage.cost_usd);
+    Real(agent_, *usage.cost_usd);
     EndSum();
   }
 

@@ -95,6 +95,7 @@ inline constexpr Name kLimit = "agentic_ci.limit";
 inline constexpr Name kUnit = "agentic_ci.unit";
 inline constexpr Name kRunDuration = "agentic_ci.run.duration";
 inline constexpr Name kRunCost = "agentic_ci.run.cost";
+inline constexpr Name kRunTokens = "agentic_ci.run.tokens";
 inline constexpr Name kRequests = "agentic_ci.requests";
 inline constexpr Name kLimitUsed = "agentic_ci.limit.used";
 inline constexpr Name kLimitBound = "agentic_ci.limit.bound";

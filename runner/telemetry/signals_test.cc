@@ -68,6 +68,10 @@ class Report {
     record_.limits = {{"tokens", 100.0, 19.0, "tokens", true}};
     record_.usage.cost_usd = 0.5;
     record_.usage.tool_calls = 2;
+    record_.usage.input_tokens = 10;
+    record_.usage.output_tokens = 4;
+    record_.usage.cache_read_tokens = 3;
+    record_.usage.cache_write_tokens = 2;
   }
   ~Report() { std::filesystem::remove_all(path_); }
 
@@ -238,6 +242,7 @@ TEST_CASE("Metrics have the run's figures") {
         12.0);
   CHECK(*At(metric("agentic_ci.run.cost"), {"sum", "dataPoints"}).Find("asDouble")->number() ==
         0.5);
+  CHECK(At(metric("agentic_ci.run.tokens"), {"sum", "dataPoints"}).StringAt("asInt") == "19");
   const Json input = metric("gen_ai.client.inference.usage.input_tokens");
   CHECK(At(input, {"sum", "dataPoints"}).StringAt("asInt") == "15");
   CHECK(input.Find("sum")->IntegerAt("aggregationTemporality") == 2);

@@ -234,4 +234,24 @@ Result<Json> ReadMessage(std::string_view bytes, const MessageShape& shape) {
   }
 }
 
+void AppendVarint(uint32_t number, uint64_t value, std::string* message) {
+  protozero::pbf_writer(*message).add_uint64(number, value);
+}
+
+void AppendFixed32(uint32_t number, uint32_t value, std::string* message) {
+  protozero::pbf_writer(*message).add_fixed32(number, value);
+}
+
+void AppendFixed64(uint32_t number, uint64_t value, std::string* message) {
+  protozero::pbf_writer(*message).add_fixed64(number, value);
+}
+
+void AppendPacked(uint32_t number, std::span<const uint64_t> values, std::string* message) {
+  protozero::pbf_writer(*message).add_packed_fixed64(number, values.begin(), values.end());
+}
+
+void AppendBytes(uint32_t number, std::string_view bytes, std::string* message) {
+  protozero::pbf_writer(*message).add_bytes(number, bytes.data(), bytes.size());
+}
+
 }  // namespace codec

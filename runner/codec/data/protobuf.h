@@ -49,4 +49,13 @@ Result<std::string> WriteMessage(const Json& json, const MessageShape& shape);
 // what is not such a message, and for messages within messages beyond 64.
 Result<Json> ReadMessage(std::string_view bytes, const MessageShape& shape);
 
+// For messages that have no such table: each appends one field to `message`.
+void AppendVarint(uint32_t number, uint64_t value, std::string* message);
+void AppendFixed32(uint32_t number, uint32_t value, std::string* message);
+void AppendFixed64(uint32_t number, uint64_t value, std::string* message);
+// A list of fixed64, or of doubles as their bits.
+void AppendPacked(uint32_t number, std::span<const uint64_t> values, std::string* message);
+// A text, bytes or a message.
+void AppendBytes(uint32_t number, std::string_view bytes, std::string* message);
+
 }  // namespace codec

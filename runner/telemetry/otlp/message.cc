@@ -3,126 +3,37 @@
 
 #include <bit>
 #include <charconv>
-#include <optional>
 
 #include "base/result.h"
 #include "codec/data/json.h"
 #include "codec/data/json_line.h"
+#include "codec/data/protobuf.h"
 #include "codec/text/hex.h"
 #include "codec/text/neutral.h"
 
 namespace telemetry {
 namespace {
 
-// The wire types of protobuf ("Encoding", Message Structure).
-constexpr uint32_t kVarint = 0;
-constexpr uint32_t kEightBytes = 1;
-constexpr uint32_t kLength = 2;
-constexpr uint32_t kFourBytes = 5;
+constexpr char kPartialSuccess[] = "partialSuccess";
 
-uint32_t WireTypeOf(Form form) {
-  switch (form) {
-    case Form::kText:
-    case Form::kId:
-    case Form::kMessage:
-      return kLength;
-    case Form::kNumber:
-    case Form::kBoolean:
-    case Form::kInteger:
-      return kVarint;
-    case Form::kFixed64:
-    case Form::kDouble:
-      return kEightBytes;
-    case Form::kFixed32:
-      return kFourBytes;
-  }
-  return kLength;
-}
+using codec::FieldKind;
 
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) *out += static_cast<char>(value | 0x80);
-  *out += static_cast<char>(value);
-}
-
-void AppendLittleEndian(uint64_t value, int bytes, std::string* out) {
-  for (int i = 0; i < bytes; ++i) *out += static_cast<char>(value >> (8 * i));
-}
-
-void AppendTag(const Field& field, uint32_t wire_type, std::string* out) {
-  AppendVarint(uint64_t{field.number} << 3 | wire_type, out);
-}
-
-void AppendLengthAnd(std::string_view bytes, std::string* out) {
-  AppendVarint(bytes.size(), out);
-  out->append(bytes);
-}
-
-// One field of a message that came from outside.
-struct WireField {
-  uint64_t number = 0;
-  uint64_t value = 0;  // Of a varint.
-  std::string_view bytes;
+// ExportTracePartialSuccess and its siblings, and the response around one.
+constexpr codec::MessageField kPartialFields[] = {
+    {1, "rejected", FieldKind::kInteger},
+    {2, "errorMessage", FieldKind::kText},
 };
-
-std::optional<uint64_t> TakeVarint(std::string_view* rest) {
-  uint64_t value = 0;
-  for (int shift = 0; shift < 64 && !rest->empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(rest->front());
-    rest->remove_prefix(1);
-    value |= uint64_t{byte & 0x7fU} << shift;
-    if (byte < 0x80) return value;
-  }
-  return std::nullopt;
-}
-
-std::optional<WireField> TakeField(std::string_view* rest) {
-  const std::optional<uint64_t> tag = TakeVarint(rest);
-  if (!tag) return std::nullopt;
-  WireField field;
-  field.number = *tag >> 3;
-  size_t bytes = 0;
-  switch (*tag & 7) {
-    case kVarint: {
-      const std::optional<uint64_t> value = TakeVarint(rest);
-      if (!value) return std::nullopt;
-      field.value = *value;
-      return field;
-    }
-    case kLength: {
-      const std::optional<uint64_t> length = TakeVarint(rest);
-      if (!length || *length > rest->size()) return std::nullopt;
-      bytes = *length;
-      break;
-    }
-    case kEightBytes:
-      bytes = 8;
-      break;
-    case kFourBytes:
-      bytes = 4;
-      break;
-    default:
-      return std::nullopt;
-  }
-  if (bytes > rest->size()) return std::nullopt;
-  field.bytes = rest->substr(0, bytes);
-  rest->remove_prefix(bytes);
-  return field;
-}
-
-constexpr uint64_t kPartialSuccess = 1;  // Of the answer.
-constexpr uint64_t kRejected = 1;        // Of ExportTracePartialSuccess and its siblings.
-constexpr uint64_t kErrorMessage = 2;
+constexpr codec::MessageShape kPartial{kPartialFields};
+constexpr codec::MessageField kResponseFields[] = {
+    {1, kPartialSuccess, FieldKind::kMessage, codec::FieldCount::kOne, &kPartial},
+};
+constexpr codec::MessageShape kResponse{kResponseFields};
 
 Rejection ParseProtobufRejection(std::string_view body) {
-  Rejection rejection;
-  while (const std::optional<WireField> answer = TakeField(&body)) {
-    std::string_view partial = answer->number == kPartialSuccess ? answer->bytes : "";
-    while (const std::optional<WireField> field = TakeField(&partial)) {
-      if (field->number == kRejected) rejection.count = static_cast<int64_t>(field->value);
-      if (field->number == kErrorMessage) rejection.reason = field->bytes;
-    }
-  }
-  return rejection;
+  const Result<codec::Json> response = codec::ReadMessage(body, kResponse);
+  const codec::Json* partial = response.ok() ? response.value().Find(kPartialSuccess) : nullptr;
+  if (partial == nullptr) return {};
+  return {partial->IntegerAt("rejected"), partial->StringAt("errorMessage")};
 }
 
 // A 64-bit integer is a string; some collectors write a number.
@@ -137,7 +48,7 @@ int64_t CountIn(const codec::Json& json) {
 Rejection ParseJsonRejection(std::string_view body) {
   Rejection rejection;
   const Result<codec::Json> json = codec::ParseJson(body);
-  const codec::Json* partial = json.ok() ? json.value().Find("partialSuccess") : nullptr;
+  const codec::Json* partial = json.ok() ? json.value().Find(kPartialSuccess) : nullptr;
   if (partial == nullptr) return rejection;
   rejection.reason = partial->StringAt("errorMessage");
   for (const char* name : {"rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"}) {
@@ -178,44 +89,41 @@ Message& Message::Append(Message more) {
   return *this;
 }
 
-// A value without its tag.
-void Message::AppendScalar(const Entry& entry, std::string* out) {
-  if (const auto* text = std::get_if<std::string>(&entry.value)) {
-    AppendLengthAnd(*text, out);
-  } else if (const auto* real = std::get_if<double>(&entry.value)) {
-    AppendLittleEndian(std::bit_cast<uint64_t>(*real), 8, out);
-  } else if (const auto* number = std::get_if<uint64_t>(&entry.value)) {
-    const uint32_t wire_type = WireTypeOf(entry.field->form);
-    if (wire_type == kVarint) AppendVarint(*number, out);
-    if (wire_type == kEightBytes) AppendLittleEndian(*number, 8, out);
-    if (wire_type == kFourBytes) AppendLittleEndian(*number, 4, out);
+void Message::AppendValue(const Entry& entry, std::string* out) {
+  const Field& field = *entry.field;
+  if (const auto* child = std::get_if<std::unique_ptr<Message>>(&entry.value)) {
+    codec::AppendBytes(field.number, (*child)->Protobuf(), out);
+  } else if (const auto* text = std::get_if<std::string>(&entry.value)) {
+    codec::AppendBytes(field.number, *text, out);
+  } else if (field.form == Form::kFixed64 || field.form == Form::kDouble) {
+    codec::AppendFixed64(field.number, BitsOf(entry), out);
+  } else if (field.form == Form::kFixed32) {
+    codec::AppendFixed32(field.number, static_cast<uint32_t>(BitsOf(entry)), out);
+  } else {
+    codec::AppendVarint(field.number, BitsOf(entry), out);
   }
 }
 
-void Message::AppendProtobuf(std::string* out) const {
+uint64_t Message::BitsOf(const Entry& entry) {
+  const auto* real = std::get_if<double>(&entry.value);
+  return real != nullptr ? std::bit_cast<uint64_t>(*real) : std::get<uint64_t>(entry.value);
+}
+
+std::string Message::Protobuf() const {
+  std::string out;
   for (size_t i = 0; i < entries_.size();) {
-    const Entry& entry = entries_[i];
-    const Field& field = *entry.field;
-    if (const auto* child = std::get_if<std::unique_ptr<Message>>(&entry.value)) {
-      AppendTag(field, kLength, out);
-      AppendLengthAnd((*child)->Protobuf(), out);
-      ++i;
+    const Field& field = *entries_[i].field;
+    if (!field.repeated || (field.form != Form::kFixed64 && field.form != Form::kDouble)) {
+      AppendValue(entries_[i++], &out);
       continue;
     }
-    const bool packed = field.repeated && WireTypeOf(field.form) != kLength;
-    if (!packed) {
-      AppendTag(field, WireTypeOf(field.form), out);
-      AppendScalar(entry, out);
-      ++i;
-      continue;
-    }
-    std::string values;
+    std::vector<uint64_t> values;
     for (; i < entries_.size() && entries_[i].field == &field; ++i) {
-      AppendScalar(entries_[i], &values);
+      values.push_back(BitsOf(entries_[i]));
     }
-    AppendTag(field, kLength, out);
-    AppendLengthAnd(values, out);
+    codec::AppendPacked(field.number, values, &out);
   }
+  return out;
 }
 
 void Message::AppendJsonValue(const Entry& entry, std::string* out) {
@@ -258,12 +166,6 @@ void Message::AppendJson(std::string* out) const {
     }
   }
   *out += '}';
-}
-
-std::string Message::Protobuf() const {
-  std::string out;
-  AppendProtobuf(&out);
-  return out;
 }
 
 std::string Message::Json() const {

@@ -31,7 +31,7 @@ struct Field {
   std::string_view name;  // In JSON.
   uint32_t number;        // In protobuf.
   Form form;
-  bool repeated = false;  // Numbers are packed.
+  bool repeated = false;  // Numbers, which are kFixed64 or kDouble, are packed.
 };
 
 // Every value that is added is written, also one that is the default of its field. Of a repeated
@@ -53,23 +53,24 @@ class Message {
     const Field* field;  // Of messages.h, which outlives every message.
     std::variant<std::string, uint64_t, double, std::unique_ptr<Message>> value;
   };
-  void AppendProtobuf(std::string* out) const;
   void AppendJson(std::string* out) const;
-  static void AppendScalar(const Entry& entry, std::string* out);
+  // Appends a field of one value in protobuf.
+  static void AppendValue(const Entry& entry, std::string* out);
+  static uint64_t BitsOf(const Entry& entry);  // Of a number.
   static void AppendJsonValue(const Entry& entry, std::string* out);
 
   std::vector<Entry> entries_;
 };
 
-// What a collector answers to an export: how many items it refused of those it accepted the
-// request for, and why. Both are empty where it took everything.
+// The items that a collector refused of a request that it accepted, and why. Both are empty if it
+// took everything.
 struct Rejection {
   int64_t count = 0;
   std::string reason;
 };
 
-// Parses the body of an answer with the status 200: ExportTraceServiceResponse and its two
-// siblings. A body that is something else counts as an empty one: the status said that it was
+// Parses the body of a response with the status 200: ExportTraceServiceResponse and its two
+// siblings. A body that is something else counts as an empty one: the status said that all was
 // taken.
 Rejection ParseRejection(std::string_view body, bool json);
 
