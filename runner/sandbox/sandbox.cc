@@ -165,11 +165,8 @@ void Sandbox::ForgiveMemory() {
 
 std::optional<LimitName> Sandbox::ReachedInContainer(int64_t tasks, int64_t own) {
   const ContainerCounts now = container_->Read();
-  const std::optional<LimitName> limit =
-      container_watch_.Judge(now, std::min(tasks, now.tasks) - own, limits_.pids);
-  if (!container_watch_.Changed(now) || !scratch_->HasNeighbours()) return limit;
-  container_watch_ = ContainerWatch(now);  // It may be another run's.
-  return std::nullopt;
+  return container_watch_.Judge(now, std::min(tasks, now.tasks) - own, limits_.pids,
+                                scratch_->HasNeighbours());
 }
 
 std::optional<LimitName> Sandbox::ReachedLimit(const AddedUsage& added) {

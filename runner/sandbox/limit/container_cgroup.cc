@@ -72,7 +72,13 @@ bool ContainerWatch::Changed(const ContainerCounts& now) const {
 }
 
 std::optional<LimitName> ContainerWatch::Judge(const ContainerCounts& now, int64_t others,
-                                               int64_t pids_max) {
+                                               int64_t pids_max, bool shared) {
+  const bool was_shared = std::exchange(shared_, shared);
+  if (Changed(now) && (shared || was_shared)) {
+    before_ = now;
+    others_ = now.tasks;
+    return std::nullopt;
+  }
   others_ = std::max(others_, others);
   if (now.memory_kills > before_.memory_kills) return LimitName::kMemory;
   if (now.refused_forks > before_.refused_forks) return LimitName::kPids;

@@ -38,16 +38,19 @@ class ContainerWatch {
   explicit ContainerWatch(const ContainerCounts& before = {})
       : before_(before), others_(before.tasks) {}
 
-  // Returns whether one of the counts has changed that a limit may be told from.
-  bool Changed(const ContainerCounts& now) const;
-
-  // Returns the limit that was reached. `others` tells the tasks of the container that are not the
-  // agent's, as far as that is known: counted just now. `pids_max` is the run's own limit, or 0.
-  std::optional<LimitName> Judge(const ContainerCounts& now, int64_t others, int64_t pids_max);
+  // Returns the limit that was reached. `others` is the number of the container's tasks that are
+  // not the agent's, as far as it is known: counted just now. `pids_max` is the run's own limit, or
+  // 0. `shared`: another run is in the container now. What changed while one was, or since the call
+  // before at which one was, may be its doing: no limit is reached by that.
+  std::optional<LimitName> Judge(const ContainerCounts& now, int64_t others, int64_t pids_max,
+                                 bool shared);
 
  private:
+  bool Changed(const ContainerCounts& now) const;
+
   ContainerCounts before_;
-  int64_t others_;  // The most that was seen.
+  int64_t others_;       // The most that was seen.
+  bool shared_ = false;  // At the call before.
 };
 
 }  // namespace sandbox
