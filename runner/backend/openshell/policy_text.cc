@@ -370,6 +370,16 @@ std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed,
   if (policy.filesystem.read_only.empty() && policy.filesystem.read_write.empty()) {
     all.push_back({{}, "no paths are listed: those of the usual programs are written"});
   }
+  if (policy.after_untrusted.used()) {
+    all.push_back({{},
+                   "'after_untrusted' is not written: OpenShell cannot tell when a stranger's text "
+                   "is read, and `run --backend openshell` narrows the policy from the beginning"});
+  }
+  if (!policy.hosted_tools.empty()) {
+    all.push_back({{},
+                   "'hosted_tools' is not written: OpenShell cannot enforce it, and `run --backend "
+                   "openshell` refuses it"});
+  }
   bool inspects = false;
   for (const policy::NetworkPolicy& entry : policy.network) {
     for (const Endpoint& endpoint : entry.endpoints) {
@@ -386,6 +396,11 @@ std::vector<PolicyDifference> DifferencesOf(const policy::ParsedPolicy& parsed,
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
     return std::pair(a.at.line, a.at.column) < std::pair(b.at.line, b.at.column);
   });
+  // Endpoints that are written out have no line: what holds of several is said once.
+  const auto same = [](const auto& a, const auto& b) {
+    return a.at.line == 0 && b.at.line == 0 && a.what == b.what;
+  };
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
   return all;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/openshell/policy_text.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "policy/load/parse.h"
@@ -116,6 +117,23 @@ TEST_CASE("each difference is told once, where it is; a policy as OpenShell has 
   const std::string wide = head + "      - {host: 'a.*.example.com', port: 80}\n" + tail;
   CHECK(differences(wide).empty());
   CHECK(differences(wide, Generation::k01).size() == 1);
+  const std::string brief = "endpoints: [\"a.example.com:443:read-write\"]\n";
+  for (const std::string key : {"after_untrusted", "hosted_tools"}) {
+    const std::string value = key == "hosted_tools" ? ": [web_search]\n" : ": {closes: [writes]}\n";
+    const auto about = [&](const PolicyDifference& one) {
+      return one.what.starts_with("'" + key + "' is not written");
+    };
+    const auto with = differences(brief + key + value);
+    CHECK(std::count_if(with.begin(), with.end(), about) == 1);
+    const auto without = differences(brief);
+    CHECK(std::count_if(without.begin(), without.end(), about) == 0);
+  }
+  // Of the endpoints of the defaults, which have no line, each difference is named once.
+  found = differences("defaults: minimal\n" + brief);
+  const auto rest = [](const PolicyDifference& one) {
+    return one.at.line == 0 && one.what.starts_with("'access' without 'protocol'");
+  };
+  CHECK(std::count_if(found.begin(), found.end(), rest) <= 1);
   // One about the short form, one about paths, one about the judgement of requests.
   CHECK(differences("defaults: none\nendpoints: [\"a.example.com:443:full:rest\"]\n").size() >= 2);
 }
