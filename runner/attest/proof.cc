@@ -6,10 +6,13 @@
 #include <utility>
 
 #include "attest/records.h"
+#include "base/sys.h"
 #include "codec/data/digest.h"
 #include "codec/data/json.h"
 #include "codec/text/hex.h"
+#include "codec/text/neutral.h"
 #include "report/event_lines.h"
+#include "report/read.h"
 #include "sigstore/bundle.h"
 #include "sigstore/fulcio_identity.h"
 #include "sigstore/trust/merkle.h"
@@ -145,10 +148,16 @@ std::string Describe(const Proof& proof) {
 Result<std::vector<Unmet>> CompareReport(const Statement& statement, int directory) {
   std::vector<Unmet> unmet;
   std::map<std::string, std::string> stated = StatedRecords(statement);
+  // A signed report does not have this file, which could be taken for what was signed.
+  if (sys::ExistsAt(directory, report::kUnsignedFile)) {
+    unmet.push_back(
+        {"records", std::string(report::kUnsignedFile) + " is there and is not signed"});
+  }
   for (const RecordFile& file : TRY(ListRecords(directory))) {
     const auto found = stated.find(file.name);
     if (found == stated.end()) {
-      unmet.push_back({"records", file.name + " is there and is not stated"});
+      // A report is hostile input, and so are the names in it.
+      unmet.push_back({"records", codec::NeutralLine(file.name) + " is there and is not stated"});
     } else if (found->second != file.sha256) {
       unmet.push_back({"records", file.name + " is not the one that is stated"});
     }

@@ -209,13 +209,21 @@ class Statement(Base):
         def swap(place):
             (place / 'changes.patch').write_text('')
 
-        for fault, name in ((drop, 'is not there'), (change, 'events.ocsf.jsonl is not'), (add, 'more.txt is there'),
+        def add_unsigned(place):
+            (place / 'run.intoto.json').write_text('{}')
+
+        def add_lines(place):
+            (place / 'a\nsigned by: me').write_text('x')
+
+        for fault, name in ((drop, 'is not there'), (add_unsigned, 'run.intoto.json is there and is not signed'),
+                            (add_lines, 'signed by: me is there'), (change, 'events.ocsf.jsonl is not'), (add, 'more.txt is there'),
                             (forge, 'run.json is not'), (swap, 'changes.patch is not')):
             with self.subTest(fault=fault.__name__):
                 place = self.copy_of_report()
                 self.verify('--report', place)
                 fault(place)
                 self.assertIn(name, self.refused('records', '--report', place))
+                self.assertNotIn('\nsigned by: me', self.said)
         place = self.copy_of_report()
         (place / 'events.log').unlink()
         (place / 'events.log').symlink_to('/etc/passwd')
